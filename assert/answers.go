@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Reread looks again at the answers that a recording kept, as p asks now: whether they
-// are right, and their form. An answer of which the text was not kept stays as it was
-// found when it ended; a note on its level says so.
+// Reread examines the answers in a recording again, as p now requires: whether they
+// are right, and their form. An answer without recorded text keeps the result from
+// when it ended, and a note on its level says so.
 func Reread(p *plan.Plan, run *metric.Run) {
 	for _, w := range p.Workloads {
 		asks := map[int]*answers.Ask{} // by row
@@ -35,7 +35,7 @@ func reread(w *plan.Workload, l *metric.Level, asks map[int]*answers.Ask) {
 			}
 			ask := asks[s.Row]
 			if ask == nil {
-				ask, _ = w.Ask(s.Row) // what cannot be read of it the run has noted
+				ask, _ = w.Ask(s.Row) // the run has noted what cannot be read of it
 				asks[s.Row] = ask
 			}
 			found := w.Found(ask, *s.Said, s.Row)

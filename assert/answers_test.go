@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Answers that were kept are scored as the plan says now: "48" by "exact" was wrong in
-// "it is 48", and by "number" is right. Of a sum nothing new can be said.
+// Recorded answers are scored by the plan as it is now: "it is 48" was wrong by
+// "exact" and is right by "number". An answer recorded as a hash keeps its result.
 func TestReread(t *testing.T) {
 	w := &plan.Workload{Name: "w", Output: plan.Output{Natural: true, Mean: 64}, Score: &answers.Rule{Match: "number"}}
 	w.Prompt.Dataset = &traffic.Dataset{Rows: []traffic.Row{

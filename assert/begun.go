@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// begun is the level as if it had been planned with n measured requests: the
-// first by start. What was sent after them kept the load up, like a filler. n
-// below 1 takes all.
+// begun returns the level as if n measured requests had been planned: the first ones
+// by start. Requests after them then only keep up the load, like fillers. n below 1
+// takes all.
 func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	if n < 1 {
 		return l, ""
@@ -44,13 +44,13 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	return &out, ""
 }
 
-// shortened cuts a round with the requests all at the end of the last request of
-// kept. Other measured requests become fillers.
+// shortened cuts a round with the requests all at the end of the last request in
+// kept. The other measured requests become fillers.
 func shortened(r *metric.Round, all, kept []*metric.Sample, due int) *metric.Round {
 	out := r.With(make([]*metric.Sample, 0, len(all)))
 	out.Due, out.Complete, out.Stopped = due, true, ""
 	if !r.Complete {
-		out.Busy = 1 // known once the round is over, and judged then
+		out.Busy = 1 // known only once the round is over, and judged then
 	}
 	keep := make(map[*metric.Sample]bool, len(kept))
 	out.End = r.Start

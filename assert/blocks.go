@@ -8,38 +8,39 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The least numbers of rounds, or of blocks, whose spread says how much the
+// The smallest numbers of rounds, or of blocks, whose spread shows how much the
 // requests of a level depend on each other.
 const (
 	leastRounds = metric.LeastRounds
 	leastBlocks = 10
 )
 
-// block is a round, or a stretch of one of at least a wave: as many requests
-// as are in flight, since those of one wave share their batches.
+// block is a round, or a stretch of one with at least a wave of requests. A wave is
+// as many requests as are in flight, because these share their batches.
 type block struct {
 	round   *metric.Round
-	samples []*metric.Sample // measured, in order of start
-	lost    int              // requests that were due and left no sample
-	// part of parts of the round's window belongs to the block.
+	samples []*metric.Sample // measured ones, in order of start
+	lost    int              // due requests without a sample
+	// part is the block's number among the parts of the round's window.
 	part, parts int
 }
 
-// evidence is a level's requests in blocks.
+// evidence holds a level's requests in blocks.
 type evidence struct {
 	level  *metric.Level
 	blocks []block
 	rounds bool // the blocks are whole rounds
-	// sound says that there are enough blocks for their spread to be used.
+	// sound reports whether there are enough blocks for their spread to be used.
 	sound bool
-	// waves is how often the load was renewed: with fewer blocks than it
-	// takes, each wave counts as one request.
+	// waves is the number of waves of load. With too few blocks each wave counts as
+	// one request.
 	waves int
-	n     int // requests, the lost ones included
+	n     int // requests, including lost ones
 }
 
-// gather cuts a level into blocks: its rounds if there are five, else ten
-// stretches of them, fewer where a stretch would be shorter than a wave.
+// gather divides a level into blocks. If it has five rounds these are the blocks;
+// otherwise there are ten stretches of rounds, or fewer if a stretch would be shorter
+// than a wave.
 func gather(l *metric.Level) evidence {
 	e := evidence{level: l}
 	type pass struct {
@@ -81,8 +82,8 @@ func gather(l *metric.Level) evidence {
 	return e
 }
 
-// atOnce is how many requests share their batches: of users, most of whom think, that
-// is not known.
+// atOnce is the number of requests that share their batches. For users it is not
+// known, because most of them are thinking.
 func atOnce(l *metric.Level) int {
 	if l.Kind == metric.Users {
 		return 1
@@ -102,7 +103,7 @@ func (e evidence) String() string {
 	return verdict.Count(len(e.blocks), noun)
 }
 
-// worth is how many effective requests one more request would add.
+// worth is the number of effective requests that one more request would add.
 func (e evidence) worth(effective float64) float64 {
 	if e.sound && e.n > 0 && effective > 0 {
 		return effective / float64(e.n)
@@ -110,8 +111,9 @@ func (e evidence) worth(effective float64) float64 {
 	return 1
 }
 
-// more is how many further requests would settle a verdict, -1 when no number
-// would, in words with the time they would take at the level's pace.
+// more returns how many further requests would settle a verdict, as text with the
+// time that they would take at the level's pace, and as a number; -1 if no number
+// would.
 func (e evidence) more(total float64) (words string, requests int) {
 	if e.warming() != "" {
 		return "needs a server that is warm: more requests after these do not undo them", -1
@@ -124,15 +126,15 @@ func (e evidence) more(total float64) (words string, requests int) {
 	if !(extra < 1e9) {
 		return "no number of requests settles a value this close to its limit", -1
 	}
-	// Two digits: the number is an expectation.
+	// Two digits, because the number is an estimate.
 	if step := math.Pow(10, math.Floor(math.Log10(extra))-1); step > 1 {
 		extra = math.Ceil(extra/step) * step
 	}
 	return "needs about " + verdict.Count(int(extra), "more requests") + e.lasting(extra), int(extra)
 }
 
-// lasting says how long so many requests take at the level's pace: ", 15 min";
-// "" below a minute.
+// lasting writes the time of the given number of requests at the level's pace: ", 15
+// min"; "" below a minute.
 func (e evidence) lasting(requests float64) string {
 	if seconds := e.seconds(); seconds > 0 && e.n > 0 {
 		if minutes := requests * seconds / float64(e.n) / 60; minutes >= 1 {
@@ -142,8 +144,8 @@ func (e evidence) lasting(requests float64) string {
 	return ""
 }
 
-// seconds is how long the level's rounds took. Those of one window follow each other,
-// whenever the last request of each ended.
+// seconds is the total time of the level's rounds. Rounds of one window follow each
+// other, whenever the last request of each ended.
 func (e evidence) seconds() float64 {
 	sum := 0.0
 	for _, r := range e.level.Rounds {
@@ -157,8 +159,8 @@ func (e evidence) seconds() float64 {
 	return sum
 }
 
-// stretches are the parts of the rounds' windows that belong to the blocks;
-// those without a window are left out.
+// stretches returns the part of each round's window that belongs to each block.
+// Blocks without a window are left out.
 func (e evidence) stretches(w metric.Window) []metric.Stretch {
 	var out []metric.Stretch
 	for _, b := range e.blocks {

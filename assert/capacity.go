@@ -12,9 +12,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// capacity gives the verdicts on a capacity search: the requirement, and the
-// thresholds at the limit. What the search concluded while it ran is believed
-// only as far as its samples, judged again, say the same.
+// capacity gives the verdicts on a capacity search: on the requirement, and on the
+// thresholds at the limit. The conclusion of the search is used only as far as its
+// samples, judged again, confirm it.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: string(w.Policy.Decide), Demanded: w.Capacity.Require > 0,
 		Confidence: 1 - w.Policy.Alpha(), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
@@ -46,8 +46,7 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		limit.judge(&v, w, observed)
 	}
 	if j.promised.ControlOnly(server, w) {
-		// What is required is required of the candidate: this is what it is
-		// measured by.
+		// The requirement is on the candidate; the control is only measured.
 		v.Severity = verdict.SeverityWarn
 		j.add(v, w.Policy.OnInconclusive)
 		return
@@ -63,21 +62,21 @@ func (j *judge) ran(s *plan.Server) bool {
 	return slices.ContainsFunc(j.run.Servers, func(r *metric.ServerRun) bool { return r != nil && r.Address == s.Address() })
 }
 
-// limit is what the samples of a search say.
+// limit is the result of a search, judged again from its samples.
 type limit struct {
 	*metric.Capacity
-	problem string // why nothing can be said
-	changed bool   // it is not what the search concluded
-	why     string // of that; "": no probe came out otherwise
+	problem string // why there is no result
+	changed bool   // it differs from the conclusion of the search
+	why     string // the reason for that; "" if no probe has another outcome now
 	n       int    // requests that were judged
-	// The thresholds at Pass, and the level that they were judged on.
+	// The verdicts at Pass, and the level that they were judged on.
 	verdicts map[*plan.Workload][]Verdict
 	level    *metric.Level
-	// doing is what the server was doing at Fail; "": it did not tell.
+	// doing is what the server was doing at Fail; "" if it did not report it.
 	doing string
 }
 
-// standing is what the probes of one level came to.
+// standing is the outcome of the probes of one level.
 type standing struct {
 	outcome   string
 	confirmed bool
@@ -85,8 +84,8 @@ type standing struct {
 	verdicts  map[*plan.Workload][]Verdict
 }
 
-// visited takes one more visit to the level. A later one settles it, a retry on
-// fresh samples only by a verdict, and a confirmation that does not pass
+// visited adds one more visit to the level. The latest verdict counts. A retry on
+// fresh samples counts only if it has a verdict. A confirmation that does not pass
 // withdraws the pass.
 func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts map[*plan.Workload][]Verdict) {
 	switch {
@@ -100,7 +99,7 @@ func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts ma
 	s.outcome, s.level, s.verdicts = p.Outcome, l, verdicts
 }
 
-// limit judges every probe of the search anew, as the search did: by the same
+// limit judges every probe of the search again as the search did: on the same
 // requests, with the error split over as many looks.
 func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 	c := *recorded
@@ -126,7 +125,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			p.Shown = v.Thresholds[k].Shown
 		}
 		if p.Purpose == estimates {
-			continue // it was to estimate, and bounds nothing
+			continue // it only estimated, and bounds nothing
 		}
 		if levels[p.N] == nil {
 			levels[p.N] = &standing{}
@@ -144,16 +143,17 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 	return out
 }
 
-// estimates is the purpose of a probe that claims nothing.
+// estimates is the purpose of a probe that only estimates.
 const estimates = "estimate"
 
-// within reports whether an estimate lies between what passes and what fails.
+// within reports whether an estimate lies between the highest pass and the lowest
+// fail.
 func (l *limit) within(crossing float64) bool {
 	return crossing >= float64(l.Pass) && (l.Fail == 0 || crossing <= float64(l.Fail))
 }
 
-// differs notes that a probe came out otherwise than in the search: by other
-// thresholds, or since it cannot be judged after all, as in the very run.
+// differs records that a probe has another outcome than in the search, because of
+// other thresholds or because it cannot be judged.
 func (l *limit) differs(n int, v LookVerdict) {
 	l.changed = true
 	if v.Invalid != "" {
@@ -163,12 +163,12 @@ func (l *limit) differs(n int, v LookVerdict) {
 	}
 }
 
-// probed is the outcome of a probe as a search writes it; recorded is the one it
-// wrote.
+// probed is the outcome of a probe in the words of a search; recorded is the outcome
+// in the record.
 func probed(v LookVerdict, recorded string, l *metric.Level) string {
 	switch {
 	case recorded == "saturated", v.Cause == verdict.CauseGenerator:
-		return "saturated" // the search knew more of the generator
+		return "saturated" // the search knew more about the generator
 	case v.Invalid != "":
 		return "inconclusive" // it bounds nothing
 	case recorded == "capped" && (v.Outcome != Fail || turnedAway(l)):
@@ -194,8 +194,7 @@ func (l *limit) bracket(levels map[int]*standing) {
 	}
 }
 
-// visit judges one probe of the search; a nil level says that the record lacks
-// it.
+// visit judges one probe of the search. level is nil if the record lacks it.
 func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityProbe) (LookVerdict, map[*plan.Workload][]Verdict, *metric.Level) {
 	whole := j.recorded[levelKey{c.Server, c.Workload, p.Level}]
 	if p.Requests < 1 && whole != nil && c.Probed(p, whole) {
@@ -227,8 +226,9 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	return v.LookVerdict, v.verdicts, l
 }
 
-// plannedLooks is over how many looks the error of a probe is split: at the look
-// of as many requests, else at the one that was planned with the most others.
+// plannedLooks is the number of looks that share the error of a probe. It comes from
+// the look at the same number of requests, or else from the look that was planned
+// with the most others.
 func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	if p.Planned > 0 {
 		return p.Planned
@@ -243,8 +243,8 @@ func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	return planned
 }
 
-// cutShort judges a probe of which no look was held. It says nothing, unless
-// more than enough requests were sent and none ever completed.
+// cutShort judges a probe without a look. It has no result, unless enough requests
+// were sent and none completed.
 func cutShort(l *metric.Level) LookVerdict {
 	failed := 0
 	for _, r := range l.Rounds {
@@ -265,8 +265,8 @@ func cutShort(l *metric.Level) LookVerdict {
 	}}}
 }
 
-// turnedAway reports whether every request that failed was refused for want of
-// room: the load, and not the answers, was the matter.
+// turnedAway reports whether every failed request was refused for lack of capacity:
+// then the load was the cause.
 func turnedAway(l *metric.Level) bool {
 	n := 0
 	for _, r := range l.Rounds {
@@ -283,7 +283,7 @@ func turnedAway(l *metric.Level) bool {
 	return n > 0
 }
 
-// restate words a limit that is no longer what the search concluded.
+// restate describes a limit that differs from the conclusion of the search.
 func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c := l.Capacity
 	c.Kind = kindOf(c, recorded, max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))), 1))
@@ -317,8 +317,8 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c.Notes = append(c.Notes, "judged again from its samples, the search differs from the one that ran ("+before+")")
 }
 
-// kindOf says how well a limit is known: exactly, where Pass and Fail lie no
-// further apart than width.
+// kindOf is how well a limit is known: exactly, if Pass and Fail are no further apart
+// than width.
 func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
 	switch {
 	case c.Pass > 0 && c.Fail > 0 && c.Fail-c.Pass <= width:
@@ -335,9 +335,9 @@ func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
 	return metric.CapacityUnknown
 }
 
-// judge gives the verdict on the requirement; without one that on the search:
-// it must have found something. What is observed of the requests of the probes is
-// a part of the answer that was not certified, and said.
+// judge gives the verdict on the requirement. Without a requirement it is on the
+// search, which must have found a limit. Statistics observed on the probes' own
+// requests are a part of the result that is not certified; a note says so.
 func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) {
 	if l.problem != "" {
 		v.Outcome, v.Message, v.Value = Error, "unknown: "+l.problem, metric.None(l.problem)
@@ -374,7 +374,7 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	}
 }
 
-// notes are what the number alone does not tell.
+// notes lists what the number alone does not show.
 func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []string) {
 	c := l.Capacity
 	for _, note := range c.Notes {
@@ -398,8 +398,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 	return notes
 }
 
-// atCapacity gives the verdicts of the thresholds for the capacity at the
-// level that was certified.
+// atCapacity gives the verdicts of the capacity's thresholds at the certified level.
 func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 	list, verdicts := atCapacity(w), l.verdicts[w]
 	judged := len(verdicts) == len(list) && l.problem == ""

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// searched is a run of a capacity search over a server whose TTFT is n·50 ms:
-// under 2 s it holds up to 39.
+// searched is a run of a capacity search on a server whose TTFT is n·50 ms: below 2 s
+// up to level 39.
 func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.Run) {
 	p, run := gate(&metric.Level{Name: "4", Kind: metric.ClosedLoop, N: 4}, threshold("ttft", "p95 < 2s"))
 	w := p.Workloads[0]
@@ -64,9 +64,9 @@ func TestCapacity(t *testing.T) {
 		{"reached", 30, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
 		{"just reached", 39, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 39", Pass},
 		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},
-		// 36 passes, 40 fails: 38 is not known.
+		// 36 passes, 40 fails, and 38 is not known.
 		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~36 requests in flight (36 passes, 40 fails)", Inconclusive},
-		// Under 1.7 s it holds up to 33: of the probes 32 passes, 36 fails.
+		// 1.7 s holds up to level 33: of the probes 32 passes and 36 fails.
 		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
 		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", Pass},
 		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", Pass},
@@ -74,7 +74,7 @@ func TestCapacity(t *testing.T) {
 		{"all fail, more than that required", 8, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
 		{"all fail, measured only", 0, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
 		{"all pass", 64, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 9 }, Pass, metric.CapacityAtLeast, 64, 0, "64+ requests in flight (the search goes up to 64)", Pass},
-		// What the search claims without samples is not believed.
+		// A claim of the search without samples does not count.
 		{"no samples", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[:3] }, Error, "", 0, 0, "lacks the requests of probe 4", Error},
 		{"no probes", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = nil }, Error, metric.CapacityUnknown, 0, 0, "unknown", Error},
 		{"fewer samples than judged", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels[1].Rounds = r.Levels[1].Rounds[:2] }, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
@@ -88,8 +88,8 @@ func TestCapacity(t *testing.T) {
 				}
 			}
 		}, Inconclusive, metric.CapacityInterpolated, 36, 48, "(36 passes, 48 fails)", Inconclusive},
-		// 0.05/10⁶ wants 328 requests with none over: 0.95^328. The first probe
-		// has 160.
+		// 0.05/10⁶ needs 328 requests with none over: 0.95^328. The first probe has
+		// 160.
 		{"more looks", 30, func(_ *plan.Plan, r *metric.Run) {
 			for i := range r.Capacities[0].Probes {
 				r.Capacities[0].Probes[i].Planned = 1e6
@@ -125,7 +125,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// Later visits to a level settle it, as in the search.
+// The latest visit to a level counts, as in the search.
 func TestCapacityOfVisits(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -136,7 +136,7 @@ func TestCapacityOfVisits(t *testing.T) {
 		kind       metric.CapacityKind
 	}{
 		{"confirmed", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "pass")}, 39, 40, true, true, metric.CapacityExact},
-		// 39 is made slow on fresh samples: stepped down.
+		// 39 is slow on fresh samples, so the answer steps down.
 		{"overturned", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
 		{"retried", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
 		{"a retry that says nothing", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "few")}, 39, 40, false, true, metric.CapacityExact},
@@ -169,18 +169,18 @@ func TestCapacityOfVisits(t *testing.T) {
 	}
 }
 
-// What no look was held of bounds nothing, unless nothing ever completed.
+// A probe without a look bounds nothing, unless no request completed.
 func TestCapacityCutShort(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		sent   int // requests of the level at 20, warm-up all of them
+		sent   int // requests at level 20, all of them warm-up
 		fail   metric.FailureKind
 		kind   metric.CapacityKind
 		failed int
 	}{
 		{"it was cut short", 3, "", metric.CapacityAtLeast, 0},
 		{"too few to tell", 39, metric.FailStatus, metric.CapacityAtLeast, 0},
-		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two for each of 20
+		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two for each of the 20 slots
 		{"cancelled", 100, metric.FailCanceled, metric.CapacityAtLeast, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestCapacityCutShort(t *testing.T) {
 	}
 }
 
-// A probe that adds to a level of the plan is judged with it.
+// A probe that adds to a level of the plan is judged together with it.
 func TestCapacityWithAFixedLevel(t *testing.T) {
 	p, run := searched(5, visit(10, "known", 0, "inconclusive"), visit(10, "extend", 0, "pass"))
 	fixed, probe := run.Levels[0], *run.Levels[0]
@@ -229,7 +229,7 @@ func TestCapacityWithAFixedLevel(t *testing.T) {
 	}
 }
 
-// What a search noted of its own answer is no word on another one.
+// Notes of a search on its own answer do not apply to another answer.
 func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	const note = "from 40 to 64 ttft stays within 1 % of its limit"
 	for limit, want := range map[float64][]string{
@@ -245,7 +245,8 @@ func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	}
 }
 
-// TestReasonOfAnotherLimit: a limit that is not what the search concluded says why.
+// TestReasonOfAnotherLimit: a limit that differs from the conclusion of the search
+// gives the reason.
 func TestReasonOfAnotherLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*plan.Plan, *metric.Run)

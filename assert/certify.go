@@ -17,30 +17,29 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Finding says of one threshold at one level whether the requests that the
-// plan wants can certify it.
+// Finding reports whether the planned requests can certify a threshold at a level.
 type Finding struct {
 	Workload    string
 	Level       string
 	Requirement string // "ttft p95 < 8s"
 	Planned     string // "300 requests, 5 rounds"
-	Extended    string // "extended to 1200 at 3 looks"; "" where an inconclusive level is not extended
+	Extended    string // "extended to 1200 at 3 looks"; "" if an inconclusive level is not extended
 	Needed      string // "59 effective requests"
-	Remark      string // one line; "" when there is nothing to say
-	// Impossible is set when no outcome of the planned requests could pass.
+	Remark      string // one line; "" if there is nothing to say
+	// Impossible is set if no outcome of the planned requests could pass.
 	Impossible bool
-	// Advice is what to do about it; "" unless Impossible.
+	// Advice is how to change the plan; "" unless Impossible.
 	Advice    string
 	Severity  verdict.Severity
 	Threshold *plan.Threshold
-	needed    int    // of units that a share needs
+	needed    int    // units that a share needs
 	units     string // rounds, waves, bursts or requests
 }
 
-// Certify looks at every threshold of every level of the plan, in order of the
-// levels, those that are implied included, and at the shares that bound a
-// capacity. It speaks of the best case, every request good and no two alike in
-// their neighbours: what it calls possible may still come out inconclusive.
+// Certify checks every threshold at every level of the plan, in the order of the
+// levels, with the implied ones, and the shares that bound a capacity. It assumes the
+// best case, in which every request is good and independent of the others. So a
+// threshold that it calls possible may still be inconclusive.
 func Certify(p *plan.Plan) []Finding {
 	if p == nil {
 		return nil
@@ -73,7 +72,8 @@ func Certify(p *plan.Plan) []Finding {
 	return out
 }
 
-// certify judges one threshold's chances at one level, by the last of its looks.
+// certify checks whether one threshold can pass at one level, at the last of its
+// looks.
 func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) Finding {
 	f := foresee(t, level, kind, policy, looks)
 	switch {
@@ -99,18 +99,19 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f.Finding
 }
 
-// foreseenLevel is a finding under way, with what the plan will measure at most.
+// foreseenLevel is an unfinished finding, with the most requests that the plan will
+// measure.
 type foreseenLevel struct {
 	Finding
-	evidence                 // of the requests that are planned
-	duration   time.Duration // in which as many requests come as do; 0: they are planned
+	evidence                 // of the planned requests
+	duration   time.Duration // time with an unknown number of requests; 0 if the number is planned
 	kind       metric.LoadKind
 	planned    int // rounds
 	alpha      float64
 	confidence string
 }
 
-// foresee says what the plan will measure at most, and at which confidence.
+// foresee computes the most requests that the plan will measure, and the confidence.
 func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) foreseenLevel {
 	f := foreseenLevel{kind: kind, duration: level.Duration, planned: max(level.Rounds, 1), alpha: errorAtLast(policy.Alpha(), looks)}
 	f.Requirement = strings.TrimSpace(t.Metric.Name + " " + t.Text)
@@ -135,11 +136,11 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f
 }
 
-// ofMix is how many requests of its mix have so many of a part; that many of what stands
-// alone.
+// ofMix is how many requests of the mix contain the given number of a part; without a
+// mix that number.
 func (f *foreseenLevel) ofMix(requests int) int { return plan.OfWhole(requests, f.level.Share) }
 
-// inMix says it in words: ", 1180 of its mix"; "" of what stands alone.
+// inMix writes that number: ", 1180 of its mix"; "" without a mix.
 func (f *foreseenLevel) inMix(requests int) string {
 	if f.level.Share == 0 {
 		return ""
@@ -147,12 +148,12 @@ func (f *foreseenLevel) inMix(requests int) string {
 	return fmt.Sprintf(", %d of its mix", f.ofMix(requests))
 }
 
-// never says that no outcome of what is planned could pass.
+// never reports that no outcome of the planned requests could pass.
 func (f *foreseenLevel) never(remark, advice string) {
 	f.Impossible, f.Remark, f.Advice = true, remark, advice
 }
 
-// mean takes a spread: of blocks, or of rounds for what the server reports.
+// mean needs a spread: of blocks, or of rounds for server metrics.
 func (f *foreseenLevel) mean(t *plan.Threshold) {
 	inside := t.Metric.Source != metric.Client
 	units := len(f.blocks)
@@ -172,8 +173,8 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	}
 }
 
-// share takes as many requests as are not taken to fail together: waves, rounds or
-// single ones.
+// share needs as many units as are assumed to be independent: waves, rounds or single
+// requests.
 func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	need, ok := stat.MinimumN(t.Allowed(), f.alpha)
 	if !ok {
@@ -211,7 +212,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 
 // percentile takes effective requests.
 func (f *foreseenLevel) percentile(t *plan.Threshold) {
-	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // p99.9 at most: there is one
+	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // up to p99.9 there is one
 	f.Needed = verdict.Count(need, "effective requests") + f.inMix(need)
 	best := float64(f.n)
 	if !f.sound || t.Metric.Source != metric.Client && f.planned < leastRounds {
@@ -232,21 +233,21 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	}
 }
 
-// certifyCapacity judges a share's chances in a capacity search: at the level
-// that is required, else at the smallest, which has the most rounds.
+// certifyCapacity checks a share in a capacity search: at the required level, or else
+// at the smallest one, which has the most rounds.
 func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	c, whole := searchOf(w), w
 	if w.Of != nil {
 		whole = w.Of
 	}
 	if c.Over == metric.OpenLoop {
-		level := c.Level(c.UpTo) // a certifying probe has as many as it may
+		level := c.Level(c.UpTo) // a certifying probe has the maximum of requests
 		level.Requests = whole.MostRequests(level.Requests)
 		return certify(t, w.Portion(level), c.Over, w.Policy, ownLooks(w, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests})))
 	}
 	at := func(n int, deep bool) Finding {
 		level, policy := c.Level(n), w.Policy
-		policy.OnInconclusive = plan.Extend // a probe is extended whatever the plan says of levels
+		policy.OnInconclusive = plan.Extend // a probe is extended whatever the plan sets for levels
 		most := whole.MostRequests(level.Requests)
 		policy.MaxRequests = min(most, 4*level.Requests)
 		if deep {
@@ -290,8 +291,8 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	return f
 }
 
-// ownLooks are looks at a level of a mix by the requests that the part w has of it; the
-// looks themselves where w stands alone.
+// ownLooks returns looks at a level of a mix with the number of requests of the part w;
+// outside a mix the looks themselves.
 func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	for i := range looks {
 		looks[i].Requests = w.Own(looks[i].Requests)
@@ -299,9 +300,8 @@ func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	return looks
 }
 
-// deepened is the level as a deep probe first looks at it: at a part of the most
-// requests that is no less than twice the usual ones, so that doubling leads
-// there.
+// deepened is the level at the first look of a deep probe. Doubling leads from there
+// to the most requests, and it has at least twice the usual number.
 func deepened(level plan.Level, usual, most int) plan.Level {
 	part := 1
 	for most/(2*part) >= 2*usual {
@@ -313,7 +313,7 @@ func deepened(level plan.Level, usual, most int) plan.Level {
 	return level
 }
 
-// thisRunOf is how a share is written of the requests of the run.
+// thisRunOf writes a share in the form that is exact for the requests of the run.
 func thisRunOf(t *plan.Threshold) string {
 	_, limit, _ := strings.Cut(t.Text, string(t.Op))
 	observed := fmt.Sprintf(`"observed %s %s"`, t.Op, strings.TrimSpace(limit))
@@ -323,7 +323,7 @@ func thisRunOf(t *plan.Threshold) string {
 	return observed
 }
 
-// moreRounds is how a plan asks for so many rounds of a level.
+// moreRounds is how a plan sets a number of rounds for a level.
 func moreRounds(kind metric.LoadKind, rounds int) string {
 	if kind == metric.Burst {
 		return fmt.Sprintf("bursts = %d", rounds)
@@ -331,7 +331,7 @@ func moreRounds(kind metric.LoadKind, rounds int) string {
 	return fmt.Sprintf("%s (where requests is set, %d for each in flight)", seeds(rounds), rounds)
 }
 
-// seeds is how a plan writes so many seeds; range gives 1024 at most.
+// seeds writes a number of seeds as a plan; range gives at most 1024.
 func seeds(n int) string {
 	const most = 1024
 	if n > 4*most {
@@ -347,7 +347,7 @@ func seeds(n int) string {
 	return "seeds = concat(" + strings.Join(parts, ", ") + ")"
 }
 
-// probeLooks are those at a level of a search, which share the error evenly.
+// probeLooks returns the looks at a level of a search, which share the error evenly.
 func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []plan.Look {
 	ends := plan.Doubled(kind, level, policy.MaxRequests)
 	looks := make([]plan.Look, len(ends))
@@ -357,8 +357,8 @@ func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []pl
 	return looks
 }
 
-// planned is the level as it would be recorded if every request left one
-// record: gather then cuts it as it will cut the measured one.
+// planned is the level as it would be recorded with one sample for each request.
+// gather then divides it as it will divide the measured one.
 func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Kind: kind}
 	rounds := max(level.Rounds, 1)
@@ -368,9 +368,9 @@ func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	return l
 }
 
-// CertifyDiagnostics reports the thresholds that can never be certified, each
-// once, at its place in the plan, whatever instances of a for_each it is of:
-// errors, warnings where the sla only warns.
+// CertifyDiagnostics reports the thresholds that can never be certified, each once at
+// its place in the plan, for all instances of a for_each. They are errors, or
+// warnings if the sla only warns.
 func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type key struct {
@@ -391,7 +391,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	}
 	type place struct {
 		at     hcl.Range
-		of, is string // of a preset all thresholds are at one place
+		of, is string // all thresholds of a preset have the same place
 	}
 	said, likewise := map[place]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
 	for _, k := range order {
@@ -411,7 +411,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// uncertifiable is the diagnostic of a threshold that can never be certified at some
+// uncertifiable is the diagnostic for a threshold that can never be certified at some
 // levels.
 func uncertifiable(at []Finding) *hcl.Diagnostic {
 	f := at[0]
@@ -441,8 +441,8 @@ func uncertifiable(at []Finding) *hcl.Diagnostic {
 	return d
 }
 
-// nearest reports up to which share of the largest rate the level's requests are enough for a
-// percentile; see crowding.
+// nearest writes the share of the largest rate up to which the level has enough requests for
+// a percentile; see crowding.
 func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) string {
 	need, ok := stat.MinimumN(t.Allowed(), alpha)
 	if !ok || level.Requests < 1 {

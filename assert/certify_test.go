@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// What certify calls possible, a perfect level passes; what it calls
-// impossible, none does.
+// If certify calls a threshold possible, a perfect level passes it; if impossible, no
+// level does.
 func TestLongCertifyAgreesWithJudge(t *testing.T) {
 	for _, name := range []struct{ metric, text string }{
 		{"ttft", "p95 < 2s"}, {"ttft", "p99 < 2s"}, {"ttft", "p50 < 2s"}, {"ttft", "mean < 2s"}, {"ttft", "max < 2s"}, {"itl", "p95 < 30ms"},
@@ -139,8 +139,8 @@ func TestCertifyDiagnosticsGroupsLevels(t *testing.T) {
 
 var marker = regexp.MustCompile(`# (ERROR|WARNING): (.*)`)
 
-// What the rounds of a plan can never certify is reported where it stands, with
-// the ways out.
+// A share that the plan's rounds can never certify is reported at its place, with
+// ways to change that.
 func TestCertifyDiagnosticsOfShares(t *testing.T) {
 	for _, file := range []string{"testdata/rounds.hcl", "testdata/waves.hcl", "testdata/each.hcl"} {
 		t.Run(file, func(t *testing.T) { testDiagnostics(t, file) })
@@ -174,7 +174,8 @@ func testDiagnostics(t *testing.T, file string) {
 	}
 }
 
-// What may be extended is counted at its most, its error split over the looks.
+// A level that may be extended is checked with the most requests, with its error
+// split over the looks.
 func TestCertifyOfWhatIsExtended(t *testing.T) {
 	for _, c := range []struct {
 		requests, most int
@@ -183,12 +184,13 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 		planned        string
 		needed         string
 	}{
-		// Of looks at 20, 40 and 80 that share the error the last has 0.0252 of it:
-		// 0.95^72 = 0.0249; of 20, 40 and 70 it wants 71.
+		// Looks at 20, 40 and 80 share the error; the last has 0.0252 of it, and
+		// 0.95^72 = 0.0249. With looks at 20, 40 and 70 it needs 71.
 		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to 80 at 3 looks", "72 effective requests"},
 		{20, 70, "p95 < 2s", true, "20 requests, 1 round, extended to 70 at 3 looks", "71 effective requests"},
 		{59, 59, "p95 < 2s", false, "59 requests, 1 round", "59 effective requests"},
-		// Four times what is planned: 100, 200, 400 at three looks want 0.99^364 = 0.0258.
+		// Four times the plan's number: 100, 200, 400 at three looks need 0.99^364 =
+		// 0.0258.
 		{90, 0, "p99 < 2s", true, "90 requests, 1 round, extended to 360 at 3 looks", "364 effective requests"},
 		{91, 0, "p99 < 2s", false, "91 requests, 1 round, extended to 364 at 3 looks", "364 effective requests"},
 	} {
@@ -203,8 +205,8 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 	}
 }
 
-// The rounds of a probe are those of up to four times its first look, and no more
-// than max_requests; one level may be measured with as many as that.
+// A probe may have the rounds of up to four times its first look, and of at most
+// max_requests. One level may be measured with that many requests.
 func TestCertifyOfShareAtCapacity(t *testing.T) {
 	for _, c := range []struct {
 		name, capacity, load string
@@ -217,8 +219,8 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		// are all.
 		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", "", plan.ClustersRound},
 		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to 900 at 2 looks", "the plan has 113", plan.ClustersRound},
-		// 200 requests in 10 rounds: 800 in 40, and 3200 in 160. At 1600 and 3200 183 are
-		// wanted, which 3660 would have.
+		// 200 requests in 10 rounds, so 800 in 40 and 3200 in 160. At 1600 and 3200 it
+		// needs 183 rounds, which 3660 would have.
 		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "only a level that is measured with so many has rounds enough to pass", plan.ClustersRound},
@@ -259,7 +261,7 @@ workload "chat" {
 	}
 }
 
-// A preset alone can be certified, at any load, extended or not.
+// A preset alone can be certified at any load, extended or not.
 func TestLongPresetsCanBeCertified(t *testing.T) {
 	for _, preset := range []string{"mlperf_llama2_70b", "mlperf_deepseek_r1_interactive", "mlperf_llama3_1_405b", "general_chatbot", "chatbot"} {
 		for _, on := range []string{"stop", "extend"} {
@@ -299,8 +301,9 @@ func TestCertifyByTime(t *testing.T) {
 	}
 }
 
-// Of a rate as many may fail together as are in flight, which is not known beforehand: 1,000
-// requests are 59 waves of up to 16, and 100 waves of 10, as TestShareOfARate judges.
+// At a rate as many requests may fail together as are in flight, which is not known
+// beforehand. 1,000 requests are 59 waves of up to 16, and 100 waves of 10, as
+// TestShareOfARate judges.
 func TestCertifyOfARate(t *testing.T) {
 	for _, tt := range []struct {
 		requests, clusters, needed, remark string

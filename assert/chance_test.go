@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The chances that validate prints are those of simulated comparisons.
+// The chances that validate prints agree with simulated comparisons.
 func TestLongChances(t *testing.T) {
 	policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}
 	const n = 600
@@ -37,9 +37,10 @@ func TestLongChances(t *testing.T) {
 	}
 }
 
-// A point estimate within its limit passes: an unchanged candidate does so half of
-// the time at a limit of zero, and with 8 rounds and a deviation of √2 · 1 % each
-// (starts; requests hardly add to it) with Φ(1 % · √8 / 1.414 %) = Φ(2) = 97.7 %.
+// A point estimate within its limit passes. At a limit of zero an unchanged candidate
+// passes half of the time. With 8 rounds and a deviation of √2 · 1 % each (from
+// starts; requests hardly add to it) it passes with Φ(1 % · √8 / 1.414 %) = Φ(2) =
+// 97.7 %.
 func TestChanceOfAnEstimate(t *testing.T) {
 	c := &plan.Compare{Restart: plan.RestartLeg, Policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Extend}, Rounds: 8}
 	got := foretell(c, tolerate("ttft mean +1%"), plan.Level{Name: "4", N: 4, Requests: 8_000_000, Rounds: 8})
@@ -48,8 +49,8 @@ func TestChanceOfAnEstimate(t *testing.T) {
 	}
 }
 
-// foretell is the chance of a comparison of one change at one level; NaN where
-// it is not known, or nothing can pass.
+// foretell is the chance of one change at one level of a comparison; NaN if it is
+// unknown or nothing can pass.
 func foretell(c *plan.Compare, claim *plan.Claim, level plan.Level) float64 {
 	w := &plan.Workload{Name: "chat", Loads: []*plan.Load{{Levels: []plan.Level{level}}}}
 	claim.Workloads, claim.At = []*plan.Workload{w}, []string{level.Name}
@@ -107,7 +108,7 @@ func TestLongNonInferior(t *testing.T) {
 			t.Errorf("%+v: %.3f, simulated %.3f", row, want, got)
 		}
 	}
-	// A mean that is at the limit passes as often as the error allows.
+	// A mean at the limit passes as often as the allowed error.
 	if got := stat.NonInferior(8, 0.1, 0.05, 0.1, 0.05); math.Abs(got-0.05) > 1e-4 {
 		t.Errorf("at the limit %v, want 0.05", got)
 	}

@@ -22,25 +22,25 @@ var (
 	table = flag.String("table", "", "write the operating characteristics to this file, as Markdown")
 )
 
-// characteristic is what simulated gates of one kind came to.
+// characteristic counts the results of simulated gates of one kind.
 type characteristic struct {
 	process  process
 	n        int
 	pass     int
 	fail     int
-	covered  int // the true value was within both bounds
-	estimate int // gates that the point estimate of the same requests passes
+	covered  int // the true value lies within both bounds
+	estimate int // gates that pass by the point estimate of the same requests
 }
 
 func (c characteristic) share(k int) float64 { return float64(k) / float64(max(c.n, 1)) }
 
-// most is the highest measured share that is consistent with a true share of at
-// most alpha: three standard errors above it.
+// most is the highest measured share that is consistent with a true share of at most
+// alpha: three standard errors above alpha.
 func (c characteristic) most(alpha float64) float64 {
 	return alpha + 3*math.Sqrt(alpha*(1-alpha)/float64(max(c.n, 1)))
 }
 
-// simulate judges gates of a process one after the other, each by both rules.
+// simulate judges gates of a process, each by both rules.
 func simulate(p process, n int, seed uint64, clusters plan.Clusters, t *plan.Threshold, truth float64, draw func(*rand.Rand) *metric.Level) characteristic {
 	c := characteristic{process: p, n: n}
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -65,7 +65,7 @@ func simulate(p process, n int, seed uint64, clusters plan.Clusters, t *plan.Thr
 	return c
 }
 
-// twoAtATime does jobs that share nothing.
+// twoAtATime runs independent jobs, two at a time.
 func twoAtATime(jobs []func()) {
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, 2)
@@ -79,7 +79,7 @@ func twoAtATime(jobs []func()) {
 	wait.Wait()
 }
 
-// failing makes the requests fail whose score is above the limit.
+// failing makes requests with scores above the limit fail.
 func failing(l *metric.Level) *metric.Level {
 	for _, r := range l.Rounds {
 		for _, x := range r.Samples {
@@ -91,8 +91,8 @@ func failing(l *metric.Level) *metric.Level {
 	return l
 }
 
-// The promise, measured: a server exactly at its limit passes, and fails, at
-// most 5% of the time, whatever its requests have in common.
+// The promise, measured: a server exactly at its limit passes, and fails, at most 5%
+// of the time, whatever its requests depend on.
 func TestLongCharacteristics(t *testing.T) {
 	var out strings.Builder
 	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
@@ -105,11 +105,11 @@ func TestLongCharacteristics(t *testing.T) {
 		rounds    int
 		perRound  int
 		draw      func(p process, r *rand.Rand, score float64, rounds, perRound int) *metric.Level
-		share     float64 // that is over the limit
+		share     float64 // of requests over the limit
 		promised  bool
 		clusters  plan.Clusters
 	}
-	normal := chosen(func(p process) bool { return !p.heavy && !p.own }) // of which the mean is known
+	normal := chosen(func(p process) bool { return !p.heavy && !p.own }) // with a known mean
 	at := func(p process, r *rand.Rand, score float64, rounds, perRound int) *metric.Level {
 		return p.level(r, rounds, perRound, score, 1)
 	}
@@ -149,7 +149,7 @@ func TestLongCharacteristics(t *testing.T) {
 				if k.share > 0 {
 					score = p.score(k.share)
 				}
-				// A gate of many requests takes as much time as several of few.
+				// A gate of many requests takes as long as several of few.
 				n := max(*gates*300/max(300, k.rounds*k.perRound), min(*gates, 25))
 				results[i][at] = simulate(p, n, uint64(100*i+at), k.clusters, k.threshold, k.truth, func(r *rand.Rand) *metric.Level {
 					return k.draw(p, r, score, k.rounds, k.perRound)
@@ -194,7 +194,7 @@ func TestLongCharacteristics(t *testing.T) {
 	}
 }
 
-// rounds is how much more rounds help where what is bad comes together.
+// rounds measures how much more rounds help if bad requests come together.
 func rounds(t *testing.T, out *strings.Builder) {
 	plans := []struct{ rounds, perRound int }{{10, 30}, {60, 30}, {150, 10}}
 	out.WriteString("**More rounds: false pass at the limit, where what is bad comes together**\n\n| threshold | requests |")
@@ -236,7 +236,7 @@ func rounds(t *testing.T, out *strings.Builder) {
 			fmt.Fprintf(out, " %.1f%% |", 100*c.share(c.pass))
 		}
 		out.WriteString("\n")
-		// More rounds than the exact test wants requests: 59.
+		// More rounds than the 59 requests that the exact test needs.
 		if c := results[i][len(plans)-1]; c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05) {
 			t.Errorf("%s in 150 rounds: pass %.3f, fail %.3f", w.process.name, c.share(c.pass), c.share(c.fail))
 		}
@@ -244,26 +244,26 @@ func rounds(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// chosen are the processes of a kind.
+// chosen returns the processes of a kind.
 func chosen(kind func(process) bool) []process {
 	return slices.DeleteFunc(slices.Clone(processes), func(p process) bool { return !kind(p) })
 }
 
-// inWaves are the processes whose requests depend on each other within a wave only;
-// share of the requests fail.
+// inWaves returns the processes whose requests depend on each other only within a
+// wave; share of the requests fail.
 func inWaves(share float64) []process {
 	return slices.Concat(chosen(func(p process) bool { return !longer(p) }), clusters(share, together[0]), clusters(share, spells...))
 }
 
 // hides reports whether ten rounds often do not show how much rounds differ, because the
-// cause comes seldom, and then all at once.
+// cause is rare and then affects all requests.
 func hides(p process) bool { return p.round > 0.5 || p.heavy }
 
 // longer reports whether requests depend on each other for longer than a wave of
 // four.
 func longer(p process) bool { return p.round > 0 || p.rho > 0.8 }
 
-// healthy is how often a server passes if few of its requests fail.
+// healthy measures how often a server passes if few of its requests fail.
 func healthy(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name  string
@@ -314,7 +314,7 @@ func healthy(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// looks judges a level at 200, 400 and 800 requests until one look is certain,
+// looks judges a level at 200, 400 and 800 requests until one look is certain, with
 // the error split over the three.
 func looks(t *testing.T, out *strings.Builder) {
 	fmt.Fprintf(out, "**p95 at its limit, three planned looks at 200, 400 and 800 requests**\n\n| requests | false pass | false fail | undecided |\n|---|---|---|---|\n")
@@ -348,8 +348,8 @@ func looks(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// looked judges a level at the looks that a plan has for it, and says at which
-// share of its requests it ended.
+// looked judges a level at the planned looks, and returns the share of its requests
+// at which it ended.
 func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64) {
 	p, _ := gate(l, th)
 	w := p.Workloads[0]
@@ -364,20 +364,21 @@ func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64
 	return outcome, share
 }
 
-// ended is where gates that are looked at on the way ended, as shares of them.
+// ended holds the shares of their requests at which gates with early looks ended.
 type ended struct {
 	pass, passHalf float64 // in all, and half-way
 	fail, failHalf float64
 	spent          float64 // of the requests
 }
 
-// onTheWay is what the looks after half and seven tenths of the rounds come to:
-// how often they err, and what they save.
+// onTheWay measures the looks after half and seven tenths of the rounds: how often
+// they err, and what they save.
 func onTheWay(t *testing.T, out *strings.Builder) {
 	th := threshold("ttft", "p95 < 2s")
 	n := max(*gates/2, 1)
 	most := characteristic{n: n}.most(0.05)
-	// least is what a share that is promised may come out as, by three standard errors.
+	// least is the smallest measured share that is consistent with a promised one, by
+	// three standard errors.
 	least := func(share float64) float64 { return share - 3*math.Sqrt(share*(1-share)/float64(n)) }
 	row := func(name string, seed uint64, kept func(ended) bool, draw func(r *rand.Rand) *metric.Level) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -434,7 +435,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// power is how often a server passes or fails that is off its limit.
+// power measures how often a server passes or fails that is away from its limit.
 func power(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name          string

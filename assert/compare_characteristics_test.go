@@ -12,28 +12,28 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// duels is a pair of servers whose difference is known. A leg's value is a
-// statistic of so many requests, which are log-normal; besides, each start of a
-// server has a speed of its own, and the surroundings drift from leg to leg.
+// duels is a pair of servers with a known difference. A leg's value is a statistic of
+// log-normal requests. Each start of a server also has its own speed, and the
+// environment drifts from leg to leg.
 type duels struct {
 	rounds, perRound int
 	stat             metric.Stat
-	requests         float64 // standard deviation of a request's logarithm
+	requests         float64 // standard deviation of the logarithm of a request
 	starts           float64 // of a start's
-	drift            float64 // of the step from one leg to the next, a random walk
-	trend            float64 // of each leg over the one before
-	blocks           bool    // all of the control first, then all of the candidate
+	drift            float64 // standard deviation of the random step from one leg to the next
+	trend            float64 // constant step from one leg to the next
+	blocks           bool    // all legs of the control first, then all of the candidate
 	restart          plan.Restart
-	cards            float64 // by which the GPUs of one side are slower; side by side they are swapped
+	cards            float64 // by how much the GPUs of one side are slower; side by side they are swapped
 	beside           bool
-	byRounds         bool // rounds count as units where blocks should
+	byRounds         bool // rounds count as units, although blocks should
 }
 
-// usual is what a comparison is expected to meet: the default of the estimates.
+// usual is an ordinary comparison, with the defaults of the estimates.
 var usual = duels{rounds: 8, perRound: 200, stat: metric.Stat{Kind: metric.Percentile, P: 95}, requests: 0.3, starts: 0.01, restart: plan.RestartLeg}
 
-// draw makes one comparison in which the candidate takes exp(effect) times as
-// long, and returns the changes that its legs give.
+// draw makes one comparison in which the candidate takes exp(effect) times as long,
+// and returns the changes of its legs.
 func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	var units []float64
 	logs := [2][]float64{make([]float64, d.rounds), make([]float64, d.rounds)}
@@ -87,13 +87,12 @@ func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	return units
 }
 
-// outcomes counts what comparisons came to.
+// outcomes counts the results of comparisons.
 type outcomes struct{ n, pass, fail, better, worse, point int }
 
 func (o outcomes) share(k int) float64 { return float64(k) / float64(max(o.n, 1)) }
 
-// judgeAll judges n of them against a tolerance, by the code that judges real
-// ones.
+// judgeAll judges n comparisons against a tolerance, with the code for real ones.
 func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes {
 	r := rand.New(rand.NewPCG(seed, 7))
 	o := outcomes{n: n}
@@ -120,7 +119,7 @@ func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes 
 	return o
 }
 
-// compareCharacteristics measures how often comparisons are wrong.
+// compareCharacteristics measures how often verdicts on comparisons are wrong.
 func compareCharacteristics(t *testing.T, out *strings.Builder) {
 	n := max(*gates, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
@@ -223,8 +222,8 @@ func compareCharacteristics(t *testing.T, out *strings.Builder) {
 	wholeComparisons(t, out)
 }
 
-// wholeComparisons judges whole recorded comparisons of several changes, by
-// everything that judges real ones: blocks, Holm, shares, means of survivors.
+// wholeComparisons judges whole recorded comparisons of several changes with the full
+// code: blocks, Holm, shares, means of completed requests.
 func wholeComparisons(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
@@ -232,13 +231,13 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 	for i, c := range []struct {
 		name             string
 		factor           float64
-		fails, candidate float64 // share of requests that fail
-		whole            bool    // rounds fail, all of each
+		fails, candidate float64 // share of failing requests
+		whole            bool    // whole rounds fail
 		promise          string
 	}{
 		{"unchanged", 1, 0, 0, false, "no fail"}, {"unchanged, 2 % of requests fail on both", 1, 0.02, 0.02, false, "no fail"},
 		{"30 % slower", 1.3, 0, 0, false, "no pass"}, {"fails 4 points more", 1, 0.01, 0.05, false, "no pass"},
-		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // eight rounds hold none in 72 % of runs
+		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // in 72 % of runs eight rounds have no failure
 	} {
 		r := rand.New(rand.NewPCG(uint64(20_000+i), 9))
 		var pass, fail, seen int
@@ -271,7 +270,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 				fail++
 			case Error:
 				if c.whole {
-					break // a round without a request that completed has no mean
+					break // a round without a completed request has no mean
 				}
 				t.Fatalf("%s: %v %q", c.name, v.Why, names(v))
 			}
@@ -289,7 +288,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 }
 
 // oneFact judges comparisons with a tight tolerance on three metrics that measure
-// nearly the same thing. Times of requests vary by prompt, alike on both sides
+// nearly the same thing. The times of requests vary by prompt, equally on both sides
 // because both get the same prompts, or by chance.
 func oneFact(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
@@ -324,7 +323,7 @@ func oneFact(t *testing.T, out *strings.Builder) {
 				}
 			}
 			fmt.Fprintf(out, " %.1f%% | %.1f%% |", 100*pass, 100*fail)
-			// No test has this power if requests vary by chance by more than ±10 %: at ±30 %,
+			// No test has this power if requests vary by chance by more than ±10 %. At ±30 %
 			// even a test that knew the variance would pass only 74 % of unchanged servers.
 			if least := []float64{0.80, 0, 0.65}[k]; c.chance <= 0.1 && n >= 50 && []float64{pass, 1, fail}[k] < least-3*math.Sqrt(least*(1-least)/float64(n)) {
 				t.Errorf("one fact, requests %s, %.2f times: pass %.3f, fail %.3f; at least %v was promised", c.name, factor, pass, fail, least)

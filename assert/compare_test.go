@@ -14,13 +14,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// duel is a comparison to be made up: rounds of requests on each side.
+// duel describes a comparison for a test: rounds of requests on each side.
 type duel struct {
 	rounds, perRound int
-	// control and candidate are the ttft of request i of a round, in seconds;
+	// control and candidate return the ttft of request i of a round, in seconds;
 	// default 1.
 	control, candidate func(round, i int) float64
-	// Which requests fail; default none.
+	// They report which requests fail; by default none does.
 	controlFails, candidateFails func(round, i int) bool
 	restart                      plan.Restart
 	policy                       plan.Policy
@@ -92,8 +92,8 @@ func claimOf(better bool, changes []string) *plan.Claim {
 	return c
 }
 
-// noisy is a ttft around one second times factor: requests by 20 %, rounds by
-// the given share.
+// noisy is a ttft around factor seconds. Requests vary by 20 %, rounds by the given
+// share.
 func noisy(seed uint64, factor, rounds float64) func(round, i int) float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	shift, last := 0.0, -1
@@ -117,7 +117,7 @@ func TestCompare(t *testing.T) {
 		duel
 		want    Outcome // of the first requirement
 		overall Outcome
-		says    string // in its message, needs or notes
+		says    string // a part of its message, needs or notes
 	}{
 		{"the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "ttft p95 1 s → 1 s, +0.00%"},
 		{"a little slower", duel{rounds: 8, perRound: 40, candidate: constant(1.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, "+5.0%"},
@@ -140,9 +140,10 @@ func TestCompare(t *testing.T) {
 		{"a mean leaves failures out", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Fail, Fail, "but the candidate fails more requests"},
 		{"failures that are tolerated", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%", "success rate -15pp")}}, Pass, Pass, ""},
 		{"the control fails more", duel{rounds: 8, perRound: 40, controlFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, ""},
-		// p95 of the candidate is a failed request in every round: 8 of 8 signs, 1/256.
+		// In every round a failed request decides the candidate's p95: 8 of 8 signs,
+		// 1/256.
 		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "only the sign"},
-		// In half of the rounds: 4 of 8 signs decide nothing.
+		// In half of the rounds: 4 of 8 signs do not decide.
 		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "fewer requests fail"},
 		{"undecided may pass where the plan says so", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Warn}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Pass, ""},
 		{"point estimates", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "not certified"},
@@ -161,7 +162,7 @@ func TestCompare(t *testing.T) {
 		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, Skipped, Error, "the recording ends before the control did"},
 		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
 		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
-		// Nothing is judged by what applies nowhere.
+		// A change that applies nowhere has judged nothing.
 		{"a metric that both sides lack", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%", "ttft p95 +10%")}}, Error, Error, "the control has no prefill_speed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -184,7 +185,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What the record lacks is an error, never a pass.
+// A missing part of the record is an error, never a pass.
 func TestCompareFailsClosed(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -222,7 +223,7 @@ func TestCompareFailsClosed(t *testing.T) {
 	}
 }
 
-// The figures of both sides are those of their level tables, over all requests.
+// The values of both sides are those of their level tables, over all requests.
 func TestCompareShowsTheLevels(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, control: func(round, i int) float64 { return 1 + float64(round*i)/100 }, claims: []*plan.Claim{tolerate("ttft p95 +10%", "throughput -5%", "success rate -2pp")}}.make()
 	for _, c := range Judge(p, run, Options{}).Comparisons[0].Changes {
@@ -238,8 +239,8 @@ func TestCompareShowsTheLevels(t *testing.T) {
 	}
 }
 
-// Rounds in which the generator stood still: pairs of such that were measured
-// again are part of nothing, and what is left of them decides nothing.
+// The generator stopped in some rounds. Pairs that were measured again do not count,
+// and the remaining disturbed rounds may not decide.
 func TestCompareDisturbed(t *testing.T) {
 	const ms = time.Millisecond
 	estimate := plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}
@@ -323,7 +324,7 @@ func TestCompareDisturbed(t *testing.T) {
 	}
 }
 
-// A pull request that changes no server is not red.
+// A pull request that changes no server does not fail.
 func TestCompareNothingChanged(t *testing.T) {
 	p, _ := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	p.Servers = p.Servers[1:]
@@ -356,7 +357,7 @@ func TestCompareLooks(t *testing.T) {
 	}
 }
 
-// A stored control is compared without pairs, and says so.
+// A stored control is compared without pairs, and a note says so.
 func TestCompareStored(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, 1, 0.01), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	stored := &metric.Run{ID: "old", Servers: run.Servers[:1], Levels: run.Levels[:1]}
@@ -383,9 +384,9 @@ func TestCompareStored(t *testing.T) {
 	}
 }
 
-// Of a stored control whose percentile is that of a failed request there is no
-// mean and no spread: its rounds are compared with the candidate's one by one,
-// and what is left is the sign.
+// If a failed request decides the percentile of a stored control, it has no mean and
+// no spread. Its rounds are compared with the candidate's one by one, and the signs
+// decide.
 func TestCompareStoredFailures(t *testing.T) {
 	every := func(n int) func(int, int) bool { return func(_, i int) bool { return i%n == n-1 } }
 	in := func(rounds int, fails func(int, int) bool) func(int, int) bool {
@@ -397,14 +398,15 @@ func TestCompareStoredFailures(t *testing.T) {
 		want               Outcome
 		message, needs     string
 	}{
-		// 8 of 8 pairs: 1/256. What fails more requests fails.
+		// 8 of 8 pairs: 1/256. More failed requests fail.
 		{"the candidate fails in every round", nil, every(10), Fail, "a failed request decides the statistic", ""},
 		{"the control fails in every round", every(10), nil, Pass, "a failed request decides the statistic", ""},
-		// The other seven pairs are 0.99 to 1.01 times as long: below 1.1 too.
+		// In the other seven pairs the candidate takes 0.99 to 1.01 times as long,
+		// also below 1.1.
 		{"the control failed in one", in(1, every(10)), nil, Pass, "a failed request decides the statistic", ""},
-		// 5 of 8 pairs speak for it, 3 against: 37%.
+		// 5 of 8 pairs support it, 3 do not: 37%.
 		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "a failed request decides the statistic", "needs rounds in which fewer requests fail"},
-		// Which is worse of two that failed is not known.
+		// If both fail it is not known which is worse.
 		{"both fail", every(10), every(10), Inconclusive, "a failed request decides the statistic", "record it again"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -422,7 +424,7 @@ func TestCompareStoredFailures(t *testing.T) {
 	}
 }
 
-// Where the control holds nowhere nothing can be lost, and something won.
+// If the control holds at no level, nothing can be lost, but something can be won.
 func TestCompareCapacityFromNothing(t *testing.T) {
 	for _, row := range []struct {
 		name                     string
@@ -434,14 +436,15 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 	}{
 		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control holds nowhere (<1); the candidate is certified to 3, fails at 4"},
 		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to 0, fails at 1"},
-		// The control may hold 3, the candidate too; 4 is more than ⌈3 · 1.1⌉ asks.
+		// The control may hold 3, and so may the candidate; it must hold 4 = ⌈3 ·
+		// 1.1⌉.
 		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to 0"},
 		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to 4"},
 		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to 4"},
 		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to 2"},
-		// 9 is all that ⌈10 · 0.9⌉ asks, and the control may hold 10.
+		// The candidate must hold ⌈10 · 0.9⌉ = 9, and the control may hold 10.
 		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to 9, fails at 12"},
-		// Nothing was judged by it.
+		// The change judged nothing.
 		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control holds nowhere"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -468,7 +471,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 	}
 }
 
-// What the user left out is skipped, and the verdict partial.
+// A comparison that the user left out is skipped, and the verdict is partial.
 func TestComparePartial(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	for i, l := range run.Levels {
@@ -480,7 +483,7 @@ func TestComparePartial(t *testing.T) {
 	}
 }
 
-// The sla is judged on the candidate only.
+// Thresholds are judged on the candidate only.
 func TestCompareJudgesTheCandidate(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, control: func(int, int) float64 { return 5 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	p.Workloads[0].SLAs = []*plan.SLA{{At: []string{"4"}, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{threshold("ttft", "p95 < 2s")}}}
@@ -496,8 +499,8 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 	}
 }
 
-// A failure that would stand alone is undecided as one of many facts. Changes
-// that are the same fact, hold by far, or only warn do not weaken it.
+// A failure that would stand alone is undecided as one of many facts. Changes that
+// are the same fact, that hold by far, or that only warn do not weaken it.
 func TestCompareCorrects(t *testing.T) {
 	// Just beyond: its p is about 0.03.
 	claims := func(more ...string) []*plan.Claim {
@@ -523,14 +526,14 @@ func TestCompareCorrects(t *testing.T) {
 		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.Notes, " "), "in 2 facts") != (c.want == Inconclusive) {
 			t.Errorf("%s: %v of %v %q", c.name, x.Outcome, v.Outcome, x.Notes)
 		}
-		// The comparison's own line says what its changes say.
+		// The line of the comparison agrees with its changes.
 		if whole := verdictOf(t, v, "compare.ab"); whole.Outcome != c.want || c.want == Fail && !strings.Contains(whole.Message, "no for") {
 			t.Errorf("%s: the whole %v: %s", c.name, whole.Outcome, whole.Message)
 		}
 	}
 }
 
-// The table says for which workload the candidate is better.
+// The table shows for which workload the candidate is better.
 func TestCompareDecides(t *testing.T) {
 	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01)}
 	for _, row := range []struct {
@@ -542,7 +545,7 @@ func TestCompareDecides(t *testing.T) {
 		{noisy(4, 0.5, 0.01), []string{"ttft p95 +50%"}, compare.AnswerYes, "ab: yes for chat"},
 		{noisy(4, 1.4, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNo, "ab: no for chat"},
 		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
-		// Worse, but everything that is worse is tolerated.
+		// Worse, but within the tolerances.
 		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
 		{noisy(4, 1.4, 0.01), []string{"e2e mean +5%"}, compare.AnswerNo, "ab: no for chat"},
 	} {
@@ -553,7 +556,8 @@ func TestCompareDecides(t *testing.T) {
 			t.Errorf("%+v, %q", c.Decisions, c.Line)
 		}
 	}
-	// What only warns is not required: the answer is that of the whole request.
+	// A change that only warns is not required. The answer comes from the whole
+	// request.
 	d.candidate, d.claims = noisy(4, 0.5, 0.01), []*plan.Claim{tolerate("throughput -5%"), improve("ttft p95 -90%")}
 	d.claims[1].Severity = plan.SeverityWarn
 	p, run := d.make()
@@ -563,7 +567,7 @@ func TestCompareDecides(t *testing.T) {
 	}
 }
 
-// A round that stands out is explained and judged like all others.
+// A round that stands out gets a note, and is judged like the others.
 func TestCompareOutliers(t *testing.T) {
 	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01), claims: []*plan.Claim{tolerate("ttft mean +10%")}}
 	candidate := noisy(4, 1, 0.01)
@@ -589,7 +593,7 @@ func TestCompareOutliers(t *testing.T) {
 	}
 }
 
-// What the first request after a start met is told apart.
+// The first request after a start is reported separately.
 func TestCompareCold(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft mean +10%")},
 		controlIs:   metric.ServerRun{Starts: []metric.Start{{Cold: 100 * time.Millisecond}, {Cold: 120 * time.Millisecond}, {Cold: 300 * time.Millisecond}}},
@@ -612,8 +616,8 @@ func TestCapacityTarget(t *testing.T) {
 	}
 }
 
-// Metrics that the servers report are compared round by round. If one side
-// reports none, the comparison does not pass.
+// Server metrics are compared round by round. If one side reports none, the
+// comparison does not pass.
 func TestCompareTold(t *testing.T) {
 	tell := func(l *metric.Level, queue []float64, preempted float64) {
 		for _, r := range l.Rounds {
@@ -642,7 +646,7 @@ func TestCompareTold(t *testing.T) {
 		{"none on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 3); tell(b, nil, 0) }, Pass, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			// Another requirement passes in any case.
+			// Another required change passes in any case.
 			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{row.claim, tolerate("ttft p95 +10%")}}.make()
 			row.tell(run.Levels[0], run.Levels[1])
 			v := Judge(p, run, Options{})
@@ -653,8 +657,8 @@ func TestCompareTold(t *testing.T) {
 	}
 }
 
-// beside is a comparison side by side. Times on the second set of GPUs are
-// multiplied by cards, whichever server runs there.
+// beside is a comparison side by side. Times on the second set of GPUs are multiplied
+// by cards, whichever server runs there.
 func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	on := func(side int) func(int, int) float64 {
 		return func(round, i int) float64 {
@@ -679,7 +683,7 @@ func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	return p, run
 }
 
-// A card that is 10 % slower is neither a regression nor hides one.
+// A card that is 10 % slower is no regression, and hides none.
 func TestCardsCancel(t *testing.T) {
 	for _, row := range []struct {
 		name             string
@@ -698,8 +702,8 @@ func TestCardsCancel(t *testing.T) {
 			if x.Outcome != row.want || !x.SideBySide || x.Units != 5 || x.Rounds != 10 {
 				t.Errorf("%v, %d rounds, %d units, side by side %v: %+v", x.Outcome, x.Rounds, x.Units, x.SideBySide, x.Changes)
 			}
-			// The mean of ln(candidate/control) of two rounds has the cards in it
-			// once with either sign: what is left is the candidate's.
+			// In the mean of ln(candidate/control) over two rounds the cards cancel:
+			// the candidate's change remains.
 			for _, c := range x.Changes {
 				if c.Metric.Name == "ttft" && c.Limit.OK && math.Abs(c.Change.V-(row.candidate-1)) > 0.006 {
 					t.Errorf("%s changes by %v", c.Name(), c.Change.V)
@@ -707,8 +711,8 @@ func TestCardsCancel(t *testing.T) {
 			}
 		})
 	}
-	// Whatever the plan says by now, such rounds are no units by themselves: with
-	// these as units the spread of the cards would be that of the change.
+	// Such rounds are no units by themselves, even if the plan has changed: the
+	// spread of the cards would then count as the spread of the change.
 	p, run := beside(10, 1.1, 1)
 	p.Compares[0].SideBySide = false
 	if x := Judge(p, run, Options{}).Comparisons[0]; x.Outcome != Pass || x.Units != 5 {
@@ -716,7 +720,7 @@ func TestCardsCancel(t *testing.T) {
 	}
 }
 
-// A record that does not show the swap is no pass.
+// A record that does not show the swap does not pass.
 func TestCardsThatDoNotCancel(t *testing.T) {
 	for _, row := range []struct {
 		name   string

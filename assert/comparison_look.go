@@ -8,13 +8,13 @@ import (
 
 // ComparisonLook is the result of a look at a comparison while it ran.
 type ComparisonLook struct {
-	Outcome Outcome // the worst of what it requires
-	// More says that further rounds could settle it.
+	Outcome Outcome // the worst outcome of a required change
+	// More reports whether further rounds could settle it.
 	More bool
 }
 
-// JudgeComparison judges a comparison before it is over: the rounds that both
-// sides have. run holds the comparison with the look that is held now.
+// JudgeComparison judges a comparison before its end, on the rounds that both sides
+// have. run holds the comparison with the current look.
 func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonLook {
 	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
 	if len(v.Comparisons) == 0 {

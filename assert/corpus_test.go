@@ -7,15 +7,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Recorded is one run of the corpus that reworded messages are judged on.
+// Recorded is one run of the corpus on which reworded messages are tested.
 type Recorded struct {
 	Name string
 	Plan *plan.Plan
 	Run  *metric.Run
 }
 
-// Corpus holds a run of every kind of outcome and cause: what can be wrong with
-// a level, with a comparison and with a search.
+// Corpus holds a run for every kind of outcome and cause: everything that can be
+// wrong with a level, a comparison or a search.
 func Corpus() []Recorded {
 	return append(append(levelCorpus(), comparisonCorpus()...), searchCorpus()...)
 }

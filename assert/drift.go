@@ -11,20 +11,20 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A level whose latency changes while it is measured is no steady state: its
-// numbers depend on how long it was measured. Reported, from leastDrift and at
-// a significance of driftError, both ways together; it invalidates nothing,
-// since thresholds count every request whenever it came.
+// Latency that changes during a level is reported, because the level's numbers then
+// depend on its length. It is reported from leastDrift on, at the two-sided
+// significance driftError. It invalidates nothing: thresholds count every request,
+// whenever it came.
 const (
 	leastDrift = 0.05
 	driftError = 0.01
 )
 
-// drift words the changes of latency over the level, from round to round, and
-// within its rounds.
+// drift describes changes of latency over the level, from round to round and within
+// its rounds.
 func (e evidence) drift() []string {
 	if e.level.Kind.Windowed() {
-		return nil // whether it is in a steady state is what its backlog tells
+		return nil // a rate's backlog shows whether it is in a steady state
 	}
 	var notes []string
 	word := func(change, p float64, from string) {
@@ -61,8 +61,8 @@ func (e evidence) drift() []string {
 	return notes
 }
 
-// latencies are those of the blocks in which any request completed: when they
-// started, and the logarithm of how long they took.
+// latencies returns, for each block with a completed request, when it started and the
+// logarithm of its mean latency.
 func (e evidence) latencies() (at, logs []float64) {
 	for _, b := range e.blocks {
 		if t, m, ok := latency(b.samples); ok {
@@ -72,8 +72,7 @@ func (e evidence) latencies() (at, logs []float64) {
 	return at, logs
 }
 
-// latency returns when the completed requests started and how long they took, both on average, in
-// seconds.
+// latency returns the mean start and the mean latency of the completed requests, in seconds.
 func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 	n := 0.0
 	var start time.Duration
@@ -85,13 +84,13 @@ func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 	return start.Seconds() / n, mean / n, n > 0
 }
 
-// leastWarming is how many times slower than the rest the first blocks are of a
-// server that was still warming up.
+// leastWarming is the ratio of the first blocks' latency to the others' that counts
+// as warming up.
 const leastWarming = 1.5
 
-// warming says that the first blocks, at most half of them, were slower, each
-// than every later one: the warm-up was too short. "" where they were not. That
-// k of n come first by chance is one over n choose k.
+// warming reports that the warm-up was too short: the first blocks, at most half of
+// them, were each slower than every later one. It is "" otherwise. The chance that k
+// given blocks of n come first is one over n choose k.
 func (e evidence) warming() string {
 	_, logs := e.latencies()
 	if !e.sound || e.level.Kind != metric.ClosedLoop || len(logs) < leastRounds || len(logs) < len(e.blocks) {
@@ -116,8 +115,8 @@ func (e evidence) warming() string {
 		verdict.Count(n, "requests"), math.Exp(first-rest), e.warmup(n))
 }
 
-// warmup is the warmup to set in the load so that n more requests are left out
-// before each round. The slots share them.
+// warmup is the value of warmup in the load that leaves out n more requests before
+// each round. The slots share them.
 func (e evidence) warmup(n int) int {
 	before := 0
 	for _, x := range e.level.Rounds[0].All() {
@@ -128,8 +127,8 @@ func (e evidence) warmup(n int) int {
 	return before + n
 }
 
-// slope fits a line and gives the change from the first x to the last, and how
-// likely one as steep is by chance (Student's t test of the slope, two-sided).
+// slope fits a line, and returns the change from the first x to the last and the
+// chance of a line at least as steep (Student's t test of the slope, two-sided).
 func slope(x, y []float64) (change, p float64, ok bool) {
 	n := len(x)
 	if n < leastRounds {
@@ -149,7 +148,7 @@ func slope(x, y []float64) (change, p float64, ok bool) {
 	return b * (x[n-1] - x[0]), tails(b/math.Sqrt(rest/(vx*float64(n-1))), n-2), true
 }
 
-// tails is P(|T| ≥ |t|); of no spread and no change it is 1.
+// tails is P(|T| ≥ |t|); 1 if there is neither spread nor change.
 func tails(t float64, df int) float64 {
 	if math.IsNaN(t) {
 		return 1

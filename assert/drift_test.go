@@ -72,7 +72,7 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%s: %v %s", c.name, load.Outcome, load.Message)
 		}
 	}
-	// Levels that stand still say so hardly ever: 1% each way.
+	// Levels without drift hardly ever report one: 1% in each direction.
 	said := 0
 	for range 300 {
 		e := gather(shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return 0.1 + 2*r.ExpFloat64() }}.level())
@@ -83,7 +83,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// More requests do not decide what a server was slow at while it warmed up.
+// More requests do not change that a server was slow while it warmed up.
 func TestWarmingNeeds(t *testing.T) {
 	warms := shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 {
 		if r < 2 {

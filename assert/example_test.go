@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// A recorded run is judged by a plan without a server: here 100 requests, of
-// which one in four took longer than 250 ms.
+// A plan judges a recorded run without a server. Of its 100 requests one in four took
+// longer than 250 ms.
 func ExampleJudge() {
 	p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(`
 server "sim" {
@@ -50,8 +50,8 @@ workload "chat" {
 	// exit 1
 }
 
-// measured is what a run of the plan may have recorded: 5 rounds of 20 requests,
-// one after another.
+// measured is a level that a run of the plan may have recorded: 5 rounds of 20
+// requests, one after another.
 func measured(p *plan.Plan) *metric.Level {
 	l := &metric.Level{Server: "sim", Workload: p.Workloads[0].Address(), Name: "1", Kind: metric.ClosedLoop, N: 1, Exact: true}
 	for i := range 5 {

@@ -12,12 +12,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// shape is a level to be made up.
+// shape describes a level for a test.
 type shape struct {
 	n, rounds, perRound int
-	// ttft of request i of a round, in seconds; default 1.
+	// ttft returns the TTFT of request i of a round, in seconds; default 1.
 	ttft func(round, i int) float64
-	// failed says which requests fail; default none.
+	// failed reports which requests fail; by default none does.
 	failed func(round, i int) bool
 	change func(*metric.Sample)
 	lean   bool // without gaps
@@ -72,7 +72,7 @@ func fail(x *metric.Sample) {
 	x.Status, x.Usage, x.First, x.Last, x.Gaps, x.Chunks = 500, nil, 0, 0, nil, 0
 }
 
-// threshold reads a bound as a plan would.
+// threshold parses a bound as a plan does.
 func threshold(name, text string) *plan.Threshold {
 	t := &plan.Threshold{Metric: metric.MustLookup(name), Text: text, Range: hcl.Range{Filename: "chat.hcl", Start: hcl.Pos{Line: 7}}}
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func threshold(name, text string) *plan.Threshold {
 	panic("no threshold " + text)
 }
 
-// gate is a plan with one case, and a run of it.
+// gate returns a plan with one case, and a run of it.
 func gate(l *metric.Level, thresholds ...*plan.Threshold) (*plan.Plan, *metric.Run) {
 	policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}
 	server := &plan.Server{Name: "sim"}

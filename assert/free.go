@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// asserts judges the assert blocks: free conditions over point estimates.
+// asserts judges the assert blocks: conditions over point estimates.
 func (j *judge) asserts() {
 	if len(j.promised.Asserts) == 0 {
 		return
@@ -29,15 +29,15 @@ func (j *judge) asserts() {
 			v.Outcome, v.Message = condition(a, result)
 		}
 		if v.Outcome == Error && j.partial {
-			// What it asks for may have been left out; a whole run will tell.
+			// The case that it needs may have been left out; a whole run decides it.
 			v.Outcome, v.Message = Skipped, "because cases were left out: "+v.Message
 		}
 		j.add(v, plan.Stop)
 	}
 }
 
-// condition evaluates one assert: true passes, false fails with the author's
-// message, and whatever else there is could not be judged.
+// condition evaluates one assert. True passes, false fails with the author's message,
+// and anything else could not be judged.
 func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message string) {
 	defer func() {
 		// cty panics on arithmetic such as ∞ − ∞.
@@ -85,7 +85,7 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	return Fail, failure(a, ctx)
 }
 
-// failure is what the plan says of a condition that does not hold.
+// failure returns the plan's message for a condition that does not hold.
 func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 	const plain = "the condition does not hold"
 	if a.ErrorMessage == nil {
@@ -100,8 +100,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 		return plain
 	}
 	if secret(marks) && slices.ContainsFunc(a.ErrorMessage.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "result" }) {
-		// What is made of a secret and a result is known now for the first time, so that
-		// nobody could look for it among what is printed.
+		// A text made from a secret and a result is new here, so it could not be masked
+		// in what is printed.
 		return plain + ": " + withheld
 	}
 	return verdict.OneLine(m.AsString())
@@ -109,8 +109,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 
 const withheld = "its error_message is not shown, since it is made of a result and of a value of the environment or a sensitive variable"
 
-// secret reports whether a value carries a mark of the plan's, which are of what must not
-// be shown; our own speak of results.
+// secret reports whether a value carries a mark of the plan. These mark secrets; our own
+// marks are about results.
 func secret(marks cty.ValueMarks) bool {
 	for m := range marks {
 		if _, own := m.(mark); !own {
@@ -120,7 +120,7 @@ func secret(marks cty.ValueMarks) bool {
 	return false
 }
 
-// refersToSecret reports whether an expression refers to a value that must not be shown.
+// refersToSecret reports whether an expression refers to a secret.
 func refersToSecret(expr hcl.Expression, ctx *hcl.EvalContext) bool {
 	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool {
 		v, diags := t.TraverseAbs(ctx)
@@ -132,9 +132,9 @@ func refersToSecret(expr hcl.Expression, ctx *hcl.EvalContext) bool {
 	})
 }
 
-// explain is the first error in one line. A value that was not measured is
-// null, and what HCL says of null needs a translation. Where a secret is among the
-// values, what HCL says may quote it, and the summary must do.
+// explain writes the first error in one line. A missing measurement is null, and
+// HCL's words on null need a translation. If one of the values is a secret, HCL's
+// detail may quote it, so only the summary is used.
 func explain(diags hcl.Diagnostics, summarily bool) string {
 	for _, d := range diags {
 		switch {
@@ -156,7 +156,7 @@ func explain(diags hcl.Diagnostics, summarily bool) string {
 	return ""
 }
 
-// result is the value of result, of the type that plan.ResultType declares.
+// result builds the value of result, of the type that plan.ResultType declares.
 func (j *judge) result() (cty.Value, error) {
 	instances := newTree()
 	for _, s := range j.promised.Servers {
@@ -180,7 +180,7 @@ func (j *judge) result() (cty.Value, error) {
 	return instances.value(), nil
 }
 
-// levelType follows the declared type to the levels of w on s.
+// levelType returns the declared type of the levels of w on s.
 func levelType(p *plan.Plan, s *plan.Server, w *plan.Workload) (cty.Type, error) {
 	t := plan.ResultType(p)
 	for _, step := range []string{s.Name, s.Key, w.Name, w.Key, "level"} {
@@ -227,8 +227,8 @@ func (t tree) value() cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// levelValue is what was measured at one level; every number of one that was
-// not measured, or not validly, is null.
+// levelValue holds the measurements at one level. If the level was not measured, or
+// not validly, every number is null.
 func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Value {
 	l := j.levels[key]
 	if !j.valid[key] {
@@ -272,8 +272,8 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 	return cty.ObjectVal(attrs)
 }
 
-// observed is the distribution of a metric of requests or gaps; empty of another, and of a metric of
-// the stream where the level has none.
+// observed is the distribution of a metric of requests or gaps. It is empty for any other metric,
+// and for a metric of streaming if the level shows none.
 func observed(def metric.Def, l *metric.Level, samples []*metric.Sample) metric.Distribution {
 	if def.Scope != metric.PerRequest && def.Scope != metric.PerGap || def.Streams && l.Unstreamed() != "" {
 		return metric.Distribution{}
@@ -292,7 +292,7 @@ func statOf(d metric.Distribution, name string) metric.Value {
 	return metric.None("not measured")
 }
 
-// value is a level-wide metric.
+// value is the value of a level-wide metric.
 func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.Value {
 	if def.Source == metric.Prices {
 		return l.Cost(def.Name, j.promised.PriceOf(l.Server), l.Windows(w.Policy.Window))
@@ -300,8 +300,8 @@ func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.
 	return l.Value(def.Name, w.Policy.Window, sample.Good(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
 }
 
-// countedStat is a statistic of a histogram: the mean, or a percentile as it
-// is estimated within its bucket.
+// countedStat is a statistic of a histogram: the mean, or a percentile estimated
+// within its bucket.
 func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	h, why := l.Histogram(def.Name)
 	stat, err := metric.ParseStat(name)

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// load reads a plan of the language.
+// load parses a plan.
 func load(t *testing.T, source string) *plan.Plan {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: "chat.hcl", Source: []byte(source)})
@@ -76,7 +76,7 @@ workload "chat" {
 	}
 }
 
-// result has the declared type under for_each too, and never more.
+// result has the declared type, also under for_each, and never more fields.
 func TestResultHasItsType(t *testing.T) {
 	p := load(t, `
 server "sim" {
@@ -147,8 +147,7 @@ assert "left out" {
 	}
 }
 
-// A condition that touches what was not measured never passes, however it is
-// written.
+// A condition on a missing measurement never passes, in whatever form it is written.
 func TestAssertsOfWhatWasNotMeasured(t *testing.T) {
 	// Level 4 was measured, level 8 was not.
 	const head = `
@@ -210,7 +209,7 @@ assert "a" {
 		{"result.sim.chat.level[tostring(4 + 4)].ttft.p95 != 5", Error},
 		{"[result.sim.chat.level[8]][*].ttft.p95 != [5]", Error},
 		{"result.sim.chat.level[8].ttft != { p95 = 5 }", Error},
-		// What is measured of all of them may be asked in a loop.
+		// A loop may use what is measured at every level.
 		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5 if n == \"4\"])", Pass},
 	} {
 		p := load(t, head+c.condition+"\n}\n")
@@ -222,7 +221,7 @@ assert "a" {
 	}
 }
 
-// A condition over every element of an empty list is true, but judges nothing.
+// A condition over every element of an empty list is true, but has judged nothing.
 func TestConditionsOverNothing(t *testing.T) {
 	const head = `
 variable "limits" {
@@ -251,7 +250,7 @@ assert "a" {
 		says      string
 	}{
 		{"alltrue([for l in " + chat + " : l.ttft.p95 < 5])", Pass, ""},
-		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // of one level none is
+		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // one level has no element
 		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", Error, "what alltrue or anytrue is given is empty"},
 		{"!anytrue([for n, l in " + chat + " : l.ttft.p95 > 5 if n == \"5\"])", Error, "what alltrue or anytrue is given is empty"},
 		{"!anytrue([for l in " + chat + " : l.ttft.p95 > 5])", Pass, ""},

@@ -30,7 +30,7 @@ const (
 	leastDelay = time.Millisecond
 )
 
-// objection takes why a measurement is not valid, and who has to act on it.
+// objection records why a measurement is invalid, and who has to act on it.
 type objection func(of verdict.Cause, format string, args ...any)
 
 func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid objection) {
@@ -71,13 +71,13 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 	}
 }
 
-// held is how long a read of the round may have waited.
+// held is how long a read in the round may have waited.
 func (s *subject) held(r *metric.Round) time.Duration {
 	d := s.level.Disturbed(r)
 	return max(d.Stall, d.Delay)
 }
 
-// light reports whether the round had less than the declared load. Rates have their own rule, see
+// light reports whether the round had less than the declared load. Rates have their own rule; see
 // loaded.
 func (s *subject) light(r *metric.Round) bool {
 	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
@@ -206,10 +206,10 @@ func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	return &out
 }
 
-// flips reports whether a decided threshold on a time would come out otherwise
-// with its limit moved by delay. Measured times are never too short by it, so
-// that only a failure can be its work; but a pass is moved too, since what is
-// late once may be early next to it (a gap after a late chunk).
+// flips reports whether a decided threshold on a time would have another outcome with
+// its limit moved by delay. A delay never makes a measured time too short, so it can
+// only cause a failure. But a pass is tested too, because what follows a late chunk
+// may seem early (its gap is too short).
 func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	t := v.threshold
 	if t.Metric.Unit != metric.Seconds || t.Op == "" || v.Outcome != Pass && v.Outcome != Fail {
@@ -220,7 +220,7 @@ func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 		shift = -shift // a pass under a tighter limit, a failure under a wider one
 	}
 	moved := plan.Threshold{Metric: t.Metric, Stat: t.Stat, Op: t.Op, Limit: t.Limit + shift}
-	// Both are judged anew, because success may have held back the verdict of a
-	// mean.
+	// Judge both again, because the threshold on success may have held back the
+	// verdict on a mean.
 	return s.judge(&moved).Outcome != s.judge(t).Outcome
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// gpus checks that the server's GPUs were in the state in which they are to be measured: not held
-// down by their heat or hardware, without errors, and with nobody else's processes. What a plan
-// requires and nobody reported is an objection; what holds by default is not.
+// gpus checks the state of the server's GPUs: not held down by heat or hardware, without errors,
+// and without foreign processes. A condition of the plan that no reading covers is an objection;
+// a default condition is not.
 func (s *subject) gpus(v *Verdict, invalid objection) {
 	require := s.require()
 	most := plan.MostThrottled
@@ -53,7 +53,7 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 	}
 }
 
-// require is what the plan requires of the GPUs of the level's server.
+// require returns the plan's conditions on the GPUs of the level's server.
 func (s *subject) require() plan.Require {
 	if s.workload != nil {
 		for _, server := range s.workload.Servers {
@@ -65,14 +65,14 @@ func (s *subject) require() plan.Require {
 	return plan.Require{}
 }
 
-// reported objects where what the plan requires was not read.
+// reported objects if a value that the plan requires was not read.
 func (s *subject) reported(required, name string, invalid objection) {
 	if _, why := s.level.Gauge(name); why != "" {
 		invalid(verdict.CauseInvalid, "telemetry requires %s, and nothing reports it: %s", required, why)
 	}
 }
 
-// state is how hot and slow the GPUs of a round were: ", at 91 °C and 975 MHz"; "" where nothing says.
+// state describes the GPUs of a round: ", at 91 °C and 975 MHz"; "" if nothing was reported.
 func state(r *metric.Round) string {
 	var parts []string
 	if g := r.Telemetry.Gauges["gpu_temperature"]; g.N > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Of ten rounds the last shows something: a gauge with that mean, all others 0.
+// Ten rounds. In the last one a gauge has the given mean; in all others it is 0.
 func TestGPUsOfALevel(t *testing.T) {
 	one, none, everything := 0.3, 0, 100.0
 	for _, tt := range []struct {
@@ -17,7 +17,7 @@ func TestGPUsOfALevel(t *testing.T) {
 		gauge   string
 		mean    float64
 		require plan.Require
-		want    string // of the message; "": valid
+		want    string // a part of the message; "" if valid
 		note    string
 	}{
 		{name: "healthy", gauge: "gpu_throttled"},
@@ -60,7 +60,7 @@ func TestGPUsOfALevel(t *testing.T) {
 func TestGPUErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
-		from, to   float64 // the last Xid in the second round
+		from, to   float64 // last Xid before and after the second round
 		ecc        float64
 		want, note string
 	}{

@@ -8,11 +8,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Options is how a run is judged beyond what the plan says.
+// Options holds how a run is judged beyond the plan.
 type Options struct {
-	// Partial labels the verdict: cases were left out by request.
+	// Partial marks the verdict as partial, because the user left out cases.
 	Partial bool
-	// Baselines are the recorded runs of stored controls, by the name of the
+	// Baselines holds the recorded runs of stored controls, by the name of the
 	// comparison.
 	Baselines map[string]*metric.Run
 }
@@ -68,7 +68,7 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	return v
 }
 
-// server gives the verdict on a server that the plan runs something on.
+// server gives the verdict on a server on which the plan runs something.
 func (j *judge) server(s *plan.Server) {
 	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", File: s.Range.Filename, Line: s.Range.Start.Line}
 	used, left := false, true
@@ -110,8 +110,8 @@ func (j *judge) server(s *plan.Server) {
 	j.add(v, plan.Stop)
 }
 
-// Awaited lists the verdicts that a run of all of p will get, in their order:
-// pending, or skipped where the plan itself says that there will be none.
+// Awaited lists the verdicts that a run of the whole plan will have, in their order.
+// They are pending, or skipped if the plan itself excludes them.
 func Awaited(p *plan.Plan) []Verdict {
 	// Verdicts have the same names before and after the measurement.
 	list := Judge(p, &metric.Run{}, Options{}).List

@@ -101,7 +101,7 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %v", c.name, v.Outcome, c.want, names(v))
 		}
 	}
-	// Left out cases label the verdict and count as nothing.
+	// Cases that were left out mark the verdict, and do not count.
 	p, run := gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "9", N: 9, Requests: 9, Rounds: 1})
 	p.Workloads[0].SLAs[0].At = append(p.Workloads[0].SLAs[0].At, "9")
@@ -112,7 +112,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// every threshold there is, so that no rule escapes.
+// allThresholds returns every possible threshold, so that no rule is left untested.
 func allThresholds() []*plan.Threshold {
 	return []*plan.Threshold{
 		threshold("ttft", "p95 < 2s"), threshold("ttft", "mean < 2s"), threshold("ttft", "max < 2s"), threshold("ttft", "min < 2s"), threshold("ttft", "every < 2s"),
@@ -130,7 +130,7 @@ func withGood(p *plan.Plan) {
 	p.Workloads[0].Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: metric.MustLookup("itl"), Op: plan.Less, Limit: 0.03}}
 }
 
-// A killed run keeps the verdicts on what it measured, and does not pass.
+// A killed run keeps the verdicts on what it measured, but does not pass.
 func TestServerWithoutEnd(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 60}.level(), threshold("ttft", "p95 < 2s"))
 	run.Servers[0].Unended = true
@@ -185,7 +185,7 @@ func TestFailsClosed(t *testing.T) {
 			t.Errorf("%s: %v, because %q", name, v.Outcome, v.Why)
 		}
 	}
-	// Limits that no checked plan has.
+	// limits that no checked plan has
 	for _, limit := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		th := threshold("ttft", "p95 < 2s")
 		th.Limit = limit
@@ -216,8 +216,8 @@ func samples(r *metric.Run, change func(*metric.Sample)) {
 	})
 }
 
-// A good level passes everything, so that the tests above do not hold for a
-// judge that never passes. (prefill_speed and scaling_efficiency need level 1.)
+// A good level passes everything. Otherwise the tests above would also accept a judge
+// that never passes. (prefill_speed and scaling_efficiency need level 1.)
 func TestAllPass(t *testing.T) {
 	p, run := gate(shape{n: 1, rounds: 149, perRound: 5}.level(), allThresholds()...)
 	withGood(p)
@@ -237,7 +237,7 @@ func TestAllPass(t *testing.T) {
 	}
 }
 
-// FuzzJudge feeds judges what a damaged record may hold.
+// FuzzJudge judges records with any kind of damage.
 func FuzzJudge(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(seed, uint8(seed), uint8(3*seed))
@@ -311,8 +311,8 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// A failure more never turns a failed gate into one that passes, and every
-// request failing never passes anything.
+// One more failure never turns a failed gate into one that passes, and a level whose
+// requests all fail never passes.
 func TestLongFailuresNeverHelp(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 60 {

@@ -10,17 +10,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// judge is one judgement under way.
+// judge is the state of one judgement.
 type judge struct {
 	promised *plan.Plan
 	run      *metric.Run
-	levels   map[levelKey]*metric.Level // as judged: up to its last look
+	levels   map[levelKey]*metric.Level // as judged, up to the last look
 	// recorded holds them whole.
 	recorded map[levelKey]*metric.Level
-	valid    map[levelKey]bool // the level was measured as it should be
+	valid    map[levelKey]bool // reports whether the level was measured properly
 	partial  bool
 	list     []Verdict
-	// baselines are recorded runs by the comparison that they are the control of.
+	// baselines holds recorded runs by the comparison that uses them as the control.
 	baselines   map[string]*metric.Run
 	comparisons []*compare.Comparison
 }
@@ -36,8 +36,8 @@ func newJudge(p *plan.Plan, run *metric.Run) *judge {
 	return j
 }
 
-// take adds a level. One that appears twice keeps its first measurement; exec
-// never writes one twice.
+// take adds a level. If it appears twice, the first measurement counts; exec never
+// writes one twice.
 func (j *judge) take(l *metric.Level) {
 	if k := (levelKey{l.Server, l.Workload, l.Name}); j.recorded[k] == nil {
 		j.recorded[k] = sample.Sound(l)
@@ -60,8 +60,8 @@ func (j *judge) keep(v Verdict) {
 	j.list = append(j.list, v)
 }
 
-// cause is that of an error where the server was the matter, whatever else there
-// was: it had an error, or the level was measured and nothing completed.
+// cause is the cause of an error. It is the server, whatever else was wrong, if the
+// server had an error or if the level was measured and nothing completed.
 func (j *judge) cause(v *Verdict) verdict.Cause {
 	if s := j.run.Server(v.Server); v.Kind == KindServer || s != nil && s.Error != "" || sample.Silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
 		return verdict.CauseServer
@@ -69,7 +69,7 @@ func (j *judge) cause(v *Verdict) verdict.Cause {
 	return ""
 }
 
-// implied is how much what the plan does not write counts: nothing, where it only
+// implied is the severity of an implied threshold: it never fails a plan that only
 // measures.
 func (j *judge) implied() verdict.Severity {
 	if j.promised.Gate.MeasureOnly {
@@ -78,7 +78,7 @@ func (j *judge) implied() verdict.Severity {
 	return verdict.SeverityError
 }
 
-// serverError is why a server could not be measured; "" when it could.
+// serverError explains why a server could not be measured; "" if it could.
 func (j *judge) serverError(address string) string {
 	if s := j.run.Server(address); s != nil {
 		return s.Error

@@ -19,15 +19,16 @@ const (
 	// inputTolerance is the allowed deviation of the input length, at least one
 	// token, if the prompts were not sized by the server's own tokenizer.
 	inputTolerance = 0.01
-	// templateTokens is how many tokens of a prompt may come from a cache: the chat template's
-	// leading tokens are the same in every prompt. For a short prompt the limit is half of it.
+	// templateTokens is the number of tokens of a prompt that may come from a cache, because
+	// every prompt begins with the same tokens of the chat template. For a short prompt the
+	// limit is half of the prompt.
 	templateTokens = 64
-	// cacheTolerance is the share of a prompt that may be cached in addition.
+	// cacheTolerance is the share of a prompt that may be cached on top of that.
 	cacheTolerance = 0.02
 )
 
-// load judges whether the case was measured as planned, from recorded facts
-// alone. Failed requests are no reason against it: thresholds count them.
+// load judges whether the case was measured as planned, from recorded facts only.
+// Failed requests do not invalidate it: thresholds count them.
 func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
 	l := s.level
 	samples := l.MeasuredSamples()
@@ -49,7 +50,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 
 	var problems []string
-	var cause verdict.Cause // of the first of them
+	var cause verdict.Cause // the cause of the first problem
 	invalid := func(of verdict.Cause, format string, args ...any) {
 		problems, cause = append(problems, fmt.Sprintf(format, args...)), cmp.Or(cause, of)
 	}
@@ -62,7 +63,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	if completed == 0 && len(problems) == 0 {
 		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
 	}
-	if len(l.Parts) == 0 { // of a mix each part has lengths of its own
+	if len(l.Parts) == 0 { // each part of a mix has its own lengths
 		s.lengths(v, samples, invalid)
 	}
 	believable(samples, invalid)
@@ -85,7 +86,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 }
 
-// oddities are what else a person should know of how the server behaved.
+// oddities lists further observations on the server's behaviour.
 func oddities(l *metric.Level, samples []*metric.Sample) []string {
 	var notes []string
 	reconnects, asked, longest := 0, 0, time.Duration(0)
@@ -110,7 +111,8 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 	return notes
 }
 
-// lockStep notes that the slots start in phase, also on what it bears upon.
+// lockStep notes on the load, and on the thresholds that it affects, that the slots
+// start in phase.
 func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
@@ -124,7 +126,7 @@ func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	}
 }
 
-// windowed says what the window leaves out, or does not.
+// windowed notes what the window leaves out.
 func (s *subject) windowed() []string {
 	if s.policy.Window == metric.All {
 		return []string{`rates are over every measured request, from the first sent to the end of the last (window = "all")`}
@@ -136,14 +138,14 @@ func (s *subject) windowed() []string {
 	return nil
 }
 
-// whole checks that completed + failed = due: everything planned was sent and
+// whole checks that completed + failed = due, so that every planned request is
 // accounted for.
 func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
 	if s.level.Kind != kind || s.level.N != level.N || s.level.Rate != level.Rate {
 		invalid(verdict.CauseInvalid, "the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
 	}
 	due := s.level.Due()
-	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" // what was due until then is judged
+	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" // requests due until then are judged
 	if due < level.Requests && !s.shed(level) && !givenUp {
 		invalid(verdict.CauseInvalid, "cut short: %d of %d planned requests were due", due, level.Requests)
 	}
@@ -172,8 +174,8 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	}
 }
 
-// timed is the time over which the rounds started measured requests; rounds with a number of
-// requests count until the last one ended.
+// timed is the total time over which the rounds started measured requests. A round with a
+// number of requests counts until its last one ended.
 func timed(rounds []*metric.Round) time.Duration {
 	sum := time.Duration(0)
 	for _, r := range rounds {
@@ -186,16 +188,15 @@ func timed(rounds []*metric.Round) time.Duration {
 	return sum
 }
 
-// shed reports whether the level was measured in fewer rounds than planned because
-// the budget was short, each of them whole: a smaller measurement, and a valid
-// one.
+// shed reports whether the level has fewer rounds than planned because the budget was
+// short, all of them whole. That is a smaller measurement, but a valid one.
 func (s *subject) shed(level plan.Level) bool {
 	l := s.level
 	return l.Shed > 0 && len(l.Rounds) >= leastRounds && len(l.Rounds)+l.Shed == max(level.Rounds, 1)
 }
 
-// lengths checks that prompts and answers were as long as asked, by the
-// server's count, and not from a cache.
+// lengths checks that prompts and answers had the requested lengths by the server's
+// count, and did not come from a cache.
 func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objection) {
 	var noUsage, input, output, cached, silent, completed int
 	var anInput, anOutput, aCached *metric.Sample
@@ -242,19 +243,20 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 	}
 }
 
-// asLong reports whether a prompt was as long as asked, where the plan asks for a length.
+// asLong reports whether a prompt has the requested length, if the plan sets one.
 func (s *subject) asLong(x *metric.Sample) bool {
 	tolerance := 0.0
 	if !s.level.Exact {
 		tolerance = math.Max(inputTolerance*float64(x.InputAsked), 1)
 	}
-	if x.Turn > 1 { // what its answers are as a part of a prompt the server alone knows
+	if x.Turn > 1 { // only the server knows the length of earlier answers in the prompt
 		return 2*x.Usage.Input >= x.InputAsked
 	}
 	return x.InputAsked == 0 || math.Abs(float64(x.Usage.Input-x.InputAsked)) <= tolerance
 }
 
-// repeated is how many rows of a data set were sent that a cache may hold whole.
+// repeated counts the rows of a data set that were sent before, so that a cache may
+// hold them.
 func repeated(samples []*metric.Sample) int {
 	n := 0
 	for _, x := range samples {
@@ -265,7 +267,7 @@ func repeated(samples []*metric.Sample) int {
 	return n
 }
 
-// unexplained says what the prompts explain of cached tokens.
+// unexplained describes cached tokens that the prompts do not explain.
 func unexplained(share float64) string {
 	if share == 0 {
 		return "though no prompt was sent twice"
@@ -273,10 +275,10 @@ func unexplained(share float64) string {
 	return "though only " + metric.Format(metric.Ratio, share) + " of the prompt was sent before"
 }
 
-// countedHits checks the server's own count of cached prompt tokens, of a
-// server whose usage does not tell them, and says what was checked. The count
-// is of everything between two readings, so that each of its prompts may have
-// had the chat template's tokens from the cache.
+// countedHits checks the server's own count of cached prompt tokens if its usage does
+// not report them, and says what was checked. The count covers everything between two
+// readings. Each of the prompts in it may have had the chat template's tokens from
+// the cache.
 func (s *subject) countedHits(samples []*metric.Sample, invalid objection) string {
 	const unchecked = "the server does not tell cached tokens: cache hits were not checked"
 	queries, hits := s.level.Added(metric.CacheQueries), s.level.Added(metric.CacheHits)
@@ -301,8 +303,8 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	return fmt.Sprintf("cached tokens are those of the server's counters, %.0f of %.0f: its usage does not tell them", hits.V, queries.V)
 }
 
-// loaded checks that the load was the declared one: every slot busy, or all of
-// a burst sent at once. If only some rounds lacked it, generator asks of each
+// loaded checks that the load was the declared one: every slot busy, or all requests
+// of a burst sent at once. If only some rounds had less, generator checks for each
 // threshold whether those rounds could have decided it.
 func (s *subject) loaded(v *Verdict, invalid objection) {
 	none := !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return !s.light(r) })
@@ -322,8 +324,8 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 	}
 }
 
-// voided says which rounds were measured again. It checks that they are few,
-// and that each was disturbed or is the pair of a disturbed round.
+// voided reports which rounds were measured again. It checks that they are few, and
+// that each was disturbed or is the pair of a disturbed round.
 func (s *subject) voided(v *Verdict, invalid objection) {
 	l := s.level
 	for _, r := range l.Voided {
@@ -345,7 +347,7 @@ func disturbed(l *metric.Level, r *metric.Round) bool {
 	return l.Disturbed(r) != metric.Disturbance{}
 }
 
-// mostFrequent is the most frequent message and how often it came.
+// mostFrequent returns the most frequent message and its count.
 func mostFrequent(messages map[string]int) string {
 	best := ""
 	for _, m := range slices.Sorted(maps.Keys(messages)) {
@@ -359,8 +361,8 @@ func mostFrequent(messages map[string]int) string {
 	return fmt.Sprintf("%s (%d×)", best, messages[best])
 }
 
-// words says why a request failed: the server's own words, after the HTTP
-// status where that was the reason.
+// words explains why a request failed, in the server's own words, after the HTTP
+// status if that was the reason.
 func words(x *metric.Sample) string {
 	w := cmp.Or(x.Failure.Message, string(x.Failure.Kind))
 	if x.Failure.Kind == metric.FailStatus && x.Status != 0 {

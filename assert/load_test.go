@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Each row breaks one thing about a good level; what is said must name it.
+// Each row changes one thing about a good level, which the message must name.
 func TestLoad(t *testing.T) {
 	each := func(change func(*metric.Sample)) func(*metric.Level) {
 		return func(l *metric.Level) {
@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 		name   string
 		change func(*metric.Level)
 		want   Outcome
-		says   string // in the message, or in a note of a pass
+		says   string // a part of the message, or of a note of a pass
 	}{
 		{"good", func(*metric.Level) {}, Pass, "60 of 60 requests completed in 5 rounds"},
 		{"one failed", first(fail), Pass, "59 of 60 requests completed, 1 failed, most often: HTTP 500: Internal Server Error (1×)"},
@@ -61,7 +61,7 @@ func TestLoad(t *testing.T) {
 		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
 		{"busy 94%", idle(0.94), Error, "round 1: its slots were busy 94% of the window"},
-		// 100 ms of 4 · 4.5 s are half a percent and some.
+		// 100 ms of 4 · 4.5 s are half a percent and a little more.
 		{"busy 94.5% as one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.945; fail(l.Rounds[0].Samples[5]) }, Pass, "busy 94.5% of the window, less than 95%; requests failed"},
 		{"busy 94% though but one request failed", func(l *metric.Level) { idle(0.94)(l); fail(l.Rounds[0].Samples[5]) }, Error, "busy 94% of the window"},
 		{"no window though but one request failed", func(l *metric.Level) {
@@ -80,7 +80,7 @@ func TestLoad(t *testing.T) {
 		{"CPU unknown", func(l *metric.Level) { l.Rounds[3].Health.CPU = -1 }, Pass, ""},
 		// 10% of the median TTFT of 1 s.
 		{"delay 100 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 100 * time.Millisecond }, Pass, ""},
-		// It could not change a p95 of 1 s against 2 s, and is said.
+		// It could not change a p95 of 1 s against 2 s, but is noted.
 		{"delay 101 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 101 * time.Millisecond }, Pass, "the load generator may have read and sent up to 101 ms late in round 4"},
 		{"pause 101 ms", func(l *metric.Level) { l.Rounds[3].Health.GCPause = 101 * time.Millisecond }, Pass, "up to 101 ms late in round 4"},
 		{"a stall", func(l *metric.Level) { l.Rounds[1].Health.Stall = 4900 * time.Millisecond }, Pass, "the generator stood still for 4.9 s in round 2"},
@@ -124,8 +124,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// idle has the slots of every round busy for that share of the window; 0: never all
-// of them.
+// idle sets the share of the window in which the slots of every round are busy; 0
+// means never all of them.
 func idle(busy float64) func(*metric.Level) {
 	return func(l *metric.Level) {
 		for _, r := range l.Rounds {
@@ -136,25 +136,25 @@ func idle(busy float64) func(*metric.Level) {
 	}
 }
 
-// Where slots idled in some rounds, a threshold stands that the others decide
-// alike, and one that fails though less load can only help it.
+// If slots were idle in some rounds, a threshold stands if the other rounds decide
+// the same. It also stands if it fails although less load can only help it.
 func TestIdleSlots(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		ttft         func(round, i int) float64
 		metric, text string
-		rounds       int // whose slots idled, of ten
+		rounds       int // of ten, whose slots were idle
 		want         Outcome
 	}{
 		{"nine rounds pass alone", nil, "ttft", "p95 < 2s", 1, Pass},
 		// 40 requests in a round: 80 are left, and 59 are enough.
 		{"two rounds pass alone", nil, "ttft", "p95 < 2s", 8, Pass},
 		{"one has too few requests", nil, "ttft", "p95 < 2s", 9, Error},
-		// One in 40 is over: 3 of 120 do not tell, 10 of 400 do.
+		// One in 40 is over: 3 of 120 do not decide, 10 of 400 do.
 		{"a pass that rests on them", func(_, i int) float64 { return 1 + 1.5*float64(1-min(i, 1)) }, "ttft", "p95 < 2s", 7, Error},
 		{"a failure of more load", func(round, _ int) float64 { return 3 }, "ttft", "p95 < 2s", 9, Fail},
 		{"a mean that fails", func(round, _ int) float64 { return 3 }, "ttft", "mean < 2s", 9, Fail},
-		// Four slots: 4 · 11 tokens in 5.2 s, and in 4.2 s where all were busy.
+		// Four slots: 4 · 11 tokens in 5.2 s, or in 4.2 s with all slots busy.
 		{"a rate that fails for want of load", func(round, _ int) float64 { return 5 - float64(round/9) }, "throughput", "> 10 tok/s", 9, Error},
 		{"a rate that the others miss too", nil, "throughput", "> 1000000 tok/s", 8, Fail},
 	} {
@@ -178,7 +178,7 @@ func TestIdleSlots(t *testing.T) {
 	}
 }
 
-// A delay that no number shows counts when it could have changed a verdict.
+// A delay that no value shows counts if it could have changed a verdict.
 func TestGeneratorNearTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		ttft  float64
@@ -200,8 +200,8 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 	}
 }
 
-// A stall makes times too long, and streams too short or too long: it
-// invalidates what it could have decided, and nothing else.
+// A stall makes times too long, and streams too short or too long. It invalidates
+// only what it could have decided.
 func TestGeneratorStalled(t *testing.T) {
 	const ms = time.Millisecond
 	// 10 tokens in 0.2 s after the first: 50 tok/s, tpot 20 ms.
@@ -220,12 +220,12 @@ func TestGeneratorStalled(t *testing.T) {
 		{"shorter than 50 ms", 0.1, 50 * ms, "speed", "p5 > 10 tok/s", Pass},
 		// 100 ms of 200 ms: 50 tok/s were 25 to 100.
 		{"a speed that passes anyway", 0.1, 100 * ms, "speed", "p5 > 10 tok/s", Pass},
-		// At most the whole TTFT of 100 ms: 300 ms instead of 200, 33 tok/s.
+		// At most the whole TTFT of 100 ms counts: 300 ms instead of 200, 33 tok/s.
 		{"a speed that passes at the most that can have waited", 0.1, 180 * ms, "speed", "mean > 30 tok/s", Pass},
 		{"a speed that need not have passed", 0.1, 180 * ms, "speed", "mean > 40 tok/s", Error},
 		{"a speed that need not have failed", 0.1, 100 * ms, "speed", "mean > 60 tok/s", Error},
 		{"a speed that fails anyway", 0.1, 100 * ms, "speed", "mean > 200 tok/s", Pass},
-		// The end-to-end speed is 11 / 0.3 s = 37 tok/s, and never too high.
+		// The end-to-end speed is 11 / 0.3 s = 37 tok/s, and is never too high.
 		{"an end-to-end speed that passes", 0.1, 100 * ms, "e2e_speed", "mean > 30 tok/s", Pass},
 		{"an end-to-end speed that need not have failed", 0.1, 100 * ms, "e2e_speed", "mean > 40 tok/s", Error},
 		{"gaps that pass", 0.1, 100 * ms, "itl", "p95 < 30ms", Pass},
@@ -248,7 +248,7 @@ func TestGeneratorStalled(t *testing.T) {
 		if got := sla(); (got.Outcome == Error) != (c.want == Error) || c.want == Error && (got.Cause != verdict.CauseGenerator || !strings.HasPrefix(got.Message, "generator: the generator stood still for ")) {
 			t.Errorf("%s: %v: %s", c.name, got.Outcome, got.Message)
 		}
-		// Where one round alone was disturbed, the others decide.
+		// If only one round was disturbed, the others decide.
 		for _, r := range run.Levels[0].Rounds[1:] {
 			r.Health.Stall = 0
 		}
@@ -258,8 +258,8 @@ func TestGeneratorStalled(t *testing.T) {
 	}
 }
 
-// What timed out while the generator stood still is not charged to the server,
-// and an undecided threshold says so.
+// Requests that timed out while the generator was stopped do not count against the
+// server, and an undecided threshold says so.
 func TestGeneratorStalledRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, metric, text string
@@ -344,7 +344,7 @@ func TestServer(t *testing.T) {
 		{"level skipped", func(_ *plan.Plan, r *metric.Run) {
 			r.Levels[0] = &metric.Level{Server: "sim", Workload: "chat", Name: "4", Kind: metric.ClosedLoop, N: 4, Skipped: "the budget of 1m was spent"}
 		}, Pass, Error, Skipped, Error},
-		// The only case was left out: nothing was measured.
+		// The only case was left out, so nothing was measured.
 		{"left out", func(_ *plan.Plan, r *metric.Run) {
 			r.Servers = nil
 			r.Levels[0] = &metric.Level{Server: "sim", Workload: "chat", Name: "4", Skipped: metric.SkippedOnly}
@@ -360,8 +360,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// A level may be smaller than planned where the budget was short, but not by
-// more rounds than were shed, not below five of them, and each must be whole.
+// With a short budget a level may have fewer rounds than planned: by as many as were
+// dropped, at least five, and each whole.
 func TestShedRounds(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -390,12 +390,12 @@ func TestShedRounds(t *testing.T) {
 	}
 }
 
-// TestMeasuredForItsTime: a level that the plan measures by time must have been,
-// whatever number of requests that gave.
+// TestMeasuredForItsTime: a level with a planned time must have lasted that long,
+// whatever the number of requests.
 func TestMeasuredForItsTime(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		time    time.Duration // of each of five rounds; 0: recorded by requests, 4 s and some each
+		time    time.Duration // of each of five rounds; 0 means recorded by requests, a little over 4 s each
 		planned time.Duration
 		want    Outcome
 		says    string

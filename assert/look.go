@@ -12,48 +12,48 @@ import (
 
 // LookVerdict is the result of one look at a level.
 type LookVerdict struct {
-	// Outcome of all thresholds that bind: Fail as soon as one certifiably
-	// fails, Pass once all certifiably hold, else Inconclusive; also where
-	// none binds. Error when Invalid.
+	// Outcome is that of all binding thresholds: Fail once one certifiably fails,
+	// Pass once all certifiably hold, else Inconclusive, also if none binds. It is
+	// Error if Invalid.
 	Outcome Outcome
-	// Invalid says why the measurement cannot be judged, and Cause who has to act
-	// on it; "" when it can.
+	// Invalid is the reason why the measurement cannot be judged, and Cause who has
+	// to act on it; "" if it can.
 	Invalid string
 	Cause   verdict.Cause
-	// Needs is about how many more requests would settle an Inconclusive
-	// outcome; 0: unknown, -1: no number would.
+	// Needs is about how many more requests would settle an inconclusive outcome; 0
+	// if unknown, -1 if no number would.
 	Needs int
-	// Binding names the threshold that failed, or is nearest to its limit.
+	// Binding names the threshold that failed, or that is nearest to its limit.
 	Binding    string
 	Thresholds []LookThreshold // in order of the plan
 }
 
-// LookThreshold is one threshold at a look.
+// LookThreshold is the state of one threshold at a look.
 type LookThreshold struct {
 	Name    string // "ttft p95"
 	Outcome Outcome
-	// Log is ln(estimate/limit), turned where higher is better, so that a
-	// positive one is over the limit; of a share that of the bad ones. Low and
-	// High are its bounds, each at the confidence of the look. All are kept in
-	// [-maxLog, maxLog], where no bound and infinity are.
+	// Log is ln(estimate/limit), with the opposite sign if higher is better: a
+	// positive value exceeds the limit. For a share it is about the bad requests. Low
+	// and High are its bounds, each at the confidence of the look. All are kept in
+	// [-maxLog, maxLog], also missing bounds and infinity.
 	Log, Low, High float64
-	Shown          string // the estimate as a person reads it: "7.9 s"
+	Shown          string // the estimate as text: "7.9 s"
 }
 
-// maxLog is a factor of about 150: further from its limit nothing needs to be
-// told apart.
+// maxLog is a factor of about 150. Beyond that distance from the limit no distinction
+// is needed.
 const maxLog = 5
 
-// JudgeLook judges a level before it is over, or a probe: on so many measured
-// requests, the first ones by start, all of which must have ended (0: on all there
-// are), with the part of the plan's error that the look may spend. Looks that are
-// planned in advance and share it may each decide without erring more often in
-// all than one look would.
+// JudgeLook judges a level before its end, or a probe. It uses the given number of
+// measured requests, the first ones by start, all of which must have ended (0: all
+// there are). It uses the part of the plan's error that the look may spend. Looks
+// that are planned in advance share that error, so that together they err no more
+// often than a single look.
 //
-// At a level of the workload the sla blocks for it bind, at a probe (its Probe is
-// set, or the workload has no such level) those for the capacity; blocks that
-// only warn bind nowhere. scaling_efficiency, which takes another level too, is
-// left to Judge.
+// At a level of the workload the sla blocks for that level bind. At a probe (its
+// Probe is set, or the workload has no such level) those for the capacity do. Blocks
+// that only warn never bind. scaling_efficiency needs another level too, and is left
+// to Judge.
 func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) LookVerdict {
 	if p == nil || w == nil || l == nil {
 		return LookVerdict{Outcome: Error, Invalid: "there is nothing to judge"}
@@ -80,11 +80,11 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 		}).LookVerdict
 }
 
-// look judges all of a level at an error. Of due requests in all, some may be
-// still to come.
+// look judges all requests of a level at an error. due is the number of requests in
+// all, of which some may still be to come.
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: alpha, due: due}
-	// What only warns is judged too: a mean passes only if success does.
+	// Judge thresholds that only warn too: a mean passes only if success does.
 	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup, Share: l.Share}, verdict.SeverityError)
 	verdicts := s.thresholds(list)
 	for i := len(list) - 1; i >= 0; i-- {
@@ -105,7 +105,7 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 		v := &verdicts[i]
 		if v.Outcome == Error {
 			if failed := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Outcome == Fail }); v.Cause == verdict.CauseGenerator && failed >= 0 {
-				continue // another fails, and lateness is not why
+				continue // another threshold fails, and not because of lateness
 			}
 			return LookVerdict{Outcome: Error, Cause: v.Cause, Invalid: v.Message}, verdicts
 		}
@@ -123,7 +123,7 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 	return out, verdicts
 }
 
-// distance is how far a judged threshold is from its limit.
+// distance is the distance of a judged threshold from its limit.
 func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
 	limit, share := t.Limit, t.Metric.Name == "success" || t.Stat.IsShare()

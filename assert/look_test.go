@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// running is a level of ten rounds of which the last has just begun: what
-// started there has not ended, except the first few.
+// running is a level of ten rounds whose last round has just begun: of its requests
+// only the first few have ended.
 func running(ended int, ttft func(round, i int) float64) *metric.Level {
 	l := shape{rounds: 10, perRound: 20, ttft: ttft}.level()
 	last := l.Rounds[9]
@@ -36,21 +36,21 @@ func TestJudgeLook(t *testing.T) {
 		invalid, binding string
 		log              float64
 	}{
-		// 0.95^59 = 0.0485; at three looks 0.05/3 wants 80: 0.95^80 = 0.0165.
+		// 0.95^59 = 0.0485. At three looks 0.05/3 needs 80: 0.95^80 = 0.0165.
 		{"59 at one look", running(20, flat(1)), 59, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"58 at one look", running(20, flat(1)), 58, 1, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
 		{"79 at three looks", running(20, flat(1)), 79, 3, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
 		{"80 at three looks", running(20, flat(1)), 80, 3, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"all there are", running(20, flat(4)), 200, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
 		{"in the round under way", running(12, flat(4)), 192, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
-		// Only the first count: the slow ones come later.
+		// Only the first requests count: the slow ones come later.
 		{"the first by start", running(20, func(r, _ int) float64 { return []float64{1, 9}[r/5] }), 100, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "12 of 13 requests of round 10 have ended", "", 0},
 		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "it holds 200 of 201 requests", "", 0},
-		// Upward: 50 tok/s against 10, turned.
+		// Bounded from below: 50 tok/s against 10, with the sign changed.
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
-		// A share of bad ones of 0 is as far as it goes. 0.75^10 is
-		// 0.056, and 0.7^10 0.028.
+		// A share of bad requests of 0 is as far as possible from the limit. 0.75^10
+		// is 0.056, and 0.7^10 0.028.
 		{"success", running(20, flat(1)), 200, 1, "success", "rate >= 70%", Pass, "", "success rate", -maxLog},
 		{"success in few waves", running(20, flat(1)), 200, 1, "success", "rate >= 95%", Inconclusive, "", "success rate", -maxLog},
 		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Error, "no value", "", 0},
@@ -76,8 +76,8 @@ func TestJudgeLook(t *testing.T) {
 	}
 }
 
-// Before a level is over, what is exact of its requests fails only if those to
-// come could not mend it.
+// Before the end of a level, an exact statistic of its requests fails only if those
+// to come could not change that.
 func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -106,7 +106,8 @@ func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A mean passes only if success does: at a look too, and no sooner fails for it.
+// A mean passes only if success does, also at a look, and fails no sooner because of
+// that.
 func TestJudgeLookAtMeans(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -138,7 +139,7 @@ func TestJudgeLookAtMeans(t *testing.T) {
 	}
 }
 
-// A look at all of a level says what the level's verdict says.
+// A look at all requests of a level agrees with the level's verdict.
 func TestJudgeLookAgreesWithJudge(t *testing.T) {
 	for _, text := range []string{"p50 < 2s", "p95 < 2s", "mean < 2s", "max < 2s"} {
 		for seed := range 20 {
@@ -167,20 +168,20 @@ func TestJudgeLookBinds(t *testing.T) {
 		}
 		return out
 	}
-	// The level itself: both, and that every request succeeds, which the mean
-	// implies. The one that fails binds.
+	// At the level itself both bind, and so does the implied success of every
+	// request. The one that fails binds.
 	v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1})
 	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
 		t.Errorf("at its level: %+v", v)
 	}
-	// A probe: what is for the capacity.
+	// At a probe the thresholds of the capacity bind.
 	probe := *l
 	probe.Probe = &metric.Probe{}
 	if v := JudgeLook(p, w, &probe, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
 		t.Errorf("as a probe: %+v", v)
 	}
-	// A threshold that only warns never binds; without one that binds, a look
-	// is inconclusive.
+	// A threshold that only warns never binds. Without a binding threshold a look is
+	// inconclusive.
 	fails.Severity, w.SLAs[0].Severity = plan.SeverityWarn, plan.SeverityWarn
 	if v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Inconclusive || v.Needs != -1 || v.Invalid != "" {
 		t.Errorf("nothing binds: %+v", v)
@@ -193,7 +194,7 @@ func TestJudgeLookBinds(t *testing.T) {
 	}
 }
 
-// An invalid measurement is no verdict, however clear its numbers.
+// An invalid measurement gives no verdict, however clear its numbers are.
 func TestJudgeLookInvalid(t *testing.T) {
 	l := running(20, func(int, int) float64 { return 5 })
 	l.Rounds[1].Samples[2].Usage.Output = 7
@@ -201,7 +202,7 @@ func TestJudgeLookInvalid(t *testing.T) {
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 100, Planned: 1}); v.Outcome != Error || !strings.Contains(v.Invalid, "output length") {
 		t.Errorf("an answer that is too short: %+v", v)
 	}
-	// Not among the first 20.
+	// The problem is not in the first 20.
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 20, Planned: 1}); v.Invalid != "" {
 		t.Errorf("a later answer that is too short: %+v", v)
 	}
@@ -214,7 +215,7 @@ func TestJudgeLookInvalid(t *testing.T) {
 	}
 }
 
-// A look never changes what it looks at.
+// A look never changes the level.
 func TestJudgeLookIsPure(t *testing.T) {
 	l := running(12, func(int, int) float64 { return 1 })
 	p, _ := gate(l, threshold("ttft", "p95 < 2s"))
@@ -228,7 +229,7 @@ func TestJudgeLookIsPure(t *testing.T) {
 	}
 }
 
-// The verdict on a level that ended at a look is the look's.
+// A level that ended at a look has the verdict of the look.
 func TestJudgeAtTheLastLook(t *testing.T) {
 	level := func() *metric.Level {
 		l := running(12, func(int, int) float64 { return 1 })
@@ -246,14 +247,14 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at a planned look at the first 80 requests by start, 3 of which share the error: 98.3% confidence") || !slices.Contains(load.Notes, "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
-	// The same data, one look fewer in number: 79 cannot pass at three looks.
+	// The same data with another number of looks: 79 cannot pass at three.
 	l := level()
 	l.Looks[1].Requests = 79
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))
 	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive {
 		t.Errorf("79 requests: %v", names(v))
 	}
-	// A look at requests that are not there is no look.
+	// A look at more requests than exist is not a look.
 	l = level()
 	l.Looks[1].Requests = 199
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))
@@ -270,11 +271,11 @@ func BenchmarkJudgeLook(b *testing.B) {
 	}
 }
 
-// Slots that idled, and no failure of the server is why, are the generator's
-// doing: a search measures the level again before it gives up on it.
+// Slots were idle, and not because the server failed. Then the generator is the
+// cause, and a search measures the level again before it gives it up.
 func TestJudgeLookIdle(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold("ttft", "p95 < 2s"))
-	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} { // 120 and 80 requests pass without them, 40 do not
+	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} { // 120 and 80 requests pass without those rounds, 40 do not
 		run.Levels[0].Rounds[i].Busy = 0.8
 		v := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1})
 		if v.Outcome != want || want == Error && v.Cause != verdict.CauseGenerator {

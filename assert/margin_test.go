@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// byRound makes every request of a round last as long as the round says, so
-// that a round is worth one request and only its margin can certify.
+// byRound gives every request of a round the same duration. A round then counts as
+// one request, and only its margin can certify.
 func byRound(seconds ...float64) func(round, i int) float64 {
 	return func(round, _ int) float64 { return seconds[round] }
 }
@@ -21,15 +21,15 @@ func byRound(seconds ...float64) func(round, i int) float64 {
 const certifiedByMargin = "certified by its margin"
 
 func TestMargin(t *testing.T) {
-	// Logarithms of the rounds' worst: 0, ln 1.1, 0, ln 1.1, … : mean
-	// 0.04766, s = 0.05024; of five mean 0.03812, s = 0.05220. With the
-	// factors of half the 5% at a fifth of the error:
+	// The logarithms of the rounds' worst values are 0, ln 1.1, 0, ln 1.1, …: mean
+	// 0.04766, s = 0.05024; for five rounds mean 0.03812, s = 0.05220. With the
+	// factors for half of the 5%, at a fifth of the error:
 	factor := func(n int, content float64) float64 { return stat.ToleranceFactor(n, content, 0.99) }
 	bound10 := math.Exp(0.04766 + factor(10, 0.975)*0.05024)
 	bound5 := math.Exp(0.03812 + factor(5, 0.975)*0.05220)
 	ten := byRound(1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1)
-	// Likewise 1, 1.8: mean 0.2939, s = 0.3098; even with 95% of rounds at 95%
-	// confidence, 2.911, it would be e^(0.2939+0.9018) = 3.306.
+	// In the same way 1, 1.8: mean 0.2939, s = 0.3098. Even for 95% of rounds at 95%
+	// confidence (factor 2.911) the bound would be e^(0.2939+0.9018) = 3.306.
 	wide := byRound(1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8)
 	for _, c := range []struct {
 		name, metric, text string
@@ -42,14 +42,14 @@ func TestMargin(t *testing.T) {
 		{"five rounds", "ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: ten}, Pass, true, bound5},
 		{"too near for its spread", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: wide}, Inconclusive, false, 0},
 		{"four rounds", "ttft", "p95 < 2s", shape{rounds: 4, perRound: 50, ttft: ten}, Inconclusive, false, 0},
-		// No way round the count: 0.95^58 = 0.0510.
+		// The margin does not replace the count: 0.95^58 = 0.0510.
 		{"58 requests", "ttft", "p95 < 2s", shape{rounds: 2, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"50 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 5, ttft: ten}, Inconclusive, false, 0},
 		{"60 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 6, ttft: ten}, Pass, true, bound10},
-		// p99 wants 299 of them, and the factor is that of 99.5%.
+		// p99 needs 299 requests, and the factor for 99.5%.
 		{"p99, 290 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"p99, 300 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 30, ttft: ten}, Pass, true, math.Exp(0.04766 + factor(10, 0.995)*0.05024)},
-		// A request without a value has no worst.
+		// With a missing value a round has no worst value.
 		{"one failed", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten, failed: func(r, i int) bool { return r == 3 && i == 7 }}, Inconclusive, false, 0},
 		{"one without an answer", "ttfa", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten,
 			change: func(x *metric.Sample) {
@@ -57,13 +57,13 @@ func TestMargin(t *testing.T) {
 					x.FirstAnswer = 0
 				}
 			}}, Inconclusive, false, 0},
-		// One round over the limit altogether.
+		// A whole round is over the limit.
 		{"one round over", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: byRound(1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1)}, Inconclusive, false, 0},
-		// Speeds of 10 / 0.5 s and 10 / 0.55 s: 20 and 18.2 tok/s; bounded
-		// from below by 20 / bound10 = 16.5.
+		// Speeds of 10 / 0.5 s and 10 / 0.55 s are 20 and 18.2 tok/s, bounded from
+		// below by 20 / bound10 = 16.5.
 		{"upward", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.1)}, Pass, true, 20 / bound10},
 		{"upward, too near", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.8)}, Inconclusive, false, 0},
-		// Of gaps the worst gap of a round.
+		// For gaps it is the worst gap of a round.
 		{"gaps", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 22_000)}, Pass, true, 0.02 * bound10},
 		{"gaps, too near", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 29_000)}, Inconclusive, false, 0},
 		{"gaps, a request without one", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) {
@@ -98,15 +98,15 @@ func TestMargin(t *testing.T) {
 	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
 		t.Errorf("by point estimate: %v %v", v.Outcome, v.Notes)
 	}
-	// A level that its count certifies does not speak of its margin.
+	// A level that its count certifies does not mention its margin.
 	v = one(t, shape{rounds: 10, perRound: 20, ttft: slow(0)}.level(), "ttft", "p95 < 2s", nil)
 	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
 		t.Errorf("by its count: %v %v", v.Outcome, v.Notes)
 	}
 }
 
-// pace makes the answer of an even round last whole seconds, that of an odd
-// one factor times as long.
+// pace makes the answers of even rounds take whole seconds, and those of odd rounds
+// factor times as long.
 func pace(whole, factor float64) func(*metric.Sample) {
 	return func(x *metric.Sample) {
 		seconds := whole
@@ -118,7 +118,7 @@ func pace(whole, factor float64) func(*metric.Sample) {
 	}
 }
 
-// gaps makes those of even and of odd rounds, in microseconds.
+// gaps sets the gaps of even and of odd rounds, in microseconds.
 func gaps(even, odd uint32) func(*metric.Sample) {
 	return func(x *metric.Sample) {
 		g := even
@@ -131,8 +131,8 @@ func gaps(even, odd uint32) func(*metric.Sample) {
 	}
 }
 
-// Half the rounds worth one request each: the numbers above speak of the
-// margin alone.
+// In the tables above a round counts as about one request, so only the margin can
+// certify.
 func TestMarginTablesHideNoCount(t *testing.T) {
 	blocks := [][]float64{{1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}}
 	if n := stat.Effective(20, nil, [][][]float64{blocks}, 0.05); n > 5 {

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// lookNote says at which look a level was judged.
+// lookNote describes the look at which a level was judged.
 func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 	if last.Planned <= 1 {
 		return ""
@@ -67,7 +67,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 }
 
 // unmeasured gives the load verdict of a case that was not measured, and leaves it
-// pending where it was; why is for the thresholds of one that is skipped.
+// pending if it was measured. why is the reason for the thresholds of a skipped case.
 func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	l := j.levels[key]
 	switch lost := j.serverError(key.server); {
@@ -77,7 +77,7 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 		why = "left out: not selected"
 		v.Outcome, v.Message = Skipped, why
 	case lost != "":
-		// The server's own verdict is the error.
+		// The server's own verdict is the error; this one is skipped.
 		why = "the server could not be measured: " + verdict.OneLine(lost)
 		v.Outcome, v.Message = Skipped, "because "+why
 	case l.Skipped != "":
@@ -86,8 +86,7 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	return why
 }
 
-// valued judges the load of a case that was measured, up to its last look, and
-// its thresholds.
+// valued judges the load of a measured case, up to its last look, and its thresholds.
 func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level plan.Level, list []required, key levelKey) []Verdict {
 	l := j.levels[key]
 	s := subject{workload: w, price: j.promised.PriceOf(key.server), policy: w.Policy, alpha: w.Policy.Alpha()}
@@ -130,8 +129,8 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	return verdicts
 }
 
-// dueIn is how many requests all of a level has; of one with a Duration at the
-// pace so far.
+// dueIn is the number of requests of a whole level; with a Duration it is estimated
+// from the pace so far.
 func dueIn(level plan.Level, l *metric.Level) int {
 	if level.Duration == 0 || len(l.Rounds) == 0 {
 		return level.Requests
@@ -139,7 +138,7 @@ func dueIn(level plan.Level, l *metric.Level) int {
 	return l.Due() * max(level.Rounds, len(l.Rounds)) / len(l.Rounds)
 }
 
-// pairs are the levels of other servers that may have taken turns with one.
+// pairs returns the levels of other servers that may have taken turns with one.
 func (j *judge) pairs(of levelKey) []*metric.Level {
 	var out []*metric.Level
 	for key, l := range j.recorded {
@@ -150,8 +149,8 @@ func (j *judge) pairs(of levelKey) []*metric.Level {
 	return out
 }
 
-// shed is the level with the requests that were left of it where a short budget
-// had a comparison run fewer rounds than the plan asks for.
+// shed returns the level with the remaining requests if a short budget reduced the
+// rounds of its comparison.
 func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	for _, c := range j.promised.Compares {
 		i := slices.IndexFunc(j.run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == c.Name })
@@ -170,8 +169,8 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	return level
 }
 
-// upToLook is the level as it was at its last look: of a part, what its mix had of it
-// then.
+// upToLook returns the level as it was at its last look. For a part it is what its
+// mix had of it then.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
 	if w.Of == nil {
 		return begun(j.levels[key], requests)

@@ -5,18 +5,18 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A mix is judged part by part: a level holds where all of its requests do what the mix
-// itself requires, and those of each part what the part does.
+// A mix is judged part by part. A level passes if all its requests meet the thresholds
+// of the mix, and the requests of each part those of the part.
 
 // sight is the result of a look at a level, with the verdicts of the workload and of
-// each part of it.
+// each part.
 type sight struct {
 	LookVerdict
 	verdicts map[*plan.Workload][]Verdict
 }
 
-// lookAt judges a whole level, and for a mix also its parts. alpha is the error
-// of a policy; due is how many requests a workload is to have in all.
+// lookAt judges a whole level, and for a mix also its parts. alpha returns the error
+// of a policy; due returns the total number of requests of a workload.
 func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64, due func(*plan.Workload, *metric.Level) int) sight {
 	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
 	for _, x := range w.Whole() {
@@ -44,7 +44,8 @@ func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*p
 	return out
 }
 
-// partAt is what a level of a mix has of a part; nil: it has no such part.
+// partAt returns the level of a part within a level of its mix; nil if the level has
+// no such part.
 func partAt(l *metric.Level, part *plan.Workload) *metric.Level {
 	for _, p := range l.Parts {
 		if p.Workload == part.Address() {
@@ -54,8 +55,8 @@ func partAt(l *metric.Level, part *plan.Workload) *metric.Level {
 	return nil
 }
 
-// add adds what a mix itself came to, or a part of it. What requires nothing decides
-// nothing.
+// add adds the result of the mix itself, or of a part. A result without required
+// thresholds decides nothing.
 func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	part := ""
 	if w.Of != nil {
@@ -83,8 +84,8 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	}
 }
 
-// bind finds the threshold that failed, or is nearest to its limit: one that failed binds
-// before one that did not, however near.
+// bind finds the threshold that failed, or that is nearest to its limit. A failed one
+// binds before any other.
 func (v *LookVerdict) bind() {
 	nearest := -2.0 * maxLog
 	for _, t := range v.Thresholds {

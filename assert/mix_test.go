@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// mixGate is a plan of a mix of 70, 25 and 5 %, and a run of it at 20 in flight: rounds of
-// whole strata, of which every part has its share.
+// mixGate is a plan of a mix of 70, 25 and 5 %, and a run of it at 20 in flight. Its
+// rounds consist of whole strata, in which every part has its share.
 func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *metric.Run) {
 	l := s.level()
 	l.Workload = "production"
@@ -43,7 +43,7 @@ func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *met
 	return p, run
 }
 
-// partOf20 is the part of a request of a stratum: 14, 5 and 1.
+// partOf20 returns the part of a request in a stratum: 14, 5 and 1 of 20.
 func partOf20(order int) string {
 	switch {
 	case order < 14:
@@ -54,7 +54,7 @@ func partOf20(order int) string {
 	return "long"
 }
 
-// longs makes the requests of the part "long" take so many seconds to their first token.
+// longs sets the TTFT of the requests of the part "long", in seconds.
 func longs(seconds float64) func(round, i int) float64 {
 	base := slow(0)
 	return func(round, i int) float64 {
@@ -65,7 +65,7 @@ func longs(seconds float64) func(round, i int) float64 {
 	}
 }
 
-// A part is judged like the same requests recorded as a workload of their own.
+// A part is judged like the same requests recorded as a separate workload.
 func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 	all := func() []*plan.Threshold {
 		return []*plan.Threshold{threshold("ttft", "p95 < 2s"), threshold("ttft", "mean < 2s"), threshold("speed", "mean > 40 tok/s"),
@@ -97,7 +97,8 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 	}
 }
 
-// of are the verdicts on a workload, without what is said of slots, which parts share.
+// of returns the verdicts on a workload, without the notes on slots, which the parts
+// share.
 func of(v Verdicts, workload string) []Verdict {
 	var out []Verdict
 	for _, x := range v.List {
@@ -127,7 +128,7 @@ func TestAPartThatFails(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // 60 of 1200 are over, just what is allowed
+		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // 60 of 1200 are over, exactly the allowed number
 		"production/chat sla.ttft.p95 at 4": "pass of 840",
 		"production/rag sla.ttft.p95 at 4":  "pass of 300",
 		"production/long sla.ttft.p95 at 4": "fail of 60",
@@ -141,7 +142,7 @@ func TestAPartThatFails(t *testing.T) {
 	}
 }
 
-// A level is judged on what its parts have of the requests up to the look.
+// A level is judged on the requests that its parts have up to the look.
 func TestPartsUpToALook(t *testing.T) {
 	bound := map[string][]*plan.Threshold{"chat": {threshold("ttft", "p95 < 2s")}, "long": {threshold("ttft", "p95 < 2s")}}
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120, ttft: longs(1.5)}, bound)
@@ -156,14 +157,14 @@ func TestPartsUpToALook(t *testing.T) {
 			}
 		}
 	}
-	// 30 of the long ones are too few for a p95: 600 more are to come, and 29·20 are needed.
+	// 30 long requests are too few for a p95. 29·20 are needed, and 600 more are to come.
 	look := JudgeLook(p, p.Workloads[0], mix, metric.Look{Requests: 600, Planned: 1, Spent: 1})
 	if look.Outcome != Inconclusive || look.Needs%20 != 0 || look.Needs < 29*20 {
 		t.Errorf("%v, %d more requests of the mix are needed; %s binds", look.Outcome, look.Needs, look.Binding)
 	}
 }
 
-// A record that lacks a part passes nothing.
+// A record without one of the parts does not pass.
 func TestPartThatIsNotThere(t *testing.T) {
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120}, map[string][]*plan.Threshold{"long": {threshold("ttft", "p95 < 2s")}})
 	run.Levels[0].Parts = run.Levels[0].Parts[:2]
@@ -176,8 +177,8 @@ func TestPartThatIsNotThere(t *testing.T) {
 	}
 }
 
-// 59 good requests certify a p95, 299 a p99: of a part of 5 % in a mix of 1,180 and
-// 5,980.
+// 59 good requests certify a p95, 299 a p99. A part of 5 % has that many in a mix of
+// 1,180 and of 5,980.
 func TestCertifyCountsByPart(t *testing.T) {
 	for _, tt := range []struct {
 		text       string
@@ -214,13 +215,13 @@ func TestCertifyCountsByPart(t *testing.T) {
 	}
 }
 
-// Near the largest rate requests that follow each other tell the same; those of a part
-// are further apart.
+// Near the largest rate consecutive requests depend on each other; those of a part are
+// further apart.
 func TestSpaced(t *testing.T) {
 	for _, tt := range []struct{ worth, share, want float64 }{
 		{1, 0.05, 1},
 		{0.5, 1, 0.5},
-		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 0.53: ten of all requests are one, 1.9 of the part
+		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 0.53; ten requests of all count as one, but 1.9 of the part
 		{0, 0.05, 0},
 	} {
 		if got := spaced(tt.worth, tt.share); got != tt.want {

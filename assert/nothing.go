@@ -5,13 +5,13 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// What holds of every element holds of none: alltrue of nothing, such as what an
-// if lets no element through to, would pass whatever the server does, and so would
-// what is not anytrue. Their value carries a mark then. That a condition goes over
-// a part of result that is empty is found with the plan.
+// A statement about every element of an empty list is true: alltrue of a list whose
+// elements an if has all removed would pass whatever the server does, and so would
+// the negation of anytrue. Such a value carries this mark. If the list itself is an
+// empty part of result, that is found when the plan is checked.
 const ofNothing = mark("of nothing")
 
-// ofSomething is alltrue or anytrue, its result marked where it was given nothing.
+// ofSomething is alltrue or anytrue with the result marked if the list is empty.
 func ofSomething(f function.Function) function.Function {
 	params := f.Params()
 	for i := range params {

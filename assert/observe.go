@@ -7,17 +7,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// observations of one metric, block by block. What is missing counts as worse
-// than every value: failed requests, completed ones without the metric, and
-// lost ones. (Of a metric of gaps: one gap each.) Answers of one chunk are left out
-// of a metric of the stream.
+// observations holds the values of one metric, block by block. A missing value counts
+// as worse than every value: of failed requests, of completed ones without the
+// metric, and of lost ones. (For a metric of gaps it is one gap each.) Answers in one
+// chunk are left out of a metric of streaming.
 type observations struct {
 	def    metric.Def
 	blocks []metric.Distribution
-	failed int // requests that failed or were lost, of the missing
+	failed int // failed or lost requests among the missing
 }
 
-// observe reads a PerRequest or PerGap metric.
+// observe reads a metric of requests or gaps.
 func (e evidence) observe(def metric.Def) observations {
 	o := observations{def: def, blocks: make([]metric.Distribution, len(e.blocks))}
 	for i, b := range e.blocks {
@@ -29,7 +29,7 @@ func (e evidence) observe(def metric.Def) observations {
 				o.failed++
 			}
 			if s.Canceled() {
-				d.Worst++ // nobody knows what would have become of it
+				d.Worst++ // its value can never be known
 			}
 		}
 		o.blocks[i] = d
@@ -37,7 +37,7 @@ func (e evidence) observe(def metric.Def) observations {
 	return o
 }
 
-// all pools the blocks; worst ranks on the side that the operator excludes.
+// all pools the blocks; missing values rank on the side that the operator excludes.
 func (o observations) all(op plan.Op) metric.Distribution {
 	better := metric.LowerIsBetter
 	if sample.Upward(op) {
@@ -53,7 +53,7 @@ func (o observations) all(op plan.Op) metric.Distribution {
 	return all
 }
 
-// values are those of each block.
+// values returns the values of each block.
 func (o observations) values() [][]float64 {
 	out := make([][]float64, len(o.blocks))
 	for i, d := range o.blocks {
@@ -62,8 +62,8 @@ func (o observations) values() [][]float64 {
 	return out
 }
 
-// over counts, block by block, the observations that do not meet the bound,
-// the missing ones included.
+// over counts in each block the observations that do not meet the bound, including
+// missing ones.
 func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over, total int) {
 	groups = make([]stat.Group, len(o.blocks))
 	for i, d := range o.blocks {
@@ -79,9 +79,9 @@ func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over
 	return groups, over, total
 }
 
-// means are the means of the blocks that have values; of a pooled metric, which is
-// tokens / seconds, their reciprocals: blocks of as many tokens have the level's as
-// their mean.
+// means returns the means of the blocks that have values. For a pooled metric, which
+// is tokens / seconds, it returns their reciprocals: for blocks with equal tokens
+// their mean is the level's.
 func (o observations) means() []float64 {
 	var out []float64
 	for _, d := range o.blocks {

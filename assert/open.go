@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// opened checks what only a level of a rate has, and says what near its limit its
-// percentiles can tell.
+// opened checks what only levels of a rate have, and notes how reliable percentiles
+// are near the largest rate.
 func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objection) {
 	if s.level.Kind != metric.OpenLoop {
 		return
@@ -20,7 +20,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 		invalid(verdict.CauseInvalid, "given up with too many requests in flight, before the growth of the backlog was certain: raise max_in_flight")
 	}
 	if s.level.Stage != nil || s.level.Of != "" {
-		return // what is in flight, it shares with the stages around it
+		return // it shares the requests in flight with the stages around it
 	}
 	most := 0
 	for _, p := range s.level.Passages() {

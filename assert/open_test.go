@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// backlog is a level of 1,000 requests in ten rounds at 10 a second, of which each
-// is in flight for a second and held more of them for longer, evenly spread: of so
-// many of a hundred the answer comes only after the window.
+// backlog is a level of 1,000 requests in ten rounds at 10 a second, each in flight
+// for a second. The given number of each hundred, evenly spread, is answered only
+// after the window.
 func backlog(kept int, saturation ...float64) *metric.Level {
 	l := &metric.Level{Name: "10 req/s", Kind: metric.OpenLoop, Rate: 10, Saturation: saturation}
 	for r := range 10 {
@@ -40,8 +40,8 @@ func judgedRate(l *metric.Level, o plan.Open) (*subject, Verdict) {
 	return s, s.judge(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
 }
 
-// Of a rate as many fail together as are in flight on average: 10 a second, a second
-// each, so that 1,000 requests count as 100, and by a share of 98 % as fewer than it takes.
+// At a rate as many requests may fail together as are in flight on average. At 10 a second
+// and a second each, 1,000 requests count as 100, which is too few for a share of 98 %.
 func TestShareOfARate(t *testing.T) {
 	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
 		s, _ := judgedRate(backlog(0), plan.Open{})
@@ -56,8 +56,8 @@ func TestShareOfARate(t *testing.T) {
 }
 
 func TestGrowth(t *testing.T) {
-	// Of a hundred 8 stay: 80 of 1,000. Ten are in flight beside them from the
-	// second second on, as the window begins empty: (80 + 10)/1000.
+	// Of a hundred 8 remain: 80 of 1,000. From the second second on ten more are in
+	// flight, because the window begins empty: (80 + 10)/1000.
 	g, ok := backlog(8).Growth()
 	if !ok || g.Arrivals != 1000 || math.Abs(g.Share-0.09) > 0.0021 {
 		t.Errorf("growth %+v, want 9%% of 1000", g)
@@ -90,7 +90,7 @@ func TestSustained(t *testing.T) {
 	}{
 		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, by its backlog"},
 		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, by its backlog"},
-		// 60 of 1,000: by chance it may be 1.645·√(1.5/1000), 6.4 %, near the largest rate.
+		// 60 of 1,000. Near the largest rate chance allows 1.645·√(1.5/1000), 6.4 %.
 		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, Pass, "below the largest rate"},
 		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, by its backlog"},
 		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, by its backlog"},
@@ -105,7 +105,8 @@ func TestSustained(t *testing.T) {
 		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
 		{"no token came any more", 0, twelve, metric.CutStalled, nil, Fail, "the server stopped answering"},
 		{"too many in flight, undecided", 2, twelve, metric.CutFull, spreadOut, Inconclusive, ""},
-		// 90 in flight at the end; it takes 90 at once to answer 12 a second.
+		// 90 are in flight at the end; the server answers 12 a second with 90 at
+		// once.
 		{"it fills up", 8, twelve, "", fillsTo(90), Pass, "below the largest rate"},
 		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
 		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, by its backlog"},
@@ -123,13 +124,13 @@ func TestSustained(t *testing.T) {
 	}
 }
 
-// fillsTo has the saturation answer so many at once.
+// fillsTo sets the number that the saturation answers at once.
 func fillsTo(n float64) func(*metric.Level) {
 	return func(l *metric.Level) { l.SaturationAt = n }
 }
 
-// spreadOut has the backlog swing: of every third round all requests stay until its
-// end, so that its spread about the line is tens of requests.
+// spreadOut makes the backlog fluctuate: in every third round all requests remain
+// until its end, so that it varies about its line by tens of requests.
 func spreadOut(l *metric.Level) {
 	for i, r := range l.Rounds {
 		for _, s := range r.Samples {
@@ -140,9 +141,9 @@ func spreadOut(l *metric.Level) {
 	}
 }
 
-// n·(1 − ρ)²/(c² + 0.5): at 10 of 12.5 req/s, ρ = 0.8, and Poisson arrivals 1,000
-// requests count as 1000·0.04/1.5 = 26 at most, of constant ones as 80, of gamma 0.5
-// as 16.
+// n·(1 − ρ)²/(c² + 0.5). At 10 of 12.5 req/s, ρ = 0.8, 1,000 requests count as at
+// most 1000·0.04/1.5 = 26 with Poisson arrivals, as 80 with constant ones, and as 16
+// with gamma 0.5.
 func TestCrowding(t *testing.T) {
 	same := make([]float64, 10)
 	for i := range same {
@@ -172,7 +173,7 @@ func TestCrowding(t *testing.T) {
 	}
 }
 
-// A level that was given up is never valid but for a backlog that certainly grew.
+// A level that was given up is valid only if its backlog certainly grew.
 func TestGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		kept  int

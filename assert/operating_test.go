@@ -8,16 +8,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The promise of the whole judge, through its own blocks and counts: a server
-// exactly at its limit passes, and fails, at most 5% of the time; one well
-// under it passes mostly, one well over it fails mostly.
+// The promise of the whole judge with its own blocks and counts: a server exactly at
+// its limit passes, and fails, at most 5% of the time. One well below it mostly
+// passes, one well above it mostly fails.
 func TestLongOperatingCharacteristics(t *testing.T) {
 	const gates = 400
 	// Exponential times: P(X >= 2 s) = e^(−2/mean) = share.
 	for _, c := range []struct {
 		name             string
 		rounds, perRound int
-		share            float64 // that takes 2 s or longer
+		share            float64 // of requests that take 2 s or longer
 		mostPass         float64
 		mostFail         float64
 		leastPass        float64
@@ -53,8 +53,8 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 	}
 }
 
-// What the margin is for: rounds differ by a tenth, their p95 is half the limit,
-// and 200 requests are worth less than 59 by the spread of their rounds.
+// The purpose of the margin: rounds differ by a tenth, their p95 is half the limit,
+// and by their spread 200 requests count as fewer than 59.
 func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 	const gates = 300
 	p := process{round: 0.9}
@@ -91,8 +91,8 @@ func TestLongOperatingCharacteristicsOfMeans(t *testing.T) {
 			failed++
 		}
 	}
-	// Means of 30 exponentials are still a little skewed: 5% ± 3 standard
-	// errors, and 2% for that.
+	// Means of 30 exponentials are still a little skewed: 5% ± 3 standard errors,
+	// plus 2% for that.
 	if most := 0.05 + 0.02 + 3*math.Sqrt(0.05*0.95/gates); passed/gates > most || failed/gates > most || passed+failed == 0 {
 		t.Errorf("pass %.3f, fail %.3f, at most %.3f", passed/gates, failed/gates, most)
 	}

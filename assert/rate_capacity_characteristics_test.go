@@ -21,10 +21,11 @@ var (
 	rateTrace         = flag.Bool("rate-trace", false, "print every probe of every search")
 )
 
-// rateLimits are the p95 of TTFT, in seconds, of the gates of rate capacities.
+// rateLimits are the limits on the p95 of TTFT in the gates of rate capacities, in
+// seconds.
 var rateLimits = []float64{0.5, 2, 10}
 
-// rateSearch looks for the capacity of the model as a run does, with so much time.
+// search finds the capacity of the model as a run does, within a budget.
 func (m *rateModel) search(seed int64, limit float64, budget time.Duration) search.Limit {
 	t := *threshold("ttft", "p95 < 2s")
 	t.Limit = limit
@@ -64,8 +65,8 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 	}
 }
 
-// truth is the largest rate at which the p95 of TTFT is within each of the limits
-// and the backlog does not grow by more than it may, by long runs.
+// truth returns for each limit the largest rate at which the p95 of TTFT is within it
+// and the backlog does not grow too much, found by long runs.
 func (m *rateModel) truth(largest float64) []float64 {
 	var rates, p95 []float64
 	for _, near := range []float64{0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 1} {
@@ -90,8 +91,8 @@ func (m *rateModel) truth(largest float64) []float64 {
 	return out
 }
 
-// TestLongRateCapacityCharacteristics measures how near the rate capacity comes to the
-// true one, which long runs tell.
+// TestLongRateCapacityCharacteristics measures how near a certified rate capacity is
+// to the true one, which long runs show.
 func TestLongRateCapacityCharacteristics(t *testing.T) {
 	if *rateSearches == 0 {
 		t.Skip("make characteristics runs it")
@@ -117,7 +118,7 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 	t.Log(out.String())
 }
 
-// searches writes the rows of a model, whose largest rate is known: how near searches come to
+// searches writes the rows of a model with a known largest rate: how near searches come to
 // the true limits.
 func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 	truth := m.truth(most)

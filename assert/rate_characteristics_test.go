@@ -30,19 +30,20 @@ var (
 	rateTable = flag.String("rates-table", "", "file for the table of rates")
 )
 
-// rateModel is a server to which requests arrive.
+// rateModel is a simulated server with arriving requests.
 type rateModel struct {
 	name    string
 	profile *sim.Profile
 	input   int
 	answers int     // mean length of an answer, ± 50 %
-	shape   float64 // of the gaps between arrivals; 1 is Poisson
-	// lost is how many tokens are computed again for each request that arrives
-	// while others wait: it answers fewer requests the longer its queue is.
+	shape   float64 // shape of the gaps between arrivals; 1 is Poisson
+	// lost is the number of tokens that are computed again for each request that
+	// arrives while others wait. With a longer queue the server then answers fewer
+	// requests.
 	lost int
 }
 
-// usualRates is the default profile, whose largest rate is about 12 requests a second.
+// usualRates is the default profile, with a largest rate of about 12 req/s.
 func usualRates() *rateModel {
 	return &rateModel{name: "default", profile: sim.DefaultProfile(), input: 256, answers: 96, shape: 1}
 }
@@ -51,24 +52,24 @@ func (m *rateModel) lengths(seed int64) arrivals.Lengths {
 	return arrivals.Lengths{Mean: m.answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
 }
 
-// again marks a job that is not a request, but tokens that a crowded server
-// computes twice.
+// again marks a job that is no request, but tokens that a crowded server computes
+// twice.
 const again = 1 << 40
 
-// saturation is what a saturation of the engine reports.
+// saturation is the result of a saturation of the engine.
 type saturation struct {
-	parts []float64 // requests a second that its tokens stand for, in parts of the time
+	parts []float64 // speed of its tokens in requests a second, for each part of the time
 	at    float64   // answered at once
 	slots int       // in flight
 	took  time.Duration
 }
 
-// saturated saturates the engine for length, with as many requests in flight, up to most,
-// and as long a warm-up as in a run.
+// saturated saturates the engine for length with up to most requests in flight, after a
+// warm-up as in a run.
 func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts int) saturation {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	steps := arrivals.Saturation{N: plan.SaturationSlots, Most: most}
-	var began, aged []bool // by id: it had a token; it began as if under way
+	var began, aged []bool // by id: it had a token; it began in the middle of its answer
 	before := map[uint64]time.Duration{}
 	inFlight, answering, tokens := 0, 0, int64(0)
 	submit := func(at time.Duration, part float64) {
@@ -85,7 +86,7 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	out := saturation{parts: make([]float64, parts)}
 	const never = time.Duration(math.MaxInt64 / 2)
 	from, warm, tick, area := never, time.Minute, time.Second, 0.0
-	var first, last time.Duration // completion, emission in the window
+	var first, last time.Duration // completion of the first answers, and last emission in the window
 	for now := time.Duration(1); ; {
 		emitted, next, _ := e.Advance(now)
 		free := 0
@@ -161,8 +162,8 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	}
 }
 
-// adds spreads tokens, made between from and to, over the parts of length, as requests a
-// second.
+// adds distributes tokens that were made between from and to over the parts of length,
+// as requests a second.
 func (m *rateModel) adds(parts []float64, tokens float64, from, to, length time.Duration) {
 	each := length / time.Duration(len(parts))
 	rate := tokens / float64(m.answers) / each.Seconds()
@@ -184,9 +185,9 @@ func mustSubmit(e *sim.Engine, at time.Duration, j sim.Job) {
 	}
 }
 
-// arriving is a level of a rate on the engine: as long a warm-up as a run has, then so
-// many measured requests in ten rounds, and more until all of them have ended.
-// It also returns how long that took.
+// arriving runs a level of a rate on the engine: a warm-up as in a run, the measured
+// requests in ten rounds, and further requests until all have ended. It also returns
+// how long that took.
 func (m *rateModel) arriving(seed int64, rate float64, requests int, most saturation) (*metric.Level, time.Duration) {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	schedule := arrivals.Open{Rate: rate, Shape: m.shape, Due: requests, Seed: seed, Workload: "chat", Level: "rate"}.Begin(0)
@@ -244,11 +245,10 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, most satura
 	return l, ended
 }
 
-// Rules of other tools, written anew from what they say that they do, for the table
-// alone.
+// Rules of other tools, written from their own descriptions, only for the table.
 
-// trending is a least squares line through what is in flight at a hundred moments, as
-// if these were independent: does it rise, at 95 %?
+// trending reports whether a least squares line through the number in flight at a
+// hundred moments rises, at 95 %, as if these were independent.
 func trending(l *metric.Level) bool {
 	p := l.Passages()[0]
 	counts := make([]float64, 100)
@@ -274,8 +274,8 @@ func trending(l *metric.Level) bool {
 	return sxy/sxx/math.Sqrt(residuals/98/sxx) > stat.StudentQuantile(0.95, 98)
 }
 
-// deficient says that fewer than 95 % as many requests ended in the window as were
-// due in it.
+// deficient reports whether fewer than 95 % as many requests ended in the window as
+// were due in it.
 func deficient(l *metric.Level) bool {
 	p := l.Passages()[0]
 	ended := 0
@@ -289,8 +289,8 @@ func deficient(l *metric.Level) bool {
 	return float64(ended) < 0.95*float64(p.Arrivals)
 }
 
-// rateModels are the servers of the full table that the flags leave, their answers so long
-// that the largest rate is about so many requests a second.
+// rateModels returns the servers of the full table that the flags select. Their answers
+// are so long that the largest rate is about the given one.
 func rateModels(about float64) []*rateModel {
 	if *rateAbout > 0 && about != *rateAbout {
 		return nil
@@ -320,7 +320,7 @@ func rateModels(about float64) []*rateModel {
 	return models
 }
 
-// shorter is by how much less is simulated of what is held to be true.
+// shorter is the factor by which long simulations for true values are shortened.
 func shorter() int {
 	if *rateGates < 50 {
 		return 4
@@ -328,13 +328,13 @@ func shorter() int {
 	return 1
 }
 
-// mostInFlight is max_in_flight where the plan does not say.
+// mostInFlight is the default of max_in_flight.
 const mostInFlight = 4096
 
-// largest is the largest rate that the model can sustain: what is answered in an hour with as many
-// in flight as may be; in the full table, of whose servers one answers
-// fewer requests the longer its queue is, the largest rate at which the backlog of 20,000
-// requests does not grow, where that is more.
+// largest is the largest rate that the model can sustain: what it answers in an hour with as many
+// in flight as possible. One server of the full table answers fewer requests with a longer queue.
+// There it is the largest rate at which the backlog of 20,000 requests does not grow, if that is
+// more.
 func (m *rateModel) largest() float64 {
 	low := m.answered(mostInFlight, 2*time.Hour/time.Duration(shorter()))
 	if !*rateFull || m.lost == 0 {
@@ -353,8 +353,9 @@ func (m *rateModel) largest() float64 {
 	return low
 }
 
-// answered is how many requests a second are answered over half of length, with n in flight. The
-// first n begin as if under way, with longer prompts, and nothing counts until they have ended.
+// answered is the number of requests answered a second over half of length, with n in flight.
+// The first n begin in the middle of their answers, with longer prompts, and nothing counts
+// until they have ended.
 func (m *rateModel) answered(n int, length time.Duration) float64 {
 	e, lengths := sim.NewEngine(m.profile, 1), m.lengths(1)
 	id, tokens := uint64(0), 0
@@ -394,7 +395,7 @@ func (m *rateModel) answered(n int, length time.Duration) float64 {
 	return float64(tokens) / float64(m.answers) / (length / 2).Seconds()
 }
 
-// onAll runs so many gates on all processors, numbered from 1.
+// onAll runs gates, numbered from 1, on all processors.
 func onAll[T any](gates int, gate func(i int64) T) []T {
 	out := make([]T, gates)
 	var todo atomic.Int64
@@ -410,7 +411,7 @@ func onAll[T any](gates int, gate func(i int64) T) []T {
 	return out
 }
 
-// sustains writes the rows of a model: how often a rate near its largest one is called
+// sustains writes the rows of a model: how often a rate near its largest one is judged
 // sustained.
 func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests int, truth float64, nears []float64) {
 	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
@@ -454,7 +455,7 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests
 				decided = 0.75
 			}
 		}
-		// At 5 % of n gates: three standard errors above.
+		// Three standard errors above 5 % of n gates.
 		if most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(gates)); share(count[wrong]) > most {
 			t.Errorf("%s: at %.2f of the largest rate %.1f%% are decided wrongly", m.name, near, 100*share(count[wrong]))
 		}
@@ -464,16 +465,16 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests
 	}
 }
 
-// judged is the verdict of a threshold on a level of the model.
+// judged returns the verdict of a threshold on a level of the model.
 func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Outcome {
 	w := &plan.Workload{Loads: []*plan.Load{{Open: &plan.Open{Arrivals: plan.Gamma, Burstiness: m.shape}, Levels: []plan.Level{{Name: l.Name}}}}}
 	s := subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
 	return s.judge(th).Outcome
 }
 
-// TestLongRateCharacteristics measures how often a rate is called sustained, and a
-// percentile certified, on the engine of the built-in server, whose largest rate a
-// saturation of an hour tells.
+// TestLongRateCharacteristics measures how often a rate is judged sustained, and a
+// percentile certified, on the engine of the built-in server. A saturation of an hour
+// shows its largest rate.
 func TestLongRateCharacteristics(t *testing.T) {
 	var sustained, percentiles strings.Builder
 	fmt.Fprintf(&sustained, "\n**Sustained?** 5 minutes of requests, %d gates a row; shape 1 is Poisson.\n\n", *rateGates)
@@ -506,11 +507,11 @@ func TestLongRateCharacteristics(t *testing.T) {
 	t.Log(out)
 }
 
-// truly is the number of requests whose percentile is taken as the true one.
+// truly is the number of requests from which the true percentile is taken.
 func truly() int { return 40_000 / shorter() }
 
-// certifies writes the rows of a model: how often a p95 of TTFT passes whose limit it just
-// misses.
+// certifies writes the rows of a model: how often a p95 of TTFT passes that is just above
+// its limit.
 func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth float64, nears []float64) {
 	for _, near := range nears {
 		long, _ := m.arriving(7, near*truth, truly(), saturation{})
@@ -548,7 +549,7 @@ func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth float64,
 	}
 }
 
-// quarter is what a level has of a part of its mix: one of each four requests, at random.
+// quarter returns a random part of a mix's level with one of each four requests.
 func quarter(l *metric.Level, seed int64) *metric.Level {
 	random, out := rand.New(rand.NewPCG(uint64(seed), 4)), *l
 	out.Of, out.Share, out.Rounds = "mix", 0.25, nil

@@ -11,7 +11,7 @@ import (
 )
 
 // CompareRecords judges two records like a run of a plan with that comparison, and returns that
-// plan. The error says what cannot be compared.
+// plan. The error explains why they cannot be compared.
 func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 	p, err := r.Plan()
 	if err != nil {
@@ -45,12 +45,12 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 	in.Planless, in.Unrun = true, unrun
 	j.compare(in)
 	out := Verdicts{List: j.list, Comparisons: j.comparisons, Partial: j.partial}
-	// Only the comparison is judged: everything else was measured and recorded before.
+	// Judge only the comparison: everything else was judged earlier.
 	out.Outcome, out.Why = verdict.Combine(append(j.list, Verdict{Kind: KindLoad, Outcome: Pass}), false)
 	return p, out, nil
 }
 
-// invalid says why a recorded level cannot be used; "" when it can.
+// invalid explains why a recorded level cannot be used; "" if it can.
 func (j *judge) invalid(l *metric.Level, w *plan.Workload) string {
 	s := subject{evidence: gather(l), pairs: j.pairs(levelKey{l.Server, l.Workload, l.Name}), workload: w, policy: w.Policy, alpha: w.Policy.Alpha()}
 	var load Verdict
@@ -61,7 +61,7 @@ func (j *judge) invalid(l *metric.Level, w *plan.Workload) string {
 	return ""
 }
 
-// comparison is what a compare block is judged by.
+// comparison returns the input for judging a compare block.
 func (j *judge) comparison(c *plan.Compare) compare.Input {
 	of := j
 	if b := j.baselines[c.Name]; b != nil {
@@ -87,7 +87,7 @@ func (j *judge) compare(in compare.Input) {
 	}
 }
 
-// limitOf is the capacity of a server as judged again.
+// limitOf returns the capacity of a server, judged again.
 func (j *judge) limitOf(run *metric.Run, server string, w *plan.Workload) compare.Limit {
 	if run != j.run {
 		j = newJudge(j.promised, run)
@@ -95,7 +95,7 @@ func (j *judge) limitOf(run *metric.Run, server string, w *plan.Workload) compar
 	for _, c := range run.Capacities {
 		if c != nil && c.Server == server && c.Workload == w.Address() {
 			if len(w.SLAs) == 0 {
-				return compare.Limit{Capacity: c} // without a plan the record is believed
+				return compare.Limit{Capacity: c} // without a plan the record counts
 			}
 			l := j.limit(w, c)
 			return compare.Limit{Capacity: l.Capacity, Problem: l.problem}

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Two servers that took turns are compared in pairs, two runs without.
+// Two servers that took turns are compared in pairs, two runs without pairs.
 func TestCompareRecords(t *testing.T) {
 	slower := func(factor float64) duel {
 		return duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, factor, 0.01)}
@@ -56,7 +56,7 @@ func TestCompareRecords(t *testing.T) {
 			}
 		})
 	}
-	// Nothing is said of a run by what was simulated, nor by one that did not end.
+	// A simulated run, or one that did not end, cannot be compared with a real run.
 	other := func(change func(*metric.Run)) *metric.Run {
 		r := alone(turns, 1)
 		change(r)
@@ -71,7 +71,8 @@ func TestCompareRecords(t *testing.T) {
 			t.Errorf("%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
 		}
 	}
-	// What only the control has is told; what was left out makes it partial.
+	// A level that only the control has is reported; one that was left out makes the
+	// verdict partial.
 	both := &metric.Run{ID: "old", Servers: turns.Servers[:1], Levels: []*metric.Level{turns.Levels[0]}}
 	more := *turns.Levels[0]
 	more.Name = "8"
@@ -92,8 +93,8 @@ func TestCompareRecords(t *testing.T) {
 	if err != nil || v.Outcome != Error {
 		t.Errorf("%v, %v: a level was not run", v, err)
 	}
-	// What the control of the run has read of the candidate's answers is judged too; of two
-	// runs it has read nothing.
+	// Scores of the candidate's answers by the run's control are judged too. In two
+	// separate runs there are none.
 	answered := func(nats float64) *metric.Run {
 		r := *turns
 		read := &metric.PairedAnswers{Due: 200}

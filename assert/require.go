@@ -9,12 +9,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// required is a threshold where it binds.
+// required is a threshold that binds.
 type required struct {
 	*plan.Threshold
 	severity verdict.Severity
-	// by is the threshold that implies this one, which the plan does not have;
-	// nil: it has it.
+	// by is the threshold of the plan that implies this one; nil if the plan has this
+	// one itself.
 	by *plan.Threshold
 }
 
@@ -27,7 +27,7 @@ func (r required) name() string {
 	return name
 }
 
-// why says where an implied threshold comes from; "" for one of the plan.
+// why explains an implied threshold; "" for a threshold of the plan.
 func (r required) why() string {
 	if r.by == nil {
 		return ""
@@ -38,16 +38,16 @@ func (r required) why() string {
 	return fmt.Sprintf("implied by %s, which leaves failed requests out; bound success to allow some", label(r.by))
 }
 
-// unjudged is the verdict on the threshold before anything is known.
+// unjudged is the verdict on the threshold before any measurement.
 func (r required) unjudged(policy plan.Policy) Verdict {
 	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: ThresholdOf(r.Threshold), Implied: r.by != nil, Decide: string(policy.Decide), Confidence: 1 - policy.Alpha(),
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
 }
 
-// binding lists the thresholds of the sla blocks that bind, in order of the
-// plan. Where one leaves failed requests out and none bounds success, that
-// every request succeeds is required too, at the end: a mean of those that
-// completed says nothing of a server that completes few.
+// binding lists the thresholds of the binding sla blocks in the order of the plan. If
+// one leaves out failed requests and none bounds success, success of every request is
+// added at the end: a mean over completed requests is no evidence for a server that
+// completes few.
 func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	var out []required
 	var by *plan.Threshold
@@ -77,8 +77,8 @@ func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	return append(out, required{every, severity, by})
 }
 
-// blind reports whether a threshold is one on completed requests alone: means,
-// and gaps, of which a failed request has few.
+// blind reports whether a threshold covers only completed requests. Means do, and so
+// do gaps, of which a failed request has few.
 func blind(t *plan.Threshold) bool {
 	if t.Metric.Name == "success" || t.Metric.Scope == metric.PerReading {
 		return false
@@ -88,18 +88,17 @@ func blind(t *plan.Threshold) bool {
 
 func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
 
-// boundAt says of an sla block whether it binds at the level.
+// boundAt returns a function that reports whether an sla block binds at the level.
 func boundAt(level string) func(*plan.SLA) bool {
 	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
 }
 
-// limits reports whether levels pass or fail by the threshold in a search for the
-// limit, or at a look.
+// limits reports whether the threshold decides levels in a search or at a look.
 func (r required) limits() bool {
 	return r.severity != verdict.SeverityWarn && r.Metric.Name != "scaling_efficiency"
 }
 
-// atCapacity lists those of a search for the limit.
+// atCapacity lists the thresholds that bound the capacity.
 func atCapacity(w *plan.Workload) []required {
 	c := searchOf(w)
 	list := withGrowth(binding(w, boundAtCapacity), c.Over, w.Portion(plan.Level{Range: c.Range}), verdict.SeverityError)
@@ -120,13 +119,13 @@ func pairs(list []required, verdicts []Verdict) []judgedThreshold {
 	return out
 }
 
-// growing is the metric by which a rate is sustained or not.
+// growing is the metric that decides whether a rate is sustained.
 const growing = "backlog_growth"
 
-// withGrowth adds to what a level requires that its rate is sustained, where the
-// plan does not bound that itself. Of a part of a mix, the mix's rate says it.
+// withGrowth adds the requirement that the rate is sustained, unless the plan bounds
+// that itself. For a part of a mix, the level of the mix has it.
 func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
-	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0 // its rate with others, or is not steady
+	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0 // it shares the server with other rates, or is not steady
 	if kind != metric.OpenLoop || joint || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
 		return list
 	}
@@ -137,7 +136,7 @@ func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severit
 	return append(list, required{t, severity, t})
 }
 
-// searchOf is the search for the capacity of a workload, or of the mix of a part.
+// searchOf returns the capacity search of a workload, or of the mix of a part.
 func searchOf(w *plan.Workload) *plan.Capacity {
 	if w.Of != nil {
 		return w.Of.Capacity

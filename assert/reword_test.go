@@ -23,13 +23,13 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// judgements is what a build of assert makes of the corpus: by the name of a run
-// its decisions, and its messages.
+// judgements holds the results of a build of assert on the corpus: decisions and
+// messages, by the name of a run.
 type judgements struct{ Decisions, Messages map[string]string }
 
 const judgementsFile = "TOKGATE_JUDGEMENTS"
 
-// judgeCorpus writes outcomes, causes, exit codes, looks and the types in JUnit.
+// judgeCorpus writes outcomes, causes, exit codes, looks and JUnit types.
 func judgeCorpus(t *testing.T) judgements {
 	out := judgements{map[string]string{}, map[string]string{}}
 	kinds := regexp.MustCompile(`<testcase |<(failure|error|skipped)( [^>]*type="[^"]*")?`)
@@ -71,8 +71,8 @@ func judgeCorpus(t *testing.T) judgements {
 	return out
 }
 
-// TestJudgementsOfCorpus is run again by TestLongReworded, in a build whose
-// messages are others.
+// TestJudgementsOfCorpus is run again by TestLongReworded, in a build with other
+// messages.
 func TestJudgementsOfCorpus(t *testing.T) {
 	path := os.Getenv(judgementsFile)
 	if path == "" {
@@ -87,8 +87,8 @@ func TestJudgementsOfCorpus(t *testing.T) {
 	}
 }
 
-// No decision reads a message: with every sentence of this room reworded, each
-// outcome, cause, exit code and type in JUnit of the corpus is the same.
+// No decision reads a message: with every sentence of this package changed, each
+// outcome, cause, exit code and JUnit type of the corpus stays the same.
 func TestLongReworded(t *testing.T) {
 	dir := t.TempDir()
 	replaced, literals := map[string]string{}, 0
@@ -146,11 +146,11 @@ func TestLongReworded(t *testing.T) {
 	}
 }
 
-// verb is a verb of fmt, or a sign of percent.
+// verb matches a verb of fmt, or a percent sign.
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z%]`)
 
-// reword turns the letters of every sentence in the source round by thirteen: of
-// every literal with a space in it that is no import and no tag.
+// reword rotates the letters of every sentence in the source by thirteen. Sentences
+// are the literals with a space, except imports and tags.
 func reword(path string, source []byte) (reworded []byte, n int, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, source, parser.SkipObjectResolution)

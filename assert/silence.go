@@ -12,22 +12,21 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A server that stands still meets few requests of a closed loop: each slot sends
-// none until its answer goes on. Of requests that arrive whatever is in flight, as
-// many meet it as its share of the time says. Where it stood still is in the gaps of
-// all streams together.
+// A closed loop sends few requests to a server that stands still: each slot waits
+// until its answer continues. Of requests that arrive at any time, the share that
+// meets the standstill is its share of the time. The gaps of all streams together
+// show when the server stood still.
 const (
 	leastSilence = 100 * time.Millisecond
-	// unusual is how many times the usual gap of a stream a silence is at least.
+	// unusual is the ratio of a silence to the usual gap of a stream, at least.
 	unusual = 10
 )
 
 // span is a stretch of time.
 type span struct{ from, to time.Duration }
 
-// silences are the stretches in which some requests were being answered and no
-// stream of the round received anything, in order. A stall of the generator's own
-// is none.
+// silences returns, in order, the stretches in which requests were being answered and
+// no stream of the round received anything. A stall of the generator does not count.
 func silences(r *metric.Round) []span {
 	var usual []time.Duration
 	for _, x := range r.All() {
@@ -40,7 +39,7 @@ func silences(r *metric.Round) []span {
 	}
 	slices.Sort(usual)
 	least := max(leastSilence, unusual*usual[len(usual)/2], 2*r.Health.Stall)
-	var gaps []span // of single streams, then of several
+	var gaps []span // of single streams at first, then of several
 	for _, x := range r.All() {
 		chunks(x, func(from, to time.Duration) {
 			if to-from > least {
@@ -60,7 +59,7 @@ func silences(r *metric.Round) []span {
 			all = append(all, g)
 		}
 	}
-	// What came meanwhile, on any stream, ends a silence.
+	// A chunk on any stream ends a silence.
 	var came []time.Duration
 	for _, x := range r.All() {
 		chunks(x, func(_, at time.Duration) {
@@ -84,7 +83,7 @@ func silences(r *metric.Round) []span {
 	return slices.DeleteFunc(out, func(s span) bool { return s.to-s.from <= least })
 }
 
-// chunks calls use for the time before each chunk of an answer: of the first one none.
+// chunks calls use with the time before each chunk of an answer, except the first.
 func chunks(x *metric.Sample, use func(from, to time.Duration)) {
 	if x.First == 0 {
 		return
@@ -98,11 +97,11 @@ func chunks(x *metric.Sample, use func(from, to time.Duration)) {
 	}
 }
 
-// standstill is how a level stood still.
+// standstill describes how often and how long a level stood still.
 type standstill struct {
 	spans   []span
 	longest time.Duration
-	share   float64 // of the time of the rounds
+	share   float64 // share of the rounds' time
 	seconds float64 // of these
 }
 
@@ -122,9 +121,10 @@ func (e evidence) standstill() standstill {
 	return st
 }
 
-// waits is the share of requests arriving at random instants that would wait for longer
-// than x seconds, at least: what is left of the silence that one meets and then the
-// median of what was measured, or else one of the measured times, in ascending order.
+// waits is a lower bound on the share of requests, arriving at random instants, that
+// would wait longer than x seconds. A request either meets a silence, and waits for the
+// rest of it and then for the median of the measured times, or takes one of the
+// measured times. These are in ascending order.
 func (st standstill) waits(measured []float64, x float64) float64 {
 	met, _ := slices.BinarySearch(measured, math.Nextafter(x, math.Inf(1)))
 	share := (1 - st.share) * (1 - float64(met)/float64(len(measured)))
@@ -136,7 +136,7 @@ func (st standstill) waits(measured []float64, x float64) float64 {
 	return share
 }
 
-// quantile is the time that at most the share of waits exceeds.
+// quantile is the time that at most the given share exceeds.
 func (st standstill) quantile(measured []float64, share float64) float64 {
 	low, high := 0.0, measured[len(measured)-1]+st.longest.Seconds()+measured[len(measured)/2]
 	for range 50 {
@@ -149,8 +149,8 @@ func (st standstill) quantile(measured []float64, share float64) float64 {
 	return high
 }
 
-// stoodStill notes, on the load and on what passes in spite of it, what requests
-// would have waited that arrive at any instant.
+// stoodStill notes on the load, and on thresholds that pass, how long requests that
+// arrive at any instant would have waited.
 func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	st := s.standstill()
 	if len(st.spans) == 0 {

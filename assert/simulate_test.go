@@ -12,25 +12,25 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// process is a server whose latencies are known in distribution: standard
-// scores g of which shape.ttft makes times. Its requests may depend on each
-// other in every way that served ones do.
+// process is a server with a known distribution of latencies. It draws standard
+// scores g, which shape.ttft turns into times. Its requests may depend on each other
+// in every way that real ones do.
 type process struct {
 	name string
-	// Shares of the variance that a round and a wave (as many requests as are
-	// in flight) have in common; the rest is the request's own.
+	// Shares of the variance that the requests of a round, and of a wave (as many as
+	// are in flight), have in common. The rest is the request's own.
 	round, wave float64
-	rho         float64 // correlation of a request's own part with that of the one before
-	heavy       bool    // what a round shares is skewed: exponential
+	rho         float64 // correlation of a request's own part with that of the request before
+	heavy       bool    // the shared part of a round is skewed: exponential
 	own         bool    // the request's own part is skewed: exponential
-	slowRounds  float64 // share of rounds that are slow altogether
-	slowWaves   float64 // share of waves that are
-	common      int     // requests that share a wave
-	spells      float64 // share of requests that are slow since a spell of common of them is
-	part        float64 // of the requests of a spell that are; 0: all
+	slowRounds  float64 // share of rounds that are slow as a whole
+	slowWaves   float64 // share of waves that are slow as a whole
+	common      int     // number of requests in a wave
+	spells      float64 // share of requests that are slow because of a spell of common requests
+	part        float64 // share of the requests of a spell that are slow; 0 means all
 }
 
-// The processes for which the promise is made …
+// The processes for which the promise holds …
 var processes = []process{
 	{name: "independent"},
 	{name: "independent, skewed", own: true},
@@ -45,30 +45,30 @@ var processes = []process{
 	{name: "waves share a batch, rounds shifted", wave: 0.5, round: 0.3, common: 8},
 }
 
-// … and two of which no gate of this size can know: now and then a whole wave,
-// or a whole round, is slow, the others show no sign of it, and often enough
-// none of the few that were measured is.
+// … and two that no gate of this size can detect. Sometimes a whole wave, or a whole
+// round, is slow. The others show no sign of it, and often none of the few measured
+// ones is slow.
 var hidden = []process{
 	{name: "1 wave in 20 is slow", slowWaves: 0.05, common: 8},
 	{name: "1 round in 20 is slow", slowRounds: 0.05},
 }
 
-// Failures that nothing else shows, and that come together: the requests of a
-// slow wave, or of a slow round, are those that fail.
+// Failures that come together and that nothing else shows: the requests of a slow
+// wave, or of a slow round, fail.
 var together = []process{
 	{name: "1 wave in %s fails", slowWaves: 1, common: 8},
 	{name: "1 round in %s fails", slowRounds: 1},
 }
 
-// The same of waves that begin anywhere, and of spells as long in which only some
-// requests fail.
+// The same for waves that begin anywhere, and for spells of that length in which only
+// some requests fail.
 var spells = []process{
 	{name: "spells of a wave's length fail, wherever they begin, 1 request in %s", spells: 1, common: 8},
 	{name: "half of the requests of such spells, 1 request in %s", spells: 1, common: 8, part: 0.5},
 	{name: "a quarter of them, 1 request in %s", spells: 1, common: 8, part: 0.25},
 }
 
-// clusters are those processes of which the share of all requests fails.
+// clusters returns those processes in which the given share of all requests fails.
 func clusters(share float64, of ...process) []process {
 	var out []process
 	for _, p := range of {
@@ -98,7 +98,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	return func(round, i int) float64 {
 		if round != at {
 			at, last, left = round, -1, 0
-			for j := range max(p.common-1, 0) { // one may be under way
+			for j := range max(p.common-1, 0) { // a wave may be under way
 				if spell > 0 && r.Float64() < spell {
 					left = max(left, j+1)
 				}
@@ -131,12 +131,12 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	}
 }
 
-// score is the one that a share of all requests exceeds: exact for sums of
-// normal parts, by half a million draws for others.
+// score is the score that the given share of all requests exceeds. It is exact for
+// sums of normal parts, and found by half a million draws for others.
 func (p process) score(share float64) float64 {
 	switch {
 	case p.slowRounds > 0 || p.slowWaves > 0 || p.spells > 0:
-		return 5 // the slow ones are 10 higher: between the two humps
+		return 5 // the slow ones are 10 higher, so this lies between the two humps
 	case p.heavy || p.own:
 		type of struct {
 			process
@@ -148,14 +148,14 @@ func (p process) score(share float64) float64 {
 	return stat.NormalQuantile(1 - share)
 }
 
-// drawn are the scores that were found by draws: several tables ask for each.
+// drawn caches the scores that were found by draws, because several tables use each.
 var drawn sync.Map
 
 func (p process) draw(share float64) float64 {
 	r := rand.New(rand.NewPCG(99, 100))
 	draws := make([]float64, 500_000)
 	for i := 0; i < len(draws); i += 10 {
-		f := p.scores(r) // fresh rounds, so that they are many
+		f := p.scores(r) // new rounds each time, so that there are many
 		for j := range 10 {
 			draws[i+j] = f(0, j)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Answers of 11 tokens, the first apart: 10 tokens in 200 ms, 50 tok/s. Some of the 200 came in
-// one piece: within half a millisecond, less than the 20 ms of a token.
+// Answers of 11 tokens. After the first one 10 tokens take 200 ms, 50 tok/s. Some of the 200
+// answers arrive in one piece: within half a millisecond, less than the 20 ms of a token.
 func TestAnswersInOnePiece(t *testing.T) {
 	lump := func(x *metric.Sample) { x.Last = x.First + 500*time.Microsecond }
 	oneChunk := func(x *metric.Sample) { x.Last, x.Chunks, x.Gaps = x.First, 1, nil }
@@ -36,7 +36,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 		{"of ITL", 11, lump, "itl", "p95 < 30ms", Error, 0},
 		{"TTFT is none of it", 11, lump, "ttft", "mean < 2s", Pass, 1},
 		{"nor is E2E", 200, lump, "e2e", "mean < 2s", Pass, 1.0005},
-		// No value, and none of speed 0.
+		// It has no value, not a speed of 0.
 		{"one chunk", 10, oneChunk, "speed", "min > 10 tok/s", Pass, 50},
 		{"one chunk, gaps", 10, oneChunk, "itl", "every < 30ms", Pass, 0.02},
 		{"too many of one chunk", 11, oneChunk, "speed", "min > 10 tok/s", Error, 0},
@@ -65,8 +65,8 @@ func TestAnswersInOnePiece(t *testing.T) {
 
 func near(a, b float64) bool { return a > b*(1-1e-9) && a < b*(1+1e-9) }
 
-// A goodput that bounds speed cannot be told of a buffered level either; an answer of one chunk
-// is not held to it.
+// A goodput that bounds speed is also unknown at a buffered level. An answer in one chunk need
+// not meet that bound.
 func TestGoodputOfStreams(t *testing.T) {
 	for n, want := range map[int]Outcome{10: Pass, 11: Error} {
 		left := n
@@ -83,7 +83,7 @@ func TestGoodputOfStreams(t *testing.T) {
 	}
 }
 
-// The requests of a chunk of several tokens are told beside its gaps.
+// If chunks hold several tokens, a note on the gaps says so.
 func TestTokensPerChunk(t *testing.T) {
 	l := shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) { x.Chunks = 10 }}.level()
 	s := subject{evidence: gather(l), alpha: 0.05}

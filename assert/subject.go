@@ -9,21 +9,21 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// subject is what the thresholds of one case are judged on.
+// subject is the measurement of one case that its thresholds are judged on.
 type subject struct {
 	evidence
 	workload *plan.Workload
-	one      *metric.Level   // concurrency 1 of the same workload and server; nil
-	pairs    []*metric.Level // the same workload and level of other servers, which may have taken turns
+	one      *metric.Level   // level 1 of the same workload and server; nil if there is none
+	pairs    []*metric.Level // the same workload and level on other servers, which may have taken turns
 	price    metric.Price
 	policy   plan.Policy
-	alpha    float64 // a side: 1 − confidence
-	due      int     // requests in all, where some may be still to come; 0: none
+	alpha    float64 // one-sided: 1 − confidence
+	due      int     // requests in all, if some may be still to come; else 0
 }
 
-// effective is the number of independent requests that the level's are worth:
-// stat.Effective over its blocks, and no more than its waves where there are
-// too few blocks to tell.
+// effective is the number of independent requests that the level's requests count as:
+// stat.Effective over its blocks. With too few blocks it is at most the number of
+// waves.
 func (s *subject) effective(groups []stat.Group, quantities [][][]float64) float64 {
 	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha())
 	if !s.sound {
@@ -36,7 +36,7 @@ func (s *subject) effective(groups []stat.Group, quantities [][][]float64) float
 func (s *subject) ahead() bool { return s.due > s.n }
 
 // largest is the largest rate that the server can sustain, in requests per second,
-// with its bounds at an error; ok is false where it is not known.
+// with its bounds at an error. ok is false if it is not known.
 func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) {
 	if slices.ContainsFunc(l.Saturation, func(x float64) bool { return !(x >= 0) || math.IsInf(x, 0) }) {
 		return 0, 0, 0, false
@@ -45,11 +45,11 @@ func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) 
 	return mean, low, high, ok && low > 0
 }
 
-// crowding is by how much the requests of a rate are worth less the nearer it is to
-// the largest one: the busy periods of a queue are few and long. n·(1 − ρ)²/(c² +
-// 0.5) requests at most count as independent, ρ being the rate over the lower bound
-// of the largest one and c² the squared coefficient of variation of the gaps
-// between arrivals. 1 where the largest rate is not known.
+// crowding is the factor by which the requests of a rate count as fewer near the
+// largest rate, because the busy periods of a queue are then few and long. At most
+// n·(1 − ρ)²/(c² + 0.5) requests count as independent. ρ is the rate over the lower
+// bound of the largest rate, and c² the squared coefficient of variation of the gaps
+// between arrivals. It is 1 if the largest rate is not known.
 func (s *subject) crowding() float64 {
 	_, least, _, ok := largest(s.level, s.policy.Alpha())
 	if !ok || s.level.Kind != metric.OpenLoop {
@@ -63,13 +63,14 @@ func (s *subject) crowding() float64 {
 	return worth
 }
 
-// spaced is what each request of a part of a mix is worth, where one of all of them is
-// worth so much: between two of the part others come. The mean of n of N requests at
-// random varies by 1/n and by what the N have in common, 1/(worth·N) − 1/N, which is
-// taken twice, to be safe where a few busy periods are all there is.
+// spaced is the worth of a request of a part, given the worth of a request of the
+// whole mix: requests of other parts lie between two of the part. The mean of n of N
+// requests, chosen at random, varies by 1/n and by what the N have in common,
+// 1/(worth·N) − 1/N. The latter is counted twice, for safety if there are only a few
+// busy periods.
 func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/worth-1))) }
 
-// nearness is the rate as a share of the lower bound of the largest one, in words.
+// nearness writes the rate as a share of the lower bound of the largest rate.
 func (s *subject) nearness() string {
 	_, least, _, _ := largest(s.level, s.policy.Alpha())
 	return metric.Format(metric.Ratio, s.level.Rate/least)

@@ -13,14 +13,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// counted judges a threshold on what the server counts into buckets.
+// counted judges a threshold on a metric that the server counts in buckets.
 //
-// A percentile is judged as any other, "at most 5% over the limit", by the
-// exact binomial test with the rounds as groups, but from both sides: what may
-// lie over the limit must pass, what surely does must fail. Where the limit is
-// no bound of the server's buckets the difference stays open. The effective
-// number is at most that of the requests measured: the server counts also
-// those that kept the load up.
+// A percentile is judged like any other, as "at most 5% over the limit", by the exact
+// binomial test with the rounds as groups, but from both sides. Observations that may
+// be over the limit count against a pass; only those that certainly are count towards
+// a fail. If the limit is not the bound of a bucket, the observations of its bucket
+// are open. The effective number is at most the number of measured requests, because
+// the server also counts those that kept up the load.
 func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	h, why := s.level.Histogram(t.Metric.Name)
 	if why = cmp.Or(why, sample.Elsewhere(s.level)); why != "" {
@@ -53,7 +53,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 	v.Value = metric.Some(estimate)
 	e := t.Allowed()
-	// Of groups that are all over in part the least favourable reading counts.
+	// For groups that are partly over, the least favourable reading counts.
 	var least, most []stat.Group
 	for _, r := range s.level.Rounds {
 		x := r.Telemetry.Histograms[t.Metric.Name]
@@ -104,19 +104,18 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 }
 
-// bucketAdvice is what settles a limit within the bucket in which the
-// percentile lies.
+// bucketAdvice suggests how to settle a limit inside the bucket with the percentile.
 func bucketAdvice(t *plan.Threshold, low, high float64) string {
 	return fmt.Sprintf("the server's buckets do not tell on which side of %s it lies: bound it by %s or %s",
 		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
 }
 
-// mostBuckets bounds the observations for which bounds are made: a page may
-// claim any number.
+// mostBuckets bounds the observations for which bounds are computed, because a page
+// may claim any number.
 const mostBuckets = 1 << 20
 
-// bucketBounds bounds the quantile q of a histogram: from below by the lower
-// ends of the buckets, from above by their upper ends.
+// bucketBounds bounds the quantile q of a histogram: from below by the lower ends of
+// the buckets, from above by their upper ends.
 func bucketBounds(h metric.Histogram, effective, q, alpha float64) (low, high metric.Value) {
 	if h.N() > mostBuckets {
 		return metric.None("too many observations"), metric.None("too many observations")
@@ -139,15 +138,15 @@ func bucketBounds(h metric.Histogram, effective, q, alpha float64) (low, high me
 	return metric.Some(max(l, 0)), metric.Some(u)
 }
 
-// overRounds decides by a t interval over rounds, one value each.
+// overRounds decides by a t interval over rounds, with one value for each.
 func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
 	rounds := *s
 	rounds.rounds = true
 	rounds.interval(v, t, units)
 }
 
-// read judges a threshold on what was read now and then. A mean is one over
-// rounds; an extreme is exact for the readings, and says so.
+// read judges a threshold on a gauge that was sampled. A mean is taken over rounds.
+// An extreme is exact for the readings, and the message says so.
 func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	g, why := s.level.Gauge(t.Metric.Name)
 	x, ok := g.Stat(t.Stat)
@@ -175,9 +174,9 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
-// told judges a level-wide metric that comes from the server's counters, the
-// GPUs or the plan's prices: by a t interval over rounds, but what is exact by
-// its nature as such. It is false for another metric.
+// told judges a level-wide metric from the server's counters, the GPUs or the plan's
+// prices: by a t interval over rounds, or as exact if it is. It returns false for any
+// other metric.
 func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	name := t.Metric.Name
 	of := func(l *metric.Level) metric.Value { return l.Value(name, s.policy.Window, nil, nil) }
@@ -230,7 +229,7 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	return true
 }
 
-// queue says what waited, and what was turned away.
+// queue reports what waited, and what was turned away.
 func queue(l *metric.Level, say func(format string, args ...any)) {
 	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
 		say("the queue held up to %s, %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
@@ -249,8 +248,8 @@ func queue(l *metric.Level, say func(format string, args ...any)) {
 	}
 }
 
-// doing says in one line what the server was doing while the level ran; ""
-// where it did not tell.
+// doing describes in one line what the server was doing during the level; "" if it
+// did not report it.
 func doing(l *metric.Level) string {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

@@ -12,10 +12,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// buckets are vLLM's first ones.
+// buckets are the bounds of vLLM's first buckets.
 var buckets = []float64{0.3, 0.5, 0.8, 1, 1.5, 2}
 
-// histogram counts values into buckets.
+// histogram counts values in buckets.
 func histogram(values ...float64) metric.Histogram {
 	h := metric.Histogram{Bounds: buckets, Counts: make([]float64, len(buckets)+1)}
 	for _, v := range values {
@@ -26,7 +26,7 @@ func histogram(values ...float64) metric.Histogram {
 	return h
 }
 
-// times makes so many values of each kind.
+// times makes the given number of values of each kind.
 func times(counts map[float64]int) []float64 {
 	var out []float64
 	for v, n := range counts {
@@ -35,8 +35,7 @@ func times(counts map[float64]int) []float64 {
 	return out
 }
 
-// told is a level of 100 requests in each of so many rounds, of which the
-// server told.
+// told is a level of 100 requests in each round, with the server's metrics from tell.
 func told(rounds int, tell func(round int) *metric.Telemetry) *metric.Level {
 	l := shape{rounds: rounds, perRound: 100}.level()
 	for i, r := range l.Rounds {
@@ -45,7 +44,7 @@ func told(rounds int, tell func(round int) *metric.Telemetry) *metric.Level {
 	return l
 }
 
-// bound is a threshold on a metric of a server.
+// bound is a threshold on a server metric.
 func bound(name, stat string, op plan.Op, limit float64) *plan.Threshold {
 	st, err := metric.ParseStat(stat)
 	if err != nil {
@@ -86,7 +85,7 @@ func TestCountedThresholds(t *testing.T) {
 	}{
 		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests over (allowed 5%)"},
 		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, Fail, "100 of 1000 requests over"},
-		// The limit lies in (1, 1.5]: the ten may be on either side of it.
+		// The limit lies in (1, 1.5], so the ten may be on either side of it.
 		{"10 of 100 in the limit's bucket", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, nil, Inconclusive, "0 to 100 of 1000 requests over"},
 		{"the same as an estimate", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, estimate, Inconclusive, "0 to 100 of 1000 requests over"},
 		{"1 of 100 in the limit's bucket", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1.2, nil, Pass, "0 to 10 of 1000 requests over"},
@@ -109,12 +108,12 @@ func TestCountedThresholds(t *testing.T) {
 			}
 		})
 	}
-	// With few rounds nothing is certain: each wave counts as one request.
+	// With one round nothing is certain: each wave counts as one request.
 	v := judged(t, told(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
 	if v.Outcome != Inconclusive || v.Effective > 25 {
 		t.Errorf("one round: %v, effective %v", v.Outcome, v.Effective)
 	}
-	// Rounds that differ count for less.
+	// Rounds that differ reduce the effective number.
 	v = judged(t, told(10, func(i int) *metric.Telemetry {
 		k := map[bool]int{true: 30, false: 0}[i == 3]
 		return queue(map[float64]int{0.2: 100 - k, 1.2: k})(i)
@@ -122,8 +121,8 @@ func TestCountedThresholds(t *testing.T) {
 	if v.Outcome != Inconclusive || v.Effective > 300 {
 		t.Errorf("one bad round: %v, effective %v: %s", v.Outcome, v.Effective, v.Message)
 	}
-	// The server's histogram lacks requests that it never finished, so they
-	// must count as bad.
+	// The server's histogram lacks requests that it never finished, so these must
+	// count as bad.
 	l := told(10, queue(map[float64]int{0.2: 100}))
 	for i := range 30 {
 		fail(l.Rounds[2].Samples[i])
@@ -134,8 +133,8 @@ func TestCountedThresholds(t *testing.T) {
 	}
 }
 
-// TestLongCountedIsNotLessStrict: a verdict from buckets is never one that the
-// values themselves would contradict, wherever the limit lies.
+// TestLongCountedIsNotLessStrict: a verdict from buckets never contradicts the values
+// themselves, wherever the limit lies.
 func TestLongCountedIsNotLessStrict(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	decided := 0
@@ -198,8 +197,8 @@ func TestReadThresholds(t *testing.T) {
 			t.Errorf("notes %q", v.Notes)
 		}
 	}
-	// What was missed may have been the worst: a maximum says nothing where more
-	// than one reading in twenty was.
+	// A missed reading may have been the worst: a maximum has no value if more than
+	// one reading in twenty was missed.
 	patchy := func(i int) *metric.Telemetry {
 		tm := tell(i)
 		tm.Gauges["kv_usage"] = metric.Gauge{N: 60, Mean: 0.5, Min: 0.2, Max: 0.6, Missed: 4, Why: "503"}
@@ -260,8 +259,8 @@ func TestToldThresholds(t *testing.T) {
 	}
 }
 
-// No telemetry is never a pass: every threshold on it is an error with the
-// reason, in asserts too.
+// Missing telemetry never passes: every threshold on it is an error with the reason,
+// and so is every assert.
 func TestLongNothingToldFailsClosed(t *testing.T) {
 	levels := map[string]*metric.Level{
 		"nothing was read": told(5, func(int) *metric.Telemetry { return nil }),
@@ -273,7 +272,7 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 			return &metric.Telemetry{Missing: missing}
 		}),
 	}
-	// One round of five without.
+	// One round of five has none.
 	half := told(5, func(i int) *metric.Telemetry {
 		if i == 4 {
 			return &metric.Telemetry{Missing: map[string]string{"kv_usage": "500", "queue_wait": "500", "preemptions": "500"}}
@@ -388,8 +387,8 @@ assert "told" {
 	}
 }
 
-// The page of a server that is not the one under load tells nothing of it,
-// however short its queue is.
+// The page of a server that is not under load is no evidence, however short its queue
+// is.
 func TestPageOfAnotherServer(t *testing.T) {
 	tell := func(generated float64) func(int) *metric.Telemetry {
 		return func(int) *metric.Telemetry {
@@ -405,7 +404,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 		bound("waiting", "max", plan.Less, 5), bound("preemptions", "", plan.Less, 1), bound("queue_wait", "mean", plan.Less, 1), bound("queue_wait", "p95", plan.Less, 1),
 	} {
 		for _, tt := range []struct {
-			generated float64 // of each of 10 rounds with 100 answers of 11 tokens
+			generated float64 // in each of 10 rounds with 100 answers of 11 tokens
 			want      Outcome
 		}{{1100, Pass}, {1300, Pass}, {550, Pass}, {549, Error}, {0, Error}} {
 			v := judged(t, told(10, tell(tt.generated)), th, nil)
@@ -414,7 +413,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 			}
 		}
 	}
-	// What a GPU tells has nothing to do with the page.
+	// Values of a GPU do not depend on the page.
 	l := told(10, func(int) *metric.Telemetry {
 		return &metric.Telemetry{To: time.Hour, Added: map[string]float64{metric.GeneratedTokens: 0}, Gauges: map[string]metric.Gauge{"gpu_temperature": {N: 50, Mean: 60, Max: 60, Min: 60}}}
 	})

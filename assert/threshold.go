@@ -11,10 +11,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// percentile judges "p95 < 8s" as "at most 5% of the requests take 8 s or
-// longer": an exact binomial test on each side, with the effective number of
-// requests. Of gaps the share is that of all gaps, and the effective number at
-// most that of the requests.
+// percentile judges "p95 < 8s" as "at most 5% of the requests take 8 s or longer",
+// with an exact binomial test in each direction and the effective number of requests.
+// For gaps the share is of all gaps, and the effective number is at most that of the
+// requests.
 func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -47,8 +47,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		beyond(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	s.notes(v, o)
 	if s.policy.Decide == plan.Estimate {
-		// The nearest-rank percentile meets the bound exactly when no more
-		// observations miss it than rank beyond it.
+		// The nearest-rank percentile meets the bound exactly if no more observations
+		// miss it than rank above it.
 		rank := nearestRank(t.Stat.P, total)
 		most := total - rank
 		if sample.Upward(t.Op) {
@@ -60,8 +60,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	s.decide(v, decision, share, e)
 }
 
-// decide gives the outcome of an exact test of a share against e, and what
-// would settle one that is open.
+// decide gives the outcome of an exact test of a share against e, and what would
+// settle an open one.
 func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
 	switch decision {
 	case stat.Below:
@@ -78,16 +78,16 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
 	}
 }
 
-// margin is the other way to certify a percentile, where the effective number
-// is small because rounds differ, and yet every round stays far from the
-// limit: a tolerance bound on the worst observation of each round. It is no
-// way round the count: as many requests must be within the bound as the exact
-// test wants of independent ones, and no round may have one without a value.
+// margin is the second way to certify a percentile. It applies if the effective
+// number is small because rounds differ, although every round stays far from the
+// limit. It uses a tolerance bound on the worst observation of each round. It does
+// not replace the count: as many requests must be within the bound as the exact test
+// needs independent ones, and no round may have a missing value.
 //
-// The bound takes the rounds' logarithms for normal. Where they are skewed, and
-// nearly all the variance lies between rounds, it would err three times as
-// often as it may (simulated with exponential ones), so that it has a reserve:
-// half the share that is allowed, at a fifth of the error.
+// The bound assumes that the rounds' logarithms are normal. If they are skewed, and
+// nearly all variance is between rounds, it would err three times as often as allowed
+// (simulated with exponential ones). So it has a reserve: half the allowed share, at
+// a fifth of the error.
 func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
 	if s.ahead() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
@@ -114,17 +114,17 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	return true
 }
 
-// clear says of a look before the end of a level whether rounds stay clear of the limit, as
-// far as so few tell: by an upper tolerance bound, at 85 % confidence, on the worst value of each.
-// Five rounds of a server whose rounds are skewed hold none of the bad ones so
-// often that their count alone would pass it.
+// clear reports, for a look before the end of a level, whether rounds stay clear of the limit, as
+// far as few rounds show. It uses an upper tolerance bound at 85 % confidence on the worst value
+// of each round. If rounds are skewed, five of them often contain no bad one, and their count
+// alone would pass.
 func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 	bound, ok := o.worst(t.Op, 1-e, 0.85)
 	return ok && sample.Meets(bound, t.Op, t.Limit)
 }
 
-// worst bounds, with a confidence, what the worst value of a block meets in so
-// large a share of all blocks; not ok where one lacks a value.
+// worst bounds the worst value that the given share of all blocks meets, with a
+// confidence. ok is false if a block has a missing value.
 func (o observations) worst(op plan.Op, content, confidence float64) (bound float64, ok bool) {
 	worst := make([]float64, len(o.blocks))
 	for i, d := range o.blocks {
@@ -144,19 +144,19 @@ func (o observations) worst(op plan.Op, content, confidence float64) (bound floa
 	return bound, true
 }
 
-// nearestRank is the rank that metric.Distribution.Percentile takes.
+// nearestRank is the rank that metric.Distribution.Percentile uses.
 func nearestRank(p float64, n int) int {
 	return min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
 }
 
-// percentileBounds bounds the percentile of which the share e may miss the
-// operator's side.
+// percentileBounds bounds the percentile that the share e may exceed, on the side of
+// the operator.
 func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, alpha float64) (low, high float64) {
 	values := d.Values
 	if !sample.Upward(op) {
 		return stat.PercentileBounds(values, d.Worst, effective, 1-e, alpha)
 	}
-	// Bounded from below, the worst are the smallest: mirror.
+	// Bounded from below the smallest values are the worst: mirror them.
 	mirrored := make([]float64, len(values))
 	for i, x := range values {
 		mirrored[len(values)-1-i] = -x
@@ -165,8 +165,8 @@ func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, a
 	return -high, -low
 }
 
-// mean judges the mean of the completed requests by a t interval over the
-// means of rounds or blocks, which are independent as single requests are not.
+// mean judges the mean of the completed requests by a t interval over the means of
+// rounds or blocks. These are independent, while single requests are not.
 func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -184,7 +184,7 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// interval decides a mean of independent units. Those of a pooled metric are
+// interval decides a mean of independent units. For a pooled metric the units are
 // reciprocals of its values.
 func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	_, low, high, ok := stat.MeanInterval(units, s.alpha)
@@ -224,7 +224,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	v.Needs, v.More = s.more(needed)
 }
 
-// exact judges a statistic that is exact for the requests that were sent.
+// exact judges a statistic that is exact for the requests of this run.
 func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -245,7 +245,7 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	}
 	v.Message = compared(t, v.Value)
 	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == sample.Upward(t.Op) {
-		// Of the best request it says nothing how many miss the bound.
+		// For the best request the number that miss the bound has no meaning.
 		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
 	}
 	v.Notes = append(v.Notes, thisRun)
@@ -299,7 +299,7 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 		for _, st := range s.stretches(s.policy.Window) {
 			x := metric.RateOver(t.Metric.Name, []metric.Stretch{st}, good)
 			if !x.OK && st.Seconds() > 0 {
-				x = metric.Some(0) // a stretch in which nothing came
+				x = metric.Some(0) // nothing was received in the stretch
 			}
 			add(x)
 		}
@@ -307,9 +307,9 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 	s.interval(v, t, units)
 }
 
-// scaling judges throughput(N) / (N·throughput(1)): both throughputs have a t
-// interval at half the error, and the worst of one over the best of the other
-// bounds the ratio (Bonferroni).
+// scaling judges throughput(N) / (N·throughput(1)). Both throughputs have a t
+// interval at half the error. The ratio is bounded by the worst value of one over the
+// best of the other (Bonferroni).
 func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 	bounds := func(e evidence) (low, high float64, ok bool) {
 		var units []float64

@@ -13,16 +13,16 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// share judges success and the goodput share. Requests that fail may fail for
-// one reason, and such reasons come seldom: most samples of a few rounds hold
-// none, and nothing in them tells how the next would cluster. So that to pass
-// requests count by what the plan takes to fail together (toPass). To fail,
-// where the failures are there to be counted, the effective number of requests
-// is used, and of waves no more than the clusters that were seen leave.
+// share judges success and the goodput share. Several requests may fail for one
+// reason, and such reasons are rare: most samples of a few rounds contain none, and
+// do not show how many requests the next one would affect. So for a pass requests
+// count by the plan's assumption on which of them fail together (toPass). For a fail
+// there are failures to count, and the effective number of requests is used. With
+// waves it is limited by the clusters that were seen.
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
-	var quantities [][][]float64 // which show how requests depend on each other though all are good
+	var quantities [][][]float64 // they show the dependence of requests even if all are good
 	switch {
 	case t.Metric.OfAnswers:
 		s = s.asked(t.Metric)
@@ -63,7 +63,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 	share, e := float64(bad)/float64(s.n), t.Allowed()
 	v.Message = fmt.Sprintf("%s: %d of %d requests %s", compared(t, v.Value), bad, s.n, noun)
-	if t.Metric.Better != metric.LowerIsBetter { // else it is said already
+	if t.Metric.Better != metric.LowerIsBetter { // otherwise the message already has it
 		v.Message += fmt.Sprintf(" (%s, allowed %s)", metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e))
 	}
 	if t.Stat.Kind == metric.Observed {
@@ -78,7 +78,8 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// asked is s without the requests that do not ask for what a metric of answers measures.
+// asked returns s without the requests that do not ask for what a metric of answers
+// measures.
 func (s *subject) asked(def metric.Def) *subject {
 	out := *s
 	out.blocks, out.n = nil, 0
@@ -93,7 +94,7 @@ func (s *subject) asked(def metric.Def) *subject {
 	return &out
 }
 
-// badAnswer words what is bad by a metric of answers.
+// badAnswer describes a bad answer by a metric of answers.
 func badAnswer(def metric.Def) string {
 	words := map[string]string{
 		"stop_rate": "did not end by themselves", "empty": "were empty", "repetition": "repeat themselves", "invalid_text": "have invalid text",
@@ -102,8 +103,8 @@ func badAnswer(def metric.Def) string {
 	return words[def.Name] + " or failed"
 }
 
-// certifyShare decides a threshold that allows a share e of bad requests; share
-// is the measured one. A failure counts effective requests, a pass k bad ones of
+// certifyShare decides a threshold that allows a share e of bad requests; share is
+// the measured one. For a fail the effective requests count, for a pass k bad ones of
 // n.
 func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, share, e float64) {
 	low, _, fine := stat.ClopperPearson(share*effective, effective, s.alpha)
@@ -132,7 +133,7 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, s
 	}
 }
 
-// toFail is how many requests count to fail.
+// toFail is the number of requests that count towards a fail.
 func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
 	n := s.effective(groups, nil)
 	if s.policy.Clusters == plan.ClustersWave || s.policy.Clusters == "" {
@@ -141,22 +142,23 @@ func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
 	return n
 }
 
-// togetherness is how many times it counts that the clusters in which requests fail
-// come in few of the rounds: ten rounds show little of a reason that lasts for longer
-// than a wave. Found by simulation (make characteristics): of servers at their limit
-// whose rounds differ by half the variance 3 % pass in place of 16, while nine of ten
-// of which 98 % succeed, each request by itself, still pass 95 % with 1,200 requests.
+// togetherness is the weight of the fact that failures come in clusters in only few
+// rounds: ten rounds show little of a cause that lasts longer than a wave. It was
+// found by simulation (make characteristics). Of servers at their limit whose rounds
+// differ by half the variance, 3 % pass instead of 16 %. If 98 % of requests succeed
+// independently of each other, nine of ten servers still pass 95 % with 1,200
+// requests.
 const togetherness = 16
 
-// toPass is how many bad requests of how many count against a pass, by what the
-// plan takes to fail together, and why; share of all are bad, effective is their
-// number by the spread of rounds.
+// toPass returns the k bad requests of n that count against a pass, by the plan's
+// assumption on which fail together, and why. share is the share of bad ones among
+// all requests, effective their number by the spread of rounds.
 func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, share, effective float64) (k, n float64, why string) {
 	requests := verdict.Count(s.n, "requests")
 	switch s.policy.Clusters {
 	case plan.ClustersRound:
 		k, n = s.byRound(groups)
-		// Where rounds are of unequal length, a long bad one weighs by its requests.
+		// If rounds differ in length, a long bad one weighs by its requests.
 		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together: to pass, each of %s counts as one request", verdict.Count(int(n), "rounds"))
 	case plan.ClustersNone:
 		n = effective
@@ -172,7 +174,7 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 	return share * n, n, why
 }
 
-// units is how many requests count where none is bad.
+// units is the number of requests that count if none is bad.
 func (s *subject) units() int {
 	rounds := 0
 	for i, b := range s.blocks {
@@ -183,8 +185,8 @@ func (s *subject) units() int {
 	return s.policy.Clusters.Units(s.level.Kind, s.wave(), rounds, s.n)
 }
 
-// wave is how many requests are in flight together: of a rate as many as were on
-// average, of a stage, which shares its own with those around it, the most.
+// wave is the number of requests that are in flight together. For a rate it is the
+// mean, and for a stage, which shares the server with its neighbours, the maximum.
 func (s *subject) wave() int {
 	if s.level.Kind != metric.OpenLoop {
 		return s.level.AtOnce()
@@ -199,14 +201,14 @@ func (s *subject) wave() int {
 	return most
 }
 
-// badOnes counts, block by block, the requests that are not good, the lost ones
-// included. The clusters in which they came begin with a bad one, and hold those
-// among as many requests by start, of the same round, as are in flight: so many
-// are together wherever what made them bad began. Lost ones follow each other.
-// spells counts the clusters that begin in each block.
+// badOnes counts the bad requests in each block, including lost ones, and the
+// clusters in which they came. A cluster begins with a bad request. It holds the bad
+// ones among the next requests of the round by start, as many as are in flight: these
+// are together wherever the cause began. Lost requests follow each other. spells
+// counts the clusters that begin in each block.
 func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat.Group, clusters stat.Clusters, bad int) {
 	groups, spells = make([]stat.Group, len(s.blocks)), make([]stat.Group, len(s.blocks))
-	wave, open, end := s.wave(), 0, 0 // bad ones of the cluster that goes on to end
+	wave, open, end := s.wave(), 0, 0 // bad requests of the open cluster, which goes up to end
 	at := 0
 	for i, b := range s.blocks {
 		if i > 0 && b.round != s.blocks[i-1].round {
@@ -235,8 +237,8 @@ func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat
 	return groups, spells, clusters, bad
 }
 
-// byRound adds up the share of bad requests of each round, and counts the rounds. groups are those
-// of the blocks.
+// byRound adds up the share of bad requests in each round, and counts the rounds. groups holds the
+// counts of the blocks.
 func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	for i := 0; i < len(groups); {
 		var k, n float64
@@ -248,9 +250,9 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	return bad, rounds
 }
 
-// moreForShare is what would settle a share of which toPass counts against a pass,
-// of n: rounds, where they are what counts, else requests; where so many are bad that
-// it heads for a failure, requests by their effective number.
+// moreForShare returns what would settle a share with toPass of n counting against a
+// pass. These are rounds if rounds count, and otherwise requests. If the share is on
+// its way to a fail, it is requests by their effective number.
 func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e float64) (words string, requests int) {
 	if e <= 0 {
 		return fmt.Sprintf("no number of requests proves that none ever fails: write \"observed %s %s\" for the requests of this run", t.Op, metric.Format(metric.Ratio, t.Limit)), -1
@@ -274,11 +276,11 @@ func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e
 	return "needs about " + verdict.Count(int(extra), "more rounds") + s.lasting(float64(requests)), requests
 }
 
-// What a rate requires beside its thresholds: that the server keeps up with it.
-// Two witnesses say so. The level's own backlog, where it is certain either way:
-// it is asked first, since a server may lose throughput when its queue is never
-// empty. Else the saturation: a rate certainly below the largest one is sustained, and
-// one certainly above is not, where the server was no faster than when it was saturated.
+// A rate also requires that the server keeps up with it. There are two kinds of
+// evidence. The level's own backlog is used first, if it is certain either way, because
+// a server may lose throughput when its queue is never empty. Otherwise the saturation
+// decides: a rate certainly below the largest rate is sustained. A rate certainly above
+// it is not, if the server was no faster than when saturated.
 
 // sustained judges the growth of the backlog.
 func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
@@ -322,18 +324,18 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		} else if x.fills {
 			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end need be no queue: saturated, the server answered %.0f at once", g.End, s.level.SaturationAt))
 		}
-		// What the backlog moves by does not grow with the window while it is stable.
+		// The fluctuation of a stable backlog does not grow with the window.
 		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
 	}
 }
 
-// grown is how much a backlog grew, and what the saturation says of that.
+// grown is the growth of a backlog, with the evidence of the saturation.
 type grown struct {
 	low, high, half float64
-	most, least     float64 // the largest rate and its lower bound, where it is known
+	most, least     float64 // the largest rate and its lower bound, if known
 	known           bool
-	below           bool // the rate is certainly below the largest one
-	over            bool // and certainly above it, where the server was no faster
+	below           bool // the rate is certainly below the largest rate
+	over            bool // it is certainly above it, and the server was no faster
 	fills           bool // no more are in flight than the server answers at once
 }
 
@@ -346,21 +348,22 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 		return x
 	}
 	x.below = s.level.Rate < x.least
-	// Above the largest rate a backlog stays where by chance fewer requests arrive.
+	// Above the largest rate a backlog stays constant if by chance fewer requests
+	// arrive.
 	x.over = s.level.Rate > above && answered(s.level) <= above
 	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
-	if x.fills { // so many at once take their time to come together: none need be in a queue
+	if x.fills { // until that many are in flight none need be in a queue
 		x.low = min(x.low, 0)
 	}
 	if x.below {
-		// Near the largest rate a backlog wanders further than it shows about its
-		// own line: as one does that takes a random step at each arrival.
+		// Near the largest rate a backlog varies more than its distance from its own
+		// line shows, like a random walk with a step at each arrival.
 		x.low = min(x.low, g.Share-stat.NormalQuantile(1-s.alpha)*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals)))
 	}
 	return x
 }
 
-// answered is how many requests a second ended over the windows of a rate.
+// answered is the number of requests a second that ended in the windows of a rate.
 func answered(l *metric.Level) float64 {
 	n, length := 0, time.Duration(0)
 	for _, p := range l.Passages() {
@@ -370,8 +373,8 @@ func answered(l *metric.Level) float64 {
 	return float64(n) / length.Seconds()
 }
 
-// recovered judges how long a stage takes until requests are good again: by the worst of its
-// passes, which is exact of them.
+// recovered judges how long a stage takes until requests are good again. It takes the worst
+// pass, which is exact for the passes of this run.
 func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	good := sample.Good(s.workload)
 	if good == nil {
@@ -395,8 +398,8 @@ func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
 }
 
-// goodBySLA is what a good request is where no good block says it: one that is within
-// every bound of single requests at the level.
+// goodBySLA defines a good request if there is no good block: within every bound on
+// single requests at the level.
 func (s *subject) goodBySLA() func(*metric.Sample) bool {
 	var bounds []*plan.Threshold
 	for _, sla := range s.workload.SLAs {

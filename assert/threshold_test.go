@@ -46,10 +46,10 @@ func TestPercentile(t *testing.T) {
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 58, n: 1, ttft: alike}, Inconclusive, 58}, // 0.95^58 = 0.0510
 		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 299, n: 1, ttft: alike}, Pass, 299},
 		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 298, n: 1, ttft: alike}, Inconclusive, 298},
-		// Strict and inclusive at the limit itself: all at 2 s.
+		// At the limit itself strict and inclusive differ: all at 2 s.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Fail, 100},
 		{"ttft", "p95 <= 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Pass, 100},
-		// Every fifth slow, evenly over 5 rounds: 20% against 5% allowed.
+		// Every fifth is slow, evenly over 5 rounds: 20% against 5% allowed.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Fail, 0},
 		{"ttft", "p50 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Pass, 0},
 		// Failed requests are over every limit: 20% of them.
@@ -57,11 +57,11 @@ func TestPercentile(t *testing.T) {
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
 		// Speed is 10 tokens / 0.2 s = 50 tok/s for every request.
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 20, ttft: alike}, Pass, 100},
-		// A completed request without the metric is over: no answer in any.
+		// A completed request without the metric counts as over: none has an answer.
 		{"ttfa", "p95 < 2s", shape{rounds: 5, perRound: 20, change: func(x *metric.Sample) { x.FirstAnswer = 0 }}, Fail, 100},
-		// All bad in one round of five, 12% in all: v is large, p̂q̂/v small.
+		// All are bad in one round of five, 12% in all: v is large, p̂q̂/v small.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40, ttft: func(r, i int) float64 { return map[bool]float64{true: 5, false: 1}[r == 0 && i < 24] }}, Inconclusive, 0},
-		// Too few blocks: 100 at 25 in flight are 4 waves.
+		// Too few blocks: 100 requests at 25 in flight are 4 waves.
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Inconclusive, 4},
 		// … which can still fail: 0.05^4.
 		{"ttft", "p95 < 1us", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Fail, 4},
@@ -85,7 +85,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// The bounds say what the test says.
+// The bounds agree with the test.
 func TestLongBoundsAgreeWithOutcome(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	seen := map[Outcome]int{}
@@ -131,7 +131,7 @@ func TestMean(t *testing.T) {
 		{"mean < 1s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Fail, shape{rounds: 5, perRound: 8}},
 		// 1.5 to 2.4: mean 1.95, s = 0.354, half = 0.338: around 2 s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1.5, 2.4, 1.9, 2.2, 1.75}[r] }, Inconclusive, shape{rounds: 5, perRound: 8}},
-		// At the limit with no spread: strict and inclusive differ.
+		// At the limit without spread strict and inclusive differ.
 		{"mean < 1s", func(int, int) float64 { return 1 }, Fail, shape{rounds: 5, perRound: 8}},
 		{"mean <= 1s", func(int, int) float64 { return 1 }, Pass, shape{rounds: 5, perRound: 8}},
 		// One block has no spread.
@@ -147,13 +147,13 @@ func TestMean(t *testing.T) {
 
 func TestMeanNeedsSuccess(t *testing.T) {
 	oneFails := shape{rounds: 5, perRound: 40, failed: func(r, i int) bool { return r == 0 && i == 3 }}
-	// No threshold says how many may fail, so every request must succeed.
+	// Without a threshold on success every request must succeed.
 	p, run := gate(oneFails.level(), threshold("ttft", "mean < 2s"))
 	v := Judge(p, run, Options{})
 	if mean, implied := verdictOf(t, v, "sla.ttft.mean at 4"), verdictOf(t, v, "sla.success.every at 4"); mean.Outcome != Fail || implied.Outcome != Fail || v.Outcome != Fail {
 		t.Errorf("one failure of 200: %v", names(v))
 	}
-	// 98% certified: five rounds are too few to know.
+	// 98% certified: five rounds are too few.
 	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "rate >= 98%"))
 	v = Judge(p, run, Options{})
 	if mean := verdictOf(t, v, "sla.ttft.mean at 4"); mean.Outcome != Inconclusive || len(v.List) != 4 {
@@ -194,12 +194,12 @@ func TestShares(t *testing.T) {
 		{"success", "rate >= 98%", shape{rounds: 149, perRound: 2, n: 1}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 148, perRound: 5, n: 1}, Inconclusive},
 		{"success", "rate >= 98%", shape{rounds: 1, perRound: 1000, n: 1}, Inconclusive},
-		// 200 rounds take four tenths of a failed one: P(Bin(200, 0.02) ≤ 0) =
-		// 0.018, ≤ 1: 0.089, and what lies between is interpolated.
+		// 200 rounds allow four tenths of a failed one: P(Bin(200, 0.02) ≤ 0) =
+		// 0.018, ≤ 1: 0.089, interpolated between them.
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r < 4 && i == 0 }}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r == 0 }}, Inconclusive},
-		// One of 40 in each round fails, and of 200 requests 4 may: certain by the
-		// requests, whatever they have in common.
+		// One of 40 fails in each round, but only 4 of 200 may: certain from the
+		// requests, whatever they depend on.
 		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40, failed: fails(4)}, Fail},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40}, Inconclusive},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40, failed: fails(1)}, Fail},
@@ -230,9 +230,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Of 179 short rounds without a failure and one long one of which a twentieth
-// failed the rounds lost 0.05 of 180, and yet 15 of 658 requests failed, 2.3%: no
-// more than 2% is not said of that.
+// 179 short rounds have no failure, and a twentieth of one long round fails. By
+// rounds only 0.05 of 180 is lost, but 15 of 658 requests failed, 2.3%. That does not
+// show a share of at most 2%.
 func TestShareOfUnequalRounds(t *testing.T) {
 	l := shape{lean: true, n: 1, rounds: 179, perRound: 2}.level()
 	long := shape{lean: true, n: 1, rounds: 1, perRound: 300, failed: func(_, i int) bool { return i%20 == 0 }}.level().Rounds[0]
@@ -247,9 +247,9 @@ func TestShareOfUnequalRounds(t *testing.T) {
 	}
 }
 
-// With fewer failures a share that passes by rounds still does, and its bounds agree
-// with its outcome whatever is taken to fail together. (By waves failures that come alone
-// may show that those before did not come together.)
+// A share that passes by rounds still passes with fewer failures, and its bounds agree
+// with its outcome under every assumption on what fails together. (With waves, failures
+// that come alone may show that earlier ones did not come together.)
 func TestLongSharesAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 72))
 	seen := map[Outcome]int{}
@@ -345,7 +345,7 @@ func TestLevelWide(t *testing.T) {
 	}
 }
 
-// What published reports divide by: the whole time, ramp and drain included.
+// Published reports divide by the whole time, with ramp and drain.
 func TestWindowAll(t *testing.T) {
 	// Ten answers of 1.2 s in each of 4 slots that start 0.3 s apart: 440 tokens
 	// in 12.9 s.
@@ -374,7 +374,8 @@ func TestScalingEfficiency(t *testing.T) {
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "1", N: 1, Requests: 50, Rounds: 5})
 	run.Levels = append(run.Levels, single)
 	v := verdictOf(t, Judge(p, run, Options{}), "sla.scaling_efficiency at 4")
-	// Both run 11 tokens in 1.2 s a slot, so close to 1 (the ramp takes some).
+	// Each slot has 11 tokens in 1.2 s at both levels, so the value is close to 1
+	// (the ramp takes a little).
 	if v.Outcome != Pass || v.Value.V < 0.9 || v.Value.V > 1.05 {
 		t.Errorf("%v: %s", v.Outcome, v.Message)
 	}
@@ -387,11 +388,11 @@ func TestEstimate(t *testing.T) {
 		shape      shape
 		want       Outcome
 	}{
-		// 20 requests: rank ⌈0.95·20⌉ = 19: one may be over, two not.
+		// 20 requests: rank ⌈0.95·20⌉ = 19, so one may be over and two may not.
 		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, ttft: slow(1)}, Pass},
 		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, ttft: slow(2)}, Fail},
 		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, failed: func(_, i int) bool { return i < 2 }}, Fail},
-		// p5 of 20: rank 1: none may be below.
+		// p5 of 20 is rank 1: none may be below.
 		{"speed", "p5 > 10 tok/s", shape{n: 1, rounds: 1, perRound: 20}, Pass},
 		{"speed", "p5 > 10 tok/s", shape{n: 1, rounds: 1, perRound: 20, failed: func(_, i int) bool { return i == 4 }}, Fail},
 		{"ttft", "mean < 2s", shape{n: 1, rounds: 1, perRound: 3}, Pass},
@@ -410,13 +411,12 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// At fixed evidence more requests over the limit never help.
+// With the same evidence more requests over the limit never help.
 func TestMoreOverNeverHelps(t *testing.T) {
 	for _, decide := range []plan.Decide{plan.Certified, plan.Estimate} {
 		last := Pass
 		for k := range 41 {
-			// The failures fall on every round alike, so that the rounds show
-			// no spread.
+			// The failures are spread evenly, so the rounds show no spread.
 			l := shape{rounds: 5, perRound: 40, failed: func(_, i int) bool { return i < k && k < 40 || k == 40 && i < 39 }}.level()
 			v := one(t, l, "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = decide })
 			if v.Outcome < last {
@@ -469,7 +469,7 @@ func TestMessages(t *testing.T) {
 			return 1
 		}}, "ttft p95 9.02 s > 2 s: 64 of 800 requests over (8%, allowed 5%), 95% bounds 9.01 s to 9.05 s", ""},
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40}, "ttft p95 1 s < 2 s: 0 of 200 requests over (0%, allowed 5%), 95% bounds 1 s to 1 s", ""},
-		// 0 of 40: 59 are needed at the same rate.
+		// 0 of 40: at the same rate 59 are needed.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 8}, "ttft p95 1 s < 2 s: 0 of 40 requests over (0%, allowed 5%), 95% bounds 1 s to ∞", "needs about 19 more requests"},
 		{"ttft", "mean < 2s", shape{rounds: 5, perRound: 8}, "ttft mean 1 s < 2 s: 95% bounds 1 s to 1 s over 5 rounds", ""},
 		{"ttft", "every < 2s", shape{rounds: 5, perRound: 8, failed: func(r, i int) bool { return r == 0 && i == 0 }}, "ttft every ∞ > 2 s: 1 of 40 requests over", ""},
@@ -503,36 +503,35 @@ func TestNeedsSaysHowLong(t *testing.T) {
 	}
 }
 
-// TestClusters: how many requests count towards a pass, by how many the plan
-// assumes to fail together.
+// TestClusters: how many requests count towards a pass, for each assumption on which
+// fail together.
 func TestClusters(t *testing.T) {
 	none := func(int, int) bool { return false }
-	// Every 50th request fails by itself: 2 % of 1200.
+	// Every 50th request fails alone: 2 % of 1200.
 	alone := func(r, i int) bool { return (120*r+i)%50 == 7 }
-	// Three whole waves of 8 do, the last of which lies across two by their numbers: the
+	// Three whole waves of 8 fail, the last of which spans two by their numbers: the
 	// same share.
 	waves := func(r, i int) bool { return i < 8 && r < 2 || r == 3 && i >= 20 && i < 28 }
 	for _, c := range []struct {
 		name     string
 		clusters plan.Clusters
 		failed   func(r, i int) bool
-		n        int // of the ten rounds each
+		n        int // in each of ten rounds
 		want     Outcome
 		says     string
 	}{
-		// 10 rounds of 120 with 8 in flight: 150 waves, of which 59 would
-		// suffice.
+		// 10 rounds of 120 with 8 in flight: 150 waves; 59 would be enough.
 		{"none fails", "", none, 120, Pass, "1200 requests count as 150: as many as are in flight (8) may fail together"},
 		{"none fails, too few", "", none, 47, Inconclusive, "count as 58"},
 		// (2·64 + 24)/(16 + 24) = 3.8: 1200 count as 315, and P(Bin(315.8, 0.05) ≤ 6.3) is small.
 		{"alone", "", alone, 120, Pass, "count as 315"},
-		// (2·64 + 3·64)/(16 + 24) = 8: 150 waves, fewer by the spread of rounds.
+		// (2·64 + 3·64)/(16 + 24) = 8: 150 waves, and fewer by the spread of rounds.
 		{"waves", "", waves, 120, Inconclusive, "count as 140"},
 		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
 		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds"},
 		{"alone, by itself", plan.ClustersNone, alone, 120, Pass, ""},
 		{"none fails, by itself", plan.ClustersNone, none, 6, Pass, ""},
-		// Rounds that differ are seen whatever the plan says.
+		// Rounds that differ reduce the number under every assumption.
 		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "by the spread of 10 rounds"},
 		{"one round fails", "", func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, ""},
 	} {
@@ -544,7 +543,8 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestLongFewerFailuresPass: no failure more turns an undecided share into a pass.
+// TestLongFewerFailuresPass: one more failure never turns an undecided share into a
+// pass.
 func TestLongFewerFailuresPass(t *testing.T) {
 	for _, n := range []int{1, 2, 8, 32} {
 		for _, text := range []string{"rate >= 90%", "rate >= 95%", "rate >= 99%"} {
@@ -567,8 +567,8 @@ func TestLongFewerFailuresPass(t *testing.T) {
 	}
 }
 
-// What a drafting server makes of synthetic prompts says little of others: a note, on what
-// drafts bring alone.
+// Results of a server with speculative decoding on synthetic prompts may not hold for
+// others. A note says so, only on metrics that depend on drafts.
 func TestMadePrompts(t *testing.T) {
 	drafting := func(l *metric.Level) {
 		for _, r := range l.Rounds {

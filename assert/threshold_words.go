@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// notes says how much the requests were worth.
+// notes describes how much the requests count.
 func (s *subject) notes(v *Verdict, o observations) {
 	switch {
 	case !s.sound && v.Effective > 0:
@@ -41,7 +41,7 @@ func (s *subject) notes(v *Verdict, o observations) {
 	}
 }
 
-// perChunk is how many tokens a chunk of the level holds on average; 0: unknown.
+// perChunk is the mean number of tokens in a chunk of the level; 0 if unknown.
 func (s *subject) perChunk() float64 {
 	mean, _ := metric.Of(metric.MustLookup("tokens_per_chunk"), s.level.MeasuredSamples()).Mean()
 	return mean
@@ -55,7 +55,7 @@ func noValue(v *Verdict, t *plan.Threshold, why string) {
 	v.Message = fmt.Sprintf("%s has no value: %s", label(t), why)
 }
 
-// label is the metric and its statistic: "ttft p95".
+// label writes the metric and its statistic: "ttft p95".
 func label(t *plan.Threshold) string {
 	if s := t.Stat.String(); s != "" {
 		return t.Metric.Name + " " + s
@@ -63,7 +63,7 @@ func label(t *plan.Threshold) string {
 	return t.Metric.Name
 }
 
-// compared is a value beside its limit: "ttft p95 9.12 s > 8 s".
+// compared writes a value next to its limit: "ttft p95 9.12 s > 8 s".
 func compared(t *plan.Threshold, v metric.Value) string {
 	relation := "="
 	switch {
@@ -76,7 +76,8 @@ func compared(t *plan.Threshold, v metric.Value) string {
 	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
 }
 
-// beyond words a miss of the bound; what equals an exclusive limit misses it.
+// beyond is the operator of a miss of the bound; a value equal to an exclusive limit
+// misses it.
 func beyond(t *plan.Threshold) string {
 	if sample.Upward(t.Op) {
 		return "below"

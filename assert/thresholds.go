@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// thresholds judges a list of thresholds, in its order. What leaves failed
-// requests out of its number passes only if success does.
+// thresholds judges a list of thresholds, in its order. A threshold that leaves out
+// failed requests passes only if success does.
 func (s *subject) thresholds(list []required) []Verdict {
 	var out []Verdict
 	success := Skipped
@@ -62,8 +62,8 @@ func (s *subject) drafted() bool {
 	return slices.ContainsFunc(s.workload.Servers, func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
 }
 
-// reversible reports whether a threshold that fails on the requests sent so far
-// could still hold on all due requests, if those to come are all good.
+// reversible reports whether a threshold that fails so far could still hold over all
+// due requests, if those to come are all good.
 func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	switch t.Stat.Kind {
 	case metric.Observed:
@@ -76,7 +76,7 @@ func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	return false
 }
 
-// judge judges one threshold. The result has everything but the names.
+// judge judges one threshold. The result lacks only the names.
 func (s *subject) judge(t *plan.Threshold) Verdict {
 	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Decide: string(s.policy.Decide), Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
 	switch {
@@ -114,8 +114,8 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 	return v
 }
 
-// unstreamed gives the error of a threshold on how answers streamed where the level does not show
-// it; false of any other.
+// unstreamed gives the error of a threshold on streaming if the level does not show streaming;
+// false otherwise.
 func (s *subject) unstreamed(v *Verdict, t *plan.Threshold) bool {
 	if !sample.Streamed(t.Metric, s.workload) {
 		return false

@@ -29,8 +29,8 @@ func hasMark(marks cty.ValueMarks) bool {
 	return found
 }
 
-// unmeasured is the first of the references that leads to a value that was not
-// measured; "" when none does.
+// unmeasured returns the first of the references that leads to a missing measurement;
+// "" if none does.
 func unmeasured(references []hcl.Traversal, ctx *hcl.EvalContext) string {
 	for _, t := range references {
 		v, diags := t.TraverseAbs(ctx)
@@ -66,7 +66,7 @@ func spell(t hcl.Traversal) string {
 	return b.String()
 }
 
-// forgiving are the functions of ctx that make a value of an error.
+// forgiving returns the functions of ctx that turn an error into a value.
 func forgiving(ctx *hcl.EvalContext) map[string]function.Function {
 	out := map[string]function.Function{}
 	for _, name := range []string{"can", "try"} {
@@ -77,7 +77,7 @@ func forgiving(ctx *hcl.EvalContext) map[string]function.Function {
 	return out
 }
 
-// called is the function of that name in ctx or around it.
+// called returns the function of that name in ctx or a context around it.
 func called(name string, ctx *hcl.EvalContext) (f function.Function, ok bool) {
 	for c := ctx; c != nil && !ok; c = c.Parent() {
 		f, ok = c.Functions[name]
@@ -85,8 +85,8 @@ func called(name string, ctx *hcl.EvalContext) (f function.Function, ok bool) {
 	return f, ok
 }
 
-// watched is f, its result marked if an argument refers to a value that was not
-// measured, or to one that holds such a value.
+// watched returns f with its result marked if an argument refers to a missing
+// measurement, or to something that contains one.
 func watched(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "expressions", Type: customdecode.ExpressionClosureType},

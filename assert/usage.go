@@ -9,27 +9,27 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The server's count of tokens is compared with the text that came: every speed
-// rests on it, and a gateway, a stop-string filter or a broken detokenizer may
-// count what it never sent.
+// The server's count of tokens is compared with the text that arrived, because every
+// speed depends on the count. A gateway, a filter for stop strings or a broken
+// detokenizer may count tokens that were never sent.
 const (
-	// leastText is the smallest number of bytes of text a token, by the median of answers. A token
-	// of text has one or more bytes. Few tokens have none, such as an end of sequence, unless the
-	// text is missing.
+	// leastText is the smallest median of bytes of text for each token. A token of text has one or
+	// more bytes. Few tokens have none, such as an end of sequence, unless text is missing.
 	leastText = 0.5
-	// spareChunks of an answer may come beyond its tokens, and a tenth of them:
-	// parsers of reasoning and tool calls split a token now and then.
+	// spareChunks is the number of chunks that an answer may have beyond its tokens,
+	// on top of a tenth of them: parsers of reasoning and tool calls sometimes split
+	// a token.
 	spareChunks = 2
-	// fewAnswers is the share that may break the rule of chunks.
+	// fewAnswers is the share of answers that may break the rule of chunks.
 	fewAnswers = 0.05
 )
 
-// heldBack is the reason that is no fault: a model that reasons, behind what keeps its
-// reasoning back.
+// heldBack describes the harmless reason: a reasoning model whose reasoning is not
+// sent.
 const heldBack = ". A reasoning model must send its reasoning, or report it as reasoning_tokens in usage"
 
-// keptBack says how many tokens rest on the server's word alone, because it kept
-// reasoning back.
+// keptBack reports how many tokens are known only from the server's count, because it
+// did not send its reasoning.
 func keptBack(samples []*metric.Sample) []string {
 	held, tokens, of := 0, 0, 0
 	for _, x := range samples {
@@ -47,7 +47,7 @@ func keptBack(samples []*metric.Sample) []string {
 		100*float64(tokens)/float64(of), verdict.Count(held, "answers"))}
 }
 
-// believable objects to a count of tokens that the text contradicts.
+// believable objects to a count of tokens that contradicts the text.
 func believable(samples []*metric.Sample, invalid objection) {
 	var texts []float64
 	var many *metric.Sample
@@ -78,25 +78,26 @@ func believable(samples []*metric.Sample, invalid objection) {
 }
 
 const (
-	// A sample of answers has leastTokens to mostTokens of the tokens that the server
-	// counted for them when its own tokenizer counts their text again. Tokens that the
-	// model drew need not be those that its text is cut into; of a byte-level BPE, drawn
-	// at random, the text makes 1.0 to 1.6 times as many, because of characters that are
-	// cut in two. Fewer are left only by tokens that have no text, such as ends of turns.
+	// leastTokens and mostTokens bound the ratio of two counts of an answer's tokens: the
+	// server's own tokenizer on the text, and the server's usage. The tokens that the
+	// model drew need not be those into which its text is divided. With a byte-level BPE
+	// and random tokens the text makes 1.0 to 1.6 times as many, because characters are
+	// cut in two. It makes fewer only because of tokens without text, such as ends of
+	// turns.
 	leastTokens, mostTokens = 0.6, 2.0
 	leastRecounts           = 3 // answers that say something
 
-	// A prompt that is sent again has its answer within this share of the time that the
-	// first one took to write only if nothing was generated, where that took long enough
-	// to tell. Drafts that are guessed from earlier answers make it no tenth.
+	// replayed is the ratio of a repeated answer's time to the first one's below which
+	// nothing can have been generated, if the first took long enough to compare. Drafts
+	// guessed from earlier answers do not make an answer ten times faster.
 	replayed  = 0.1
 	longWrite = 50 * time.Millisecond
 
-	leastCompared = 4 // answers, of which half may not say the same
+	leastCompared = 4 // answers, of which half may not be equal
 )
 
-// generated objects to answers that hold another number of tokens than the server
-// counted, and to those that it did not generate.
+// generated objects to answers whose text has another number of tokens than the
+// server counted, and to answers that it did not generate.
 func generated(a *metric.Answers, invalid objection) {
 	if a == nil {
 		return

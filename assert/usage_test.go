@@ -10,19 +10,19 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A server may count what it never sent. Each row is twenty answers.
+// A server may count tokens that it never sent. Each row has twenty answers.
 func TestBelievable(t *testing.T) {
 	for _, tt := range []struct {
 		name                 string
 		chunks, tokens, text int
-		odd                  int // answers like this; the others are honest
-		hidden               int // of their tokens, reasoning that was not sent
+		odd                  int // number of answers like this; the others are honest
+		hidden               int // tokens of reasoning that was not sent
 		want                 string
 	}{
 		{"honest", 8, 8, 40, 20, 0, ""},
 		{"several tokens a chunk", 2, 8, 40, 20, 0, ""},
 		{"two letters for eight tokens", 2, 8, 2, 20, 0, "0.25 bytes of text for each token"},
-		{"half of the answers have little text", 2, 8, 2, 9, 0, ""}, // the median is an honest one
+		{"half of the answers have little text", 2, 8, 2, 9, 0, ""}, // the median is an honest answer
 		{"a byte for each token", 8, 8, 8, 20, 0, ""},
 		{"text is not recorded", 2, 8, 0, 20, 0, ""},
 		{"more chunks than tokens", 80, 8, 400, 20, 0, "in more chunks than they have tokens by the server's count, such as 80 chunks and 8 tokens"},
@@ -50,7 +50,8 @@ func TestBelievable(t *testing.T) {
 	}
 }
 
-// What was kept back is said, as a share of what was counted: 3 of 4 and 0 of 4 are 38 %.
+// Reasoning that was not sent is reported as a share of the count: 3 of 4 and 0 of 4 are
+// 38 %.
 func TestKeptBack(t *testing.T) {
 	samples := []*metric.Sample{{Usage: &metric.Usage{Output: 4, Hidden: 3}}, {Usage: &metric.Usage{Output: 4}}, {}, {Failure: &metric.Failure{}, Usage: &metric.Usage{Output: 9, Hidden: 9}}}
 	if got := strings.Join(keptBack(samples), "; "); !strings.Contains(got, "reasoning: 38% of the output tokens were counted as reasoning and not sent (1 answer)") {
@@ -61,7 +62,7 @@ func TestKeptBack(t *testing.T) {
 	}
 }
 
-// What a person should know of a server that asks to wait, or whose counters fall.
+// Notes on a server that asks clients to wait, or whose counters decrease.
 func TestOddities(t *testing.T) {
 	waits := []*metric.Sample{{RetryAfter: time.Second}, {RetryAfter: 30 * time.Second}, {Reconnects: 2}}
 	l := &metric.Level{Answers: &metric.Answers{Note: "the tokens could not be counted"}, Rounds: []*metric.Round{{}, {Telemetry: &metric.Telemetry{Restarted: true}}}}
@@ -76,7 +77,7 @@ func TestOddities(t *testing.T) {
 	}
 }
 
-// Answers that were looked at again. Each row says the whole of what was found.
+// Answers that were examined again. Each row has the complete finding.
 func TestGenerated(t *testing.T) {
 	ms := func(of ...int) (out []time.Duration) {
 		for _, x := range of {

@@ -1,6 +1,6 @@
-// Package assert judges: it takes what was observed (a metric.Run) and what
-// was promised (a plan.Plan) and gives Verdicts. It reads no clock, touches no
-// network, and fails closed: no data is never a pass.
+// Package assert judges a run. It compares the observations (a metric.Run) with the
+// promises (a plan.Plan) and gives Verdicts. It reads no clock and uses no network. A
+// missing measurement never passes.
 package assert
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// What assert's results are made of; see package verdict.
+// The types of assert's results; see package verdict.
 type (
 	Outcome = verdict.Outcome
 	Kind    = verdict.Kind
@@ -41,19 +41,18 @@ const (
 
 // Verdicts is the result of a run.
 type Verdicts struct {
-	List    []Verdict // in order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
-	Outcome Outcome   // of the run, by the plan's policy; never Pending
+	List    []Verdict // in the order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
+	Outcome Outcome   // of the run, under the plan's policy; never Pending
 	Partial bool      // --only left cases out
-	// Comparisons are in order of the plan, and hold changes that nothing
-	// requires too.
+	// Comparisons are in the order of the plan, and include changes that are not
+	// required.
 	Comparisons []*compare.Comparison
-	// Why explains an Outcome that no verdict of the list explains: nothing
-	// was judged. "" otherwise.
+	// Why explains an Outcome that no verdict in the list explains, because nothing
+	// was judged; else "".
 	Why string
 }
 
-// ExitCode is the exit code of a run that came to v; interrupted outweighs
-// everything.
+// ExitCode is the exit code of a run with the result v; interrupted takes precedence.
 func (v Verdicts) ExitCode(interrupted bool) int {
 	if interrupted {
 		return ExitInterrupted
@@ -61,7 +60,7 @@ func (v Verdicts) ExitCode(interrupted bool) int {
 	return v.Outcome.ExitCode()
 }
 
-// ThresholdOf is a threshold as verdicts and reports show it.
+// ThresholdOf converts a threshold for verdicts and reports.
 func ThresholdOf(t *plan.Threshold) *verdict.Threshold {
 	return &verdict.Threshold{Metric: t.Metric, Stat: t.Stat, Op: string(t.Op), Limit: t.Limit, Text: t.Text}
 }

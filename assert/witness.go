@@ -10,20 +10,19 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// What may lie between a time that the client measured and the server's own
-// one of the same requests. HTTP, the chat template and the tokenizer come
-// before a server's clock starts: on a real vLLM they took 15 to 30 % of a
-// TTFT of 0.1 s. The other way only the two clocks and the readings' edges
-// differ.
+// Allowed differences between a time that the client measured and the server's own
+// time of the same requests. HTTP, the chat template and the tokenizer come before
+// the server's clock starts: on a real vLLM they took 15 to 30 % of a TTFT of 0.1 s.
+// In the other direction only the clocks and the edges of the readings differ.
 const (
 	frontLeast   = 100 * time.Millisecond
 	frontShare   = 0.5
 	behindLeast  = 5 * time.Millisecond
 	behindShare  = 0.05
-	tokenShare   = 0.10 // of the time of a token, either way
+	tokenShare   = 0.10 // of the time of a token, in either direction
 	tokenLeast   = time.Millisecond
-	witnessLeast = 20   // requests, for means to be compared with each other
-	witnessApart = 0.10 // how far the two counts of requests may differ
+	witnessLeast = 20   // requests needed to compare means
+	witnessApart = 0.10 // allowed difference of the two counts of requests
 )
 
 // pooled adds up times.
@@ -33,18 +32,18 @@ func (p *pooled) add(d time.Duration, n int) { p.sum, p.n = p.sum+d.Seconds(), p
 
 func (p pooled) mean() float64 { return p.sum / p.n }
 
-// seen are the times that the client measured between the readings of a level.
+// seen holds the times that the client measured between the readings of a level.
 type seen struct{ first, whole, token pooled }
 
 func seenOf(l *metric.Level) (s seen) {
 	for i, r := range l.Rounds {
-		within := func(t time.Duration) bool { // of a window what begins in a part may go on in the next ones
+		within := func(t time.Duration) bool { // within a window a request may begin in one part and end in a later one
 			return slices.ContainsFunc(l.Rounds[i:], func(r *metric.Round) bool {
 				return r.Telemetry != nil && t > r.Telemetry.From && t <= r.Telemetry.To
 			})
 		}
 		for _, x := range r.All() {
-			// Before an answer whose reasoning was kept back the server counts another first token.
+			// If reasoning was not sent, the server counts an earlier first token.
 			if within(x.First) && !(x.Usage != nil && x.Usage.Hidden > 0) {
 				s.first.add(x.First-x.Sent, 1)
 			}
@@ -60,8 +59,8 @@ func seenOf(l *metric.Level) (s seen) {
 	return s
 }
 
-// witnessed says where the server's own histograms contradict what the client
-// measured between the same readings, by more than what lies between the two.
+// witnessed reports where the server's own histograms contradict the client's
+// measurements between the same readings, by more than the allowed differences.
 func witnessed(l *metric.Level) []string {
 	if sample.Elsewhere(l) != "" {
 		return nil // said where it matters
@@ -83,7 +82,7 @@ func witnessed(l *metric.Level) []string {
 		name      string
 		ours      pooled
 		by        string  // the histogram and
-		n         float64 // the number of requests that say whether the sets are the same
+		n         float64 // number of requests that shows whether both sets are the same
 		low, high float64
 	}{
 		{"server_ttft", s.first, "server_ttft", s.first.n, behind("server_ttft"), front},
@@ -95,7 +94,7 @@ func witnessed(l *metric.Level) []string {
 			continue
 		}
 		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {
-			continue // a step is several tokens
+			continue // a step makes several tokens
 		}
 		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
 			def := metric.MustLookup(w.name)
@@ -106,12 +105,13 @@ func witnessed(l *metric.Level) []string {
 	return notes
 }
 
-// apart reports whether two counts of requests or tokens are not of the same ones.
+// apart reports whether two counts of requests or tokens are from different ones.
 func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
 
-// stepped is the mean time between tokens, in seconds, by an engine that counts the
+// stepped is the mean time between tokens, in seconds, for an engine that counts the
 // seconds in which it made tokens, from the first of each answer (llama.cpp:
-// tools/server, t_token_generation); 0: not told, or of other answers.
+// tools/server, t_token_generation). It is 0 if not reported, or if the answers are
+// others.
 func stepped(l *metric.Level, s seen) float64 {
 	seconds, tokens := l.Added(metric.GeneratedSeconds), l.Added(metric.GeneratedTokens)
 	rest := tokens.V - s.whole.n

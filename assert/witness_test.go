@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// counted is a level of five rounds of twelve requests, each with a TTFT of
-// 1 s, ten more tokens in 200 ms and thus an E2E of 1.2 s, of which the server
-// counted n a round at these means.
+// counted is a level of five rounds of twelve requests, each with a TTFT of 1 s, ten
+// more tokens in 200 ms and so an E2E of 1.2 s. The server counted n requests a round
+// with these means.
 func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level {
 	l := shape{rounds: 5, perRound: 12}.level()
 	for _, r := range l.Rounds {
@@ -26,7 +26,8 @@ func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level 
 }
 
 func TestWitness(t *testing.T) {
-	// What an engine reports that counts seconds instead: 12 answers of a first token and 10 more, a round.
+	// The report of an engine that counts seconds instead: in each round 12 answers of a first token and 10
+	// more.
 	seconds := func(tokens, step float64) *metric.Level {
 		l := counted(12, 1, 1, 1, map[string]float64{metric.GeneratedTokens: tokens, metric.GeneratedSeconds: 120 * step})
 		for _, r := range l.Rounds {
@@ -41,7 +42,7 @@ func TestWitness(t *testing.T) {
 	}{
 		{"seconds agree", seconds(132, 0.02), nil},
 		{"seconds of slower tokens", seconds(132, 0.1), []string{"ITL by the server is 100 ms on average, and 20 ms was measured here (-80%)"}},
-		{"seconds of other answers", seconds(160, 0.1), nil}, // 148 after the first where 120 came
+		{"seconds of other answers", seconds(160, 0.1), nil}, // 148 after the first tokens, where 120 arrived
 		{"no seconds", seconds(132, 0), nil},
 		{"agree", counted(12, 1, 0.02, 1.2, nil), nil},
 		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // 0.2 s of 0.8 s
