@@ -70,8 +70,8 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// A server whose usage tells no cached tokens is held to its counters. Of the
-// 1000 tokens of a prompt 64 may be the chat template's, and 20 more.
+// If usage reports no cached tokens, the server's counters are checked. Of the 1000
+// tokens of a prompt 64 may be the chat template's, and 20 more.
 func TestCountedHits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

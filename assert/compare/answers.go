@@ -17,7 +17,7 @@ var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("answer_tokens"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.10, TwoSided: true, Text: "mean +-10%"},
 }
 
-// unsettled reports whether the change is undecided and yet within its bound.
+// unsettled reports whether the change is undecided and still within its bound.
 func (c *Change) unsettled(alpha float64) bool {
 	mid, _, _, ok := c.delta.bounds(alpha)
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
@@ -30,7 +30,7 @@ func (c *Change) showOnly() {
 }
 
 // implied is the default claim on natural answers, without the metrics that the plan
-// bounds itself; nil if nothing is left.
+// bounds itself; nil if none is left.
 func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
 	out := &plan.Claim{Severity: plan.SeverityWarn, Range: c.Range}
 	for _, w := range c.Workloads(p) {

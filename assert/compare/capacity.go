@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// capacity certifies the candidate at the control's capacity less what is
-// tolerated.
+// capacity checks whether the candidate is certified at the control's capacity less
+// the tolerance.
 func (x *comparison) capacity(w *plan.Workload) {
 	for _, claim := range x.Block.Claims {
 		if !slices.Contains(claim.Workloads, w) {
@@ -31,10 +31,10 @@ func (x *comparison) capacity(w *plan.Workload) {
 	}
 }
 
-// CapacityTarget is the load at which a candidate must hold if it may differ
-// by change from a control whose certified capacity is that: ⌈L·(1+change)⌉.
+// CapacityTarget is the load at which a candidate must hold, for a control with that
+// certified capacity and an allowed change: ⌈L·(1+change)⌉.
 func CapacityTarget(control int, change float64) int {
-	// The subtraction absorbs 20·0.85 being 17.000000000000004 in binary.
+	// In binary 20·0.85 is 17.000000000000004; the subtraction absorbs the error.
 	return max(1, int(math.Ceil(float64(control)*(1+change)-1e-9)))
 }
 
@@ -85,7 +85,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Outcome = verdict.Inconclusive
 		row.Needs = fmt.Sprintf("needs a larger budget or more requests to decide %s", a.Amount(target))
 	}
-	row.pFail = 0 // each probe is a test of its own
+	row.pFail = 0 // each probe was a test of its own
 	if b.Fail > 0 && b.Fail <= a.Pass {
 		row.Direction = Worse
 	} else if a.Fail > 0 && b.Pass >= a.Fail {
@@ -96,10 +96,10 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 	}
 }
 
-// fromNothing judges a capacity where the control holds at no level that was
-// tried. There is nothing to lose, so that a tolerance is not applicable; but a
-// candidate that holds what is asked of the most that the control can is not
-// worse, and one that holds more is better.
+// fromNothing judges a capacity if the control holds at no level that was tried.
+// Nothing can be lost, so a tolerance is not applicable. But a candidate that holds
+// what would be required for the control's highest possible capacity is not worse,
+// and one that holds more is better.
 func (c *Change) fromNothing(a, b Limit, change float64) {
 	nowhere := fmt.Sprintf("the control holds nowhere (%s)", a.Line)
 	target := CapacityTarget(a.Fail-1, change)

@@ -15,25 +15,24 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// What the chances of a comparison assume of a server that nobody has measured:
-// that the logarithms of its requests' times vary by usualRequests, and those of
-// its starts by usualStarts.
+// Assumptions about a server that nobody has measured: the standard deviations of the
+// logarithms of its requests' times, usualRequests, and of its starts, usualStarts.
 const (
 	usualRequests = 0.30
 	usualStarts   = 0.01
 	// usualDisagreement is the share of a task's items on which two runs of one server
-	// disagree: 3.5 % of GSM8K by 50 repeats (sglang#1382), 0.6 to 5 % elsewhere.
+	// disagree: 3.5 % for GSM8K in 50 repeats (sglang#1382), 0.6 to 5 % elsewhere.
 	usualDisagreement = 0.035
 )
 
-// Chance says how likely an unchanged candidate is to pass a comparison.
+// Chance is how likely an unchanged candidate passes a comparison.
 type Chance struct {
 	Compare *plan.Compare
-	// Passes is the chance that all of its changes pass, were they independent
-	// of each other; since they are of the same requests it is rather higher.
+	// Passes is the chance that all changes pass if they are independent. They share
+	// their requests, so the true chance is rather higher.
 	Passes  float64
 	Changes []ChangeChance
-	// Unknown are required changes of which nothing is known beforehand.
+	// Unknown lists required changes whose chance is not known beforehand.
 	Unknown []string
 }
 
@@ -42,23 +41,23 @@ type ChangeChance struct {
 	Workload, Level string
 	Change          *plan.Change
 	Passes          float64
-	// Impossible says that the requests cannot certify it whatever they come to.
+	// Impossible is set if the requests cannot certify the change in any case.
 	Impossible bool
 	Severity   plan.Severity
 	Improve    bool
 }
 
-// Name is the change with its bound: "ttft p95 +10% of chat at 8".
+// Name writes the change with its bound: "ttft p95 +10% of chat at 8".
 func (c ChangeChance) Name() string {
 	return fmt.Sprintf("%s %s of %s at %s", c.Change.Metric.Name, c.Change.Text, c.Workload, c.Level)
 }
 
-// Assumed says what the chances take for granted.
+// Assumed names the assumptions behind the chances.
 const Assumed = "assuming requests that vary by 30 % and starts by 1 %"
 
-// Chances are those of every comparison of the plan, in order: the power of a
-// non-inferiority test with the planned rounds and requests, if the servers vary
-// as usual.
+// Chances returns the chance of every comparison of the plan, in order. It is the
+// power of a non-inferiority test with the planned rounds and requests, if the
+// servers vary as usual.
 func Chances(p *plan.Plan) []Chance {
 	var out []Chance
 	for _, c := range p.Compares {
@@ -70,7 +69,7 @@ func Chances(p *plan.Plan) []Chance {
 			for _, w := range claim.Workloads {
 				for _, ch := range claim.Changes {
 					if ch.Metric.Paired {
-						continue // a count of this run, and a mean of which nothing is known
+						continue // a count of this run, or a mean of unknown spread
 					}
 					if ofCapacity(ch) {
 						x.Unknown = append(x.Unknown, fmt.Sprintf("capacity %s of %s", ch.Text, w.Address()))
@@ -101,10 +100,10 @@ func Chances(p *plan.Plan) []Chance {
 	return out
 }
 
-// chance of an unchanged candidate to pass one change at one level.
+// chance is the chance that an unchanged candidate passes one change at one level.
 func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level) (passes float64, impossible, known bool) {
 	if level.Duration > 0 {
-		return 0, false, false // how many requests come is not known
+		return 0, false, false // the number of requests is not known
 	}
 	alpha, rounds := c.Policy.Alpha(), max(level.Rounds, 1)
 	n := float64(level.Requests) / float64(rounds)
@@ -112,7 +111,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
 	}
 	if c.Policy.Decide == plan.Estimate {
-		alpha = 0.5 // the mean itself must stay within the limit, and no bound
+		alpha = 0.5 // the mean itself must stay within the limit, not its bound
 		rounds = max(level.Rounds, 1)
 	}
 	limit := (&Change{Metric: ch.Metric, Points: ch.Points}).scaled(ch.Limit)
@@ -122,7 +121,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		passes, impossible = chanceOfItems(w, int(n)*rounds, limit, alpha)
 		return passes, impossible, true
 	case name == "success" || ch.Stat.Kind == metric.Share:
-		// None fails on either side: the best there is.
+		// No request fails on either side: the best case.
 		all := n * float64(rounds)
 		low, _, ok := stat.ShareDifference(all, all, all, all, alpha)
 		if !ok || -low >= limit {
@@ -136,22 +135,23 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		z := stat.NormalQuantile(q)
 		density := math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
 		requests = usualRequests * math.Sqrt(q*(1-q)/n) / density
-	default: // means, and what is one over a mean
+	default: // means, and reciprocals of means
 		requests = math.Sqrt(math.Expm1(usualRequests*usualRequests) / n)
 	}
 	units := rounds
 	variance := 2 * (requests*requests + usualStarts*usualStarts)
 	switch {
 	case c.Restart == plan.RestartOrder:
-		// Two rounds on each side: of the four legs those of B share a start.
+		// Two rounds on each side: of the four legs both of B share a start.
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
 	case c.SideBySide:
-		// The mean of two rounds, each with starts of its own.
+		// The mean of two rounds with separate starts.
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
-		// One start of each: their difference is taken for one of the servers.
+		// One start of each server: the difference between starts counts as a
+		// difference between servers.
 		sum, weights := 0.0, 0.0
 		for z := -3.0; z <= 3; z += 0.25 {
 			weight := math.Exp(-z * z / 2)
@@ -163,12 +163,11 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	return stat.NonInferior(units, 0, math.Sqrt(variance), limit, alpha), false, true
 }
 
-// rarely is the chance of an unchanged candidate below which a plan is warned
-// about.
+// rarely is the chance below which a plan gets a warning.
 const rarely = 0.8
 
-// ChanceDiagnostics reports what can never pass, and gates that would often be
-// inconclusive although nothing changed. What has one cause is one diagnostic.
+// ChanceDiagnostics reports changes that can never pass, and gates that would often
+// be inconclusive although nothing changed. One cause gives one diagnostic.
 func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type cause struct {
@@ -176,7 +175,7 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 		items    bool
 	}
 	impossible, likewise := map[cause]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
-	warned := map[hcl.Range]*hcl.Diagnostic{} // by where the comparison is declared: instances of one for_each
+	warned := map[hcl.Range]*hcl.Diagnostic{} // by the place of the comparison, which the instances of a for_each share
 	for _, x := range Chances(p) {
 		for _, c := range x.Changes {
 			if !c.Impossible {
@@ -206,7 +205,7 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// Likewise says of what else the same is true.
+// Likewise lists what else the same is true for.
 func Likewise(others []string) string {
 	const most = 4
 	if left := len(others) - most; left > 1 {
@@ -215,7 +214,7 @@ func Likewise(others []string) string {
 	return "Likewise " + strings.Join(others, ", ") + "."
 }
 
-// never says that a change cannot be certified.
+// never reports that a change cannot be certified.
 func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Change can never be certified", Subject: c.Change.Range.Ptr()}
 	if c.Severity == plan.SeverityWarn {
@@ -229,7 +228,7 @@ func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 }
 
 // seldom warns of a comparison that an unchanged candidate often does not pass; nil
-// where it does, or where that is not the question.
+// if it usually does, or if that does not matter.
 func (x *Chance) seldom() *hcl.Diagnostic {
 	var least *ChangeChance
 	for i, c := range x.Changes {
@@ -248,11 +247,12 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 			x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
 }
 
-// chanceOfItems is the chance of an unchanged candidate to have its accuracy certified by
-// so many requests; impossible says that none of their outcomes could.
+// chanceOfItems is the chance that the accuracy of an unchanged candidate is certified
+// with the given number of requests. impossible is set if no outcome of theirs could
+// certify it.
 func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes float64, impossible bool) {
 	if set := w.Prompt.Dataset; set != nil {
-		requests = min(requests, len(set.Rows)) // an item that is asked twice is one
+		requests = min(requests, len(set.Rows)) // an item that is asked twice counts once
 	}
 	if _, best, ok := stat.PairedShare(0, 0, float64(requests), alpha); !ok || best >= limit {
 		return 0, limit > 0
@@ -260,7 +260,7 @@ func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes
 	return stat.PairedPower(requests, usualDisagreement, limit, alpha), false
 }
 
-// itemsNeeded says how many items of a task would certify the change.
+// itemsNeeded writes how many items of a task would certify the change.
 func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 	if c.Change.Metric.Name != "accuracy" {
 		return ""
@@ -275,7 +275,7 @@ func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 
 func percentOf(x float64) string { return metric.Format(metric.Ratio, math.Round(100*x)/100) }
 
-// String is the chance in one line for people.
+// String writes the chance in one line for people.
 func (x Chance) String() string {
 	required := slices.DeleteFunc(slices.Clone(x.Changes), func(c ChangeChance) bool { return c.Severity != plan.SeverityError })
 	if len(required) == 0 {

@@ -16,37 +16,38 @@ import (
 type Change struct {
 	Workload string
 	Level    string // "capacity" for the capacity
-	// OfCapacity: it is one of the capacity, OfAnswers: of the answers that the control
-	// reads; and so of no level.
+	// OfCapacity marks a change of the capacity, and OfAnswers one from scoring answers
+	// on the control. Neither belongs to a level.
 	OfCapacity, OfAnswers bool
 	Metric                metric.Def
 	Stat                  metric.Stat
-	// Points: changes are differences in base units; else shares of the
-	// control's value.
+	// Points means that changes are differences in base units; otherwise they are
+	// shares of the control's value.
 	Points bool
-	// Control and Candidate are the values over all rounds, as the level tables have
-	// them. Change is candidate / control − 1 or candidate − control, the mean of that of
-	// the rounds, geometric unless Points; Low and High its one-sided bounds at Confidence.
+	// Control and Candidate are the values over all rounds, as in the level tables. Change
+	// is candidate / control − 1, or candidate − control with Points: the mean over the
+	// rounds, geometric without Points. Low and High are its one-sided bounds at
+	// Confidence.
 	Control, Candidate metric.Value
 	Change, Low, High  metric.Value
 	Confidence         float64
-	Limit              metric.Value // no value: it is shown only
+	Limit              metric.Value // no value if it is only shown
 	Improve            bool
-	// Certifiable is the smallest tolerance that these data could have certified, with its sign; 0
-	// if the candidate is better.
+	// Certifiable is the smallest tolerance, with its sign, that these data could have certified;
+	// 0 if the candidate is better.
 	Certifiable metric.Value
-	Outcome     verdict.Outcome // Skipped without a limit, and where it is not applicable
+	Outcome     verdict.Outcome // Skipped without a limit, and if not applicable
 	Severity    verdict.Severity
 	Direction   Direction
 	Message     string
 	Needs       string
 	Why         string // why there is no value
-	LeftOut     bool   // the user did not select it
+	LeftOut     bool   // not selected by the user
 	Notes       []string
 	Pairs       []Pair
 
-	lacks string // why it is not applicable; ""
-	// instead is what its verdict says where the row shows numbers of which none counts; "".
+	lacks string // why it is not applicable; "" if it is
+	// instead replaces the numbers in its verdict if none of them counts; else "".
 	instead string
 	cause   verdict.Cause // of an error
 	bound   *plan.Change  // nil: shown only
@@ -54,13 +55,13 @@ type Change struct {
 	decision
 }
 
-// Direction is which way a change certainly goes.
+// Direction is the certain direction of a change.
 type Direction string
 
 const (
 	Better  Direction = "better"
 	Worse   Direction = "worse"
-	NoneWay Direction = "" // the interval holds no change
+	NoneWay Direction = "" // the interval includes no change
 )
 
 // Pair is one round on both sides.
@@ -69,22 +70,22 @@ type Pair struct {
 	Seed               int64
 	Control, Candidate metric.Value
 	Change             metric.Value
-	Note               string // why it stands out; ""
+	Note               string // why it stands out; "" if it does not
 }
 
-// decision is the result of the tests of a change, before the other changes are considered.
+// decision is the result of the tests of a change, before other changes are considered.
 type decision struct {
-	limit float64 // on the scale of delta
-	pFail float64 // of being beyond the limit
+	limit float64 // in units of delta
+	pFail float64 // of exceeding the limit
 }
 
-// inapplicable marks a change of which there is nothing to judge.
+// inapplicable marks a change that has nothing to judge.
 func (c *Change) inapplicable(lacks string) {
 	c.Outcome, c.lacks, c.Why = verdict.Skipped, lacks, "not applicable: "+lacks
 	c.Message = c.Why
 }
 
-// turned is +1 where lower is better and −1 where higher is.
+// turned is +1 if lower is better and −1 if higher is.
 func turned(def metric.Def) float64 {
 	if def.Better == metric.HigherIsBetter {
 		return -1
@@ -92,7 +93,7 @@ func turned(def metric.Def) float64 {
 	return 1
 }
 
-// scaled is a change as written, or as measured, on the scale of delta.
+// scaled converts a change, as written or measured, to the scale of delta.
 func (c *Change) scaled(change float64) float64 {
 	if c.Points {
 		return turned(c.Metric) * change
@@ -109,7 +110,7 @@ func (c *Change) unscaled(x float64) float64 {
 	return math.Expm1(x)
 }
 
-// Name is the metric and its statistic: "ttft p95".
+// Name writes the metric and its statistic: "ttft p95".
 func (c *Change) Name() string {
 	if s := c.Stat.String(); s != "" {
 		return c.Metric.Name + " " + s
@@ -117,8 +118,8 @@ func (c *Change) Name() string {
 	return c.Metric.Name
 }
 
-// OfUnits judges a change of an unlimited metric by the changes of its
-// independent pairs, as ln(candidate / control).
+// OfUnits judges a change of an unlimited metric from the changes of independent
+// pairs, given as ln(candidate / control).
 func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan.Policy) Change {
 	alpha := policy.Alpha()
 	c := Change{Metric: bound.Metric, Stat: bound.Stat, Confidence: 1 - alpha}
@@ -140,7 +141,7 @@ func (c *Change) estimate(alpha float64) {
 		c.Low, c.High = metric.Some(min(a, b)), metric.Some(max(a, b))
 		c.Certifiable = metric.Some(c.unscaled(max(high, 0)))
 		if c.Metric.TwoSided {
-			// As far down as −x % is −log1p(−x); the wider side is what can be certified.
+			// A decrease of x % is −log1p(−x). The wider side is what can be certified.
 			c.Certifiable = metric.Some(max(c.High.V, -c.Low.V))
 		}
 		if !c.Metric.TwoSided && high < 0 {
@@ -156,8 +157,8 @@ func (c *Change) estimate(alpha float64) {
 	}
 }
 
-// require judges the change by its bound, before the other changes are looked
-// at: a failure stands only if Holm's rule lets it.
+// require judges the change by its bound, before other changes are considered. A
+// failure stands only if Holm's rule allows it.
 func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Policy, alpha float64) {
 	c.bound, c.Improve, c.Severity = bound, claim.Improve, verdict.Severity(claim.Severity)
 	c.Limit = metric.Some(bound.Limit)
@@ -172,7 +173,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 		other, least := c.delta.mirrored(), -c.scaled(-bound.Limit)
 		within, below = within && -mid <= least, below && other.below(least, alpha)
 		if other.pAbove(least) < c.delta.pAbove(c.limit) {
-			c.delta, c.limit = other, least // the side on which it may fail
+			c.delta, c.limit = other, least // it may fail on the other side
 		}
 	}
 	switch {
@@ -196,7 +197,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 	}
 }
 
-// needs says about how many more rounds would settle it.
+// needs estimates how many more rounds would settle it.
 func (c *Change) needs(alpha float64) string {
 	switch {
 	case c.delta.infinite() && slices.ContainsFunc(c.delta.control, func(x float64) bool { return math.IsInf(x, 0) }):
@@ -222,7 +223,7 @@ func (c *Change) needs(alpha float64) string {
 	return fmt.Sprintf("needs about %s more, or more requests in each", verdict.Count(more, "rounds"))
 }
 
-// line words the change: "ttft p95 −1.2% (−3.4% to +1.1%), tolerated +10%".
+// line describes the change: "ttft p95 −1.2% (−3.4% to +1.1%), tolerated +10%".
 func (c *Change) line() string {
 	s := c.Name()
 	if c.Change.OK {
@@ -251,7 +252,7 @@ func (c *Change) unit() metric.Unit { return c.Metric.UnitOf(c.Stat) }
 func (c *Change) percent(x float64) string { return FormatChange(c.unit(), x, c.Points) }
 
 // FormatChange writes a share, or a difference in a unit, with its sign: "+3.1%",
-// "-0.4pp" of shares, "+0.02 nats/token".
+// "-0.4pp" for shares, "+0.02 nats/token".
 func FormatChange(of metric.Unit, x float64, points bool) string {
 	unit := "%"
 	if points && of != metric.Ratio {
@@ -278,13 +279,13 @@ func FormatChange(of metric.Unit, x float64, points bool) string {
 	return fmt.Sprintf("%+.0f%s", 100*x, unit)
 }
 
-// standsOut is how many robust standard deviations a round's change lies from
-// the median of all before it is pointed out, and leastOut how far at least.
+// A round is pointed out if its change lies at least standsOut robust standard
+// deviations, and at least leastOut, from the median of all rounds.
 const (
 	standsOut = 4
 	leastOut  = 0.05
 )
 
-// coldTimes is how many times the median of its leg the first request takes
-// that is called cold.
+// coldTimes is the ratio of a first request's time to the median of its leg from
+// which it is called cold.
 const coldTimes = 3

@@ -7,12 +7,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// notedSpread is the difference between the clocks of two legs from which a note names it where
+// notedSpread is the difference between the clocks of two legs from which a note reports it if
 // nothing is required.
 const notedSpread = 0.03
 
-// clocks holds the mean clocks of the GPUs in the two legs of each round against each other. It
-// says why the level cannot be compared by what the plan requires of them.
+// clocks compares the mean clocks of the GPUs in the two legs of each round. It returns why the
+// level cannot be compared under the plan's conditions; "" if it can.
 func (x *comparison) clocks(m matched) string {
 	require := x.spread()
 	worst, at := 0.0, 0
@@ -46,7 +46,8 @@ func (x *comparison) clocks(m matched) string {
 	return ""
 }
 
-// spread is the smaller clock_spread that the two servers require; nil: neither does.
+// spread is the smaller clock_spread that one of the servers requires; nil if neither
+// requires one.
 func (x *comparison) spread() *float64 {
 	var least *float64
 	for _, s := range []*plan.Server{x.Block.Control.Server, x.Block.Candidate} {
@@ -60,7 +61,7 @@ func (x *comparison) spread() *float64 {
 	return least
 }
 
-// clock is the mean clock of the slowest GPU in a round, in Hz; 0: not known.
+// clock is the mean clock of the slowest GPU in a round, in Hz; 0 if not known.
 func clock(r *metric.Round) float64 {
 	if r.Telemetry == nil {
 		return 0

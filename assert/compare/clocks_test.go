@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Two legs of three rounds each, at clocks in MHz; 0: nothing reports it.
+// Two legs of three rounds each, with clocks in MHz; 0 means not reported.
 func TestClocksOfLegs(t *testing.T) {
 	three, ten := 0.03, 0.10
 	for _, tt := range []struct {

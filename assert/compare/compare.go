@@ -9,51 +9,50 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Comparison is a candidate against a control, as judged.
+// Comparison is a judged comparison of a candidate with a control.
 type Comparison struct {
 	Name      string
-	Control   string // address, or the folder of a stored one
+	Control   string // address, or the folder of a stored control
 	Candidate string // address
-	// Paired: the rounds took turns. Else the control is a record, and drift is
-	// not excluded.
+	// Paired means that the rounds took turns. Otherwise the control is a record, and
+	// drift is not excluded.
 	Paired      bool
 	Restart     plan.Restart // "" when not paired
 	SideBySide  bool         // both legs of a round at the same time, on swapped GPUs
 	Rounds      int          // judged, of each side
 	Units       int          // independent ones among them
 	Outcome     verdict.Outcome
-	Skipped     string // why nothing was compared; ""
-	LeftOut     bool   // the user did not select it
-	Line        string // the answer in one line
+	Skipped     string // why nothing was compared; "" if something was
+	LeftOut     bool   // not selected by the user
+	Line        string // the result in one line
 	Differences []plan.Difference
 	Decisions   []Decision
 	Changes     []Change
-	// Lost are the prompts on which the candidate alone gave a bad answer, those that
-	// are bad in most ways first.
+	// Lost holds the prompts on which only the candidate gave a bad answer. Those
+	// that are bad by most metrics come first.
 	Lost  []Lost
 	Notes []string
 }
 
-// Decision is what a comparison says for one workload at one level.
+// Decision is the result of a comparison for one workload at one level.
 type Decision struct {
 	Workload, Level string
 	Answer          string // yes, no, mixed, no difference, unknown
 	Why             string
 }
 
-// The answers of a decision. They follow from the whole request and the whole
-// server (e2e and throughput) if these differ, else from everything else that is
-// shown.
+// The answers of a decision. They follow from e2e and throughput (the whole request
+// and the whole server) if these changed, and otherwise from all other shown changes.
 const (
 	AnswerYes     = "yes"           // something is better, nothing worse
 	AnswerNo      = "no"            // something is worse, nothing better; or a required change fails
 	AnswerMixed   = "mixed"         // both
-	AnswerNone    = "no difference" // both bounds lie within what is tolerated
-	AnswerUnknown = "unknown"       // nothing could be compared, or too little to tell
+	AnswerNone    = "no difference" // both bounds are within the tolerance
+	AnswerUnknown = "unknown"       // nothing could be compared, or too little for a result
 )
 
-// shown are the statistics that are compared whether required or not, and from
-// which the answer for a workload is taken.
+// shown lists the statistics that are always compared, required or not. The answer
+// for a workload is taken from them.
 var shown = []struct {
 	name string
 	stat metric.Stat
@@ -65,74 +64,75 @@ var shown = []struct {
 	{"success", metric.Stat{Kind: metric.Rate}},
 }
 
-// drifting labels what was not measured in turns.
+// drifting marks comparisons whose rounds did not take turns.
 const drifting = "unpaired: drift not excluded"
 
-// startedOnce labels verdicts that hold for two starts alone.
+// startedOnce marks verdicts that hold only for two starts.
 const startedOnce = "each server was started once: what a start brings by chance is part of the change"
 
-// Input is what a comparison is judged by: the plan with the compare block, the
-// run, and what has been judged of its levels and capacities already.
+// Input holds what a comparison is judged by: the plan with the compare block, the
+// run, and earlier judgements of levels and capacities.
 type Input struct {
 	Plan  *plan.Plan
 	Block *plan.Compare
 	Run   *metric.Run
-	// Baseline is the recorded run of a stored control; nil: none was read.
+	// Baseline is the recorded run of a stored control; nil if none was read.
 	Baseline *metric.Run
-	// Planless: two servers of a record are compared that no plan compared.
+	// Planless means that two servers of a record are compared without a plan.
 	Planless bool
-	Unrun    string // why their record lacks a level that was to be run; ""
-	// Level is a level of the run as recorded, nil if there is none. Valid reports whether it was
-	// measured properly; a damaged record may not have been.
+	Unrun    string // why their record lacks a planned level; ""
+	// Level returns a level of the run as recorded; nil if there is none. Valid reports whether
+	// it was measured properly; a damaged record may not have been.
 	Level func(server, workload, level string) *metric.Level
 	Valid func(server, workload, level string) bool
-	// Invalid says why a level of the baseline cannot be used; "" when it can.
+	// Invalid explains why a level of the baseline cannot be used; "" if it can.
 	Invalid func(*metric.Level, *plan.Workload) string
-	// Limit is the capacity of a server in a run, judged again from its samples.
+	// Limit returns the capacity of a server in a run, judged again from its samples.
 	Limit func(run *metric.Run, server string, w *plan.Workload) Limit
 }
 
-// Limit is a capacity as judged again.
+// Limit is a capacity that was judged again.
 type Limit struct {
-	*metric.Capacity        // nil: there was no search
-	Problem          string // why nothing can be said; ""
+	*metric.Capacity        // nil if there was no search
+	Problem          string // why there is no result; "" if there is one
 }
 
-// comparison is one compare block under judgement.
+// comparison is the state of judging one compare block.
 type comparison struct {
 	Input
 	out     *Comparison
 	alpha   float64
 	control *metric.Run // that holds the control
-	address string      // of the control in it
+	address string      // address of the control in the baseline
 	look    *metric.ComparisonLook
-	record  *metric.Comparison // nil: the run has none
-	// required are the claims of the plan, and usual the default claim; nil: there is none.
+	record  *metric.Comparison // nil if the run has none
+	// required holds the claims of the plan, and usual the default claim; nil if there is
+	// none.
 	required []*plan.Claim
 	usual    *plan.Claim
-	reading  *plan.Claim // what the answers block brings; nil if there is none
-	reads    []claimed   // what is required of the answers that the control reads, not yet in claims
+	reading  *plan.Claim // the claim that the answers block adds; nil if there is none
+	reads    []claimed   // required changes of scored answers, not yet in claims
 	claims   []claimed
-	// unmatched: at a compared level, one side could not be matched.
+	// unmatched is set if one side could not be matched at a compared level.
 	unmatched bool
 	list      []verdict.Verdict
 }
 
-// claimed is a required change and where it stands.
+// claimed is a required change and its place.
 type claimed struct {
 	index  int // in out.Changes
 	claim  *plan.Claim
 	change *plan.Change
 }
 
-// ofCapacity reports whether the change is one of the capacity, and so of no level.
+// ofCapacity reports whether the change is about the capacity, and so about no level.
 func ofCapacity(ch *plan.Change) bool { return ch.Metric.Name == "capacity" }
 
-// ofLevel reports whether the change is one of each level: neither of the capacity nor of the
-// answers that the control reads.
+// ofLevel reports whether the change applies to each level: not to the capacity or to scored
+// answers.
 func ofLevel(ch *plan.Change) bool { return !ofCapacity(ch) && !ch.Metric.Paired }
 
-// applies reports whether the workload has what a change is one of.
+// applies reports whether the workload has the metric of a change.
 func applies(ch *plan.Change, w *plan.Workload) bool {
 	switch ch.Metric.Name {
 	case "capacity":

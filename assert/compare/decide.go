@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// unfounded makes an error of a required change that applied nowhere: nothing
-// was judged by it.
+// unfounded turns a required change that applied nowhere into an error, because it
+// judged nothing.
 func (x *comparison) unfounded() {
 	applied := map[*plan.Change]bool{}
 	for _, c := range x.claims {
@@ -28,9 +28,9 @@ func (x *comparison) unfounded() {
 	}
 }
 
-// settle corrects the failures for their number: one that would fail by itself,
-// but is one of many facts, is undecided. What only warns takes no part, nor does
-// what certainly holds.
+// settle corrects the failures for their number. A change that would fail alone, but
+// is one of many facts, is undecided. Changes that only warn, and those that
+// certainly hold, are not counted.
 func (x *comparison) settle() {
 	var tests []test
 	var rows []*Change
@@ -51,7 +51,7 @@ func (x *comparison) settle() {
 	}
 }
 
-// skip gives a verdict on every required change where nothing was compared.
+// skip gives a verdict on every required change if nothing was compared.
 func (x *comparison) skip(message string) {
 	for _, claim := range x.required {
 		for _, w := range claim.Workloads {
@@ -76,7 +76,7 @@ func (x *comparison) skip(message string) {
 	}
 }
 
-// require gives a verdict on every required change, at its line of the plan.
+// require gives a verdict on every required change at its line of the plan.
 func (x *comparison) require() {
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
@@ -99,7 +99,7 @@ func (x *comparison) require() {
 	}
 }
 
-// verdictOn is the verdict on a required change, without its value.
+// verdictOn returns the verdict on a required change, without its value.
 func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, o verdict.Outcome, message string) verdict.Verdict {
 	kind := "tolerate"
 	if claim.Improve {
@@ -116,7 +116,7 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 		Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.alpha, Value: metric.None("not compared"), File: ch.Range.Filename, Line: ch.Range.Start.Line}
 }
 
-// decide answers for each workload and level whether the candidate is better.
+// decide finds, for each workload and level, whether the candidate is better.
 func (x *comparison) decide() {
 	way := x.ways()
 	type place struct{ workload, level string }
@@ -131,7 +131,8 @@ func (x *comparison) decide() {
 		if tallies[at] == nil {
 			tallies[at], order = &tally{}, append(order, at)
 		}
-		// A row says what the answer says: what is certain of it as one of so many.
+		// A row agrees with the answer: it shows what is certain of it as one of
+		// several.
 		if !x.repeats(i) {
 			c.Direction = way[i]
 		}
@@ -147,9 +148,9 @@ func (x *comparison) decide() {
 	x.out.Line = x.sentence()
 }
 
-// ways are the directions in which the changes certainly go. Of all the tests
-// behind the answers of one comparison, the chance that one of them sees a
-// difference where there is none is the error of the plan.
+// ways returns the certain directions of the changes. The tests behind the answers of
+// one comparison together see a difference where there is none with at most the
+// plan's error.
 func (x *comparison) ways() map[int]Direction {
 	type side struct {
 		row       int
@@ -181,7 +182,7 @@ type tally struct {
 	better, worse, failed, tolerated []string
 	mainBetter, mainWorse            bool
 	// wide lists the changes of e2e and throughput whose bounds exceed the margin,
-	// which is the tolerance of the plan or usualMargin; within lists the others.
+	// which is the plan's tolerance or usualMargin. within lists the others.
 	wide, within []string
 }
 
@@ -224,8 +225,8 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 	}
 }
 
-// answer follows from the whole request and the whole server (e2e and
-// throughput) if these differ, else from everything else.
+// answer follows from e2e and throughput (the whole request and the whole server) if
+// these changed, and otherwise from everything else.
 func (t *tally) answer() (answer, why string) {
 	better, worse := strings.Join(t.better, ", "), strings.Join(t.worse, ", ")
 	up, down := t.mainBetter, t.mainWorse
@@ -259,7 +260,8 @@ func (t *tally) answer() (answer, why string) {
 	return AnswerUnknown, "neither throughput nor e2e has a value"
 }
 
-// repeats reports whether an earlier row has the same statistic: two blocks may bound it.
+// repeats reports whether an earlier row has the same statistic, because two blocks may
+// bound it.
 func (x *comparison) repeats(i int) bool {
 	c := &x.out.Changes[i]
 	return slices.ContainsFunc(x.out.Changes[:i], func(o Change) bool {
@@ -267,20 +269,20 @@ func (x *comparison) repeats(i int) bool {
 	})
 }
 
-// answers in the order of the sentence, as it words them.
+// answers lists the answers in the order of the sentence, with its words.
 var answers = []struct{ answer, words string }{
 	{AnswerYes, "yes for"}, {AnswerNo, "no for"}, {AnswerMixed, "mixed for"},
 	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "cannot tell for"},
 }
 
-// sentence is the decision table in one line: "mtp: yes for decode; no for
+// sentence writes the decision table in one line: "mtp: yes for decode; no for
 // prefill at 4".
 func (x *comparison) sentence() string {
 	var parts []string
 	for _, a := range answers {
 		var workloads []string
 		levels := map[string][]string{}
-		others := map[string]bool{} // workloads with another answer somewhere
+		others := map[string]bool{} // workloads with another answer at some level
 		for _, d := range x.out.Decisions {
 			if d.Answer != a.answer {
 				others[d.Workload] = true
@@ -309,7 +311,7 @@ func (x *comparison) sentence() string {
 	return x.Block.Name + ": " + strings.Join(parts, "; ")
 }
 
-// wrong are the changes by which the answers that the control reads fail; "": none.
+// wrong lists the changes of scored answers that fail; "" if none does.
 func (x *comparison) wrong() string {
 	var out []string
 	for i := range x.out.Changes {

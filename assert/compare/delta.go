@@ -7,29 +7,29 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// delta is a change on the scale on which it is tested: turned so that more is
-// worse, logarithms unless it is one of points.
+// delta is a change on the scale of its tests: with the sign such that more is worse,
+// and as logarithms unless it is in points.
 type delta struct {
 	units []float64 // of independent units, paired
-	// With a stored control each side has units of its own. If one of these is
-	// infinite, units are the rounds of both sides, paired in their order.
+	// With a stored control each side has units of its own. If one of them is
+	// infinite, units holds the rounds of both sides, paired in their order.
 	control, candidate []float64
 	unpaired           bool
-	// counts are set where the metric counts requests: those that were good and
-	// all of them, worth as much as independent ones.
+	// counts is set for metrics that count requests. It holds the good requests and
+	// all requests, as effective numbers.
 	counts *counts
-	// paired are set for metrics of answers, which are paired one by one.
+	// paired is set for metrics of answers, which are paired one by one.
 	paired *outcomes
 }
 
 type counts struct{ goodA, allA, goodB, allB float64 }
 
-// infinite reports whether a percentile was that of a failed request somewhere.
+// infinite reports whether a failed request decides a percentile in some round.
 func (d delta) infinite() bool {
 	return slices.ContainsFunc(d.units, func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
 }
 
-// bounds is the interval at alpha a side.
+// bounds returns the interval at alpha on each side.
 func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	if o := d.paired; o != nil {
 		low, high, ok = stat.PairedShare(o.lost, o.won, o.all, alpha)
@@ -42,8 +42,8 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 		ok = ok && len(d.units) >= 2
 	}
 	if c := d.counts; ok && c != nil {
-		// Worse is fewer good ones. Where neither side failed a request the
-		// rounds do not vary, and the t interval has no width.
+		// Worse means fewer good ones. If neither side has a failed request the
+		// rounds do not vary, and a t interval has no width.
 		l, h, found := stat.ShareDifference(c.goodA, c.allA, c.goodB, c.allB, alpha)
 		if !found {
 			return mid, math.Inf(-1), math.Inf(1), false
@@ -53,8 +53,8 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	return mid, low, high, ok
 }
 
-// pAbove is the smallest error at which the data say that the change is above
-// limit; 1 when they never do.
+// pAbove is the smallest error at which the data show that the change is above limit;
+// 1 if they never do.
 func (d delta) pAbove(limit float64) float64 {
 	if d.infinite() {
 		return d.signs(func(x float64) bool { return x > limit })
@@ -90,8 +90,8 @@ func (d delta) below(limit, alpha float64) bool {
 	return ok && high < limit
 }
 
-// signs is the sign test: the chance that as many units as these are on that
-// side if half of all were. It is what is left where a unit has no finite value.
+// signs is the sign test: the chance that at least as many units are on that side if
+// each side has a chance of one half. It is used if a unit has no finite value.
 func (d delta) signs(side func(float64) bool) float64 {
 	k := 0
 	for _, x := range d.units {

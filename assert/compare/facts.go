@@ -7,14 +7,14 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// test is one claim on a change that is tested beside others.
+// test is a claim on a change that is tested together with others.
 type test struct {
 	workload string
-	units    []float64 // of paired rounds: how far beyond what is claimed; nil: p alone tells
-	p        float64   // the error at which it holds by itself
+	units    []float64 // for paired rounds, how far beyond the claim; nil if only p is known
+	p        float64   // the error at which it holds alone
 }
 
-// testOf is the test of a delta being above limit.
+// testOf returns the test that a delta is above limit.
 func testOf(workload string, d delta, limit, p float64) test {
 	t := test{workload: workload, p: p}
 	if d.unpaired || d.infinite() || d.counts != nil || p == 0 {
@@ -26,12 +26,11 @@ func testOf(workload string, d delta, limit, p float64) test {
 	return t
 }
 
-// certain says which tests hold if the chance of one false claim among all of
-// them is to be alpha at most. What was measured in the same rounds of a workload is
-// one fact, of which the dependence is used (stat.Flips); facts share the error by
-// Holm's rule, and what holds of a fact is told by its own tests at the error
-// that the fact had. Where so few rounds cannot tell so small an error, each
-// test is a fact.
+// certain reports which tests hold if the chance of one false claim among all of them
+// is to be at most alpha. Measurements from the same rounds of a workload are one
+// fact, whose dependence is used (stat.Flips). Facts share the error by Holm's rule.
+// Within a fact its own tests decide at the error that the fact had. If there are too
+// few rounds for so small an error, each test is a fact.
 func certain(tests []test, alpha float64) []bool {
 	facts := factsOf(tests)
 	for _, f := range facts {

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Judge judges one compare block: a verdict on the whole, whether there was
-// anything to compare, and one on each change that it requires.
+// Judge judges one compare block. It gives a verdict on the whole (whether there was
+// anything to compare), and one on each required change.
 func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	c := in.Block
 	x := comparison{Input: in, alpha: c.Policy.Alpha(), out: &Comparison{
@@ -61,7 +61,8 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	return x.out, x.list
 }
 
-// notes are those of the whole: the differences of the servers come first.
+// notes returns the notes on the whole comparison. The differences of the servers
+// come first.
 func (x *comparison) notes() []string {
 	var notes []string
 	for _, d := range x.out.Differences {
@@ -123,9 +124,9 @@ func (x *comparison) measure() {
 	}
 }
 
-// oddities are what the levels of one side show that its figures may come from.
+// oddities lists observations in the levels of one side that may explain its values.
 type oddities struct {
-	inPhase []string // places where the slots start in phase
+	inPhase []string // places at which the slots start in phase
 	cold    int      // legs with a cold first request
 }
 
@@ -140,8 +141,8 @@ func (o *oddities) look(w *plan.Workload, l *metric.Level) {
 	}
 }
 
-// changes adds the rows of one level: what is required of it, and what is shown
-// besides.
+// changes adds the rows of one level: the required changes, and those that are only
+// shown.
 func (x *comparison) changes(m matched) {
 	required, late := map[string]bool{}, m.late()
 	if n := len(m.candidate.Voided); n > 0 && x.out.Paired {
@@ -179,7 +180,7 @@ func (x *comparison) changes(m matched) {
 		}
 		m.measure(&row, x.alpha)
 		if row.Outcome == verdict.Error {
-			row.Outcome = verdict.Skipped // nothing is required of it
+			row.Outcome = verdict.Skipped // no change of it is required
 		}
 		if s.name == "success" && row.Control.OK && row.Control.V == 1 && row.Candidate.OK && row.Candidate.V == 1 {
 			continue
@@ -193,8 +194,9 @@ func (x *comparison) changes(m matched) {
 	x.blind(m, begin)
 }
 
-// claim adds the row of a required change. So few answers decide nothing that the plan
-// did not ask for: what is implied, undecided and within its bound is shown only.
+// claim adds the row of a required change. An implied change that is undecided and
+// within its bound is only shown: with few answers it should decide nothing that the
+// plan does not ask for.
 func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	if claim == x.usual && row.unsettled(x.alpha) {
 		row.showOnly()
@@ -204,8 +206,8 @@ func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	x.out.Changes = append(x.out.Changes, *row)
 }
 
-// blind holds back what leaves failed requests out of its number: a mean, and
-// gaps, of the survivors says nothing of a candidate that fails more requests.
+// blind holds back changes that leave out failed requests: a mean, or gaps, of the
+// completed requests are no evidence for a candidate that fails more.
 func (x *comparison) blind(m matched, begin int) {
 	success := Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Points: true}
 	m.measure(&success, x.alpha)
@@ -230,12 +232,12 @@ func (x *comparison) blind(m matched, begin int) {
 			if outcome == verdict.Inconclusive {
 				row.Needs = "needs a decided success"
 			}
-			row.pFail = 0 // its failure is that of success
+			row.pFail = 0 // success has the failure
 		}
 	}
 }
 
-// without lists the required rows of a level that could not be compared.
+// without adds the required rows of a level that could not be compared.
 func (x *comparison) without(w *plan.Workload, level, why string) []Change {
 	var out []Change
 	for _, claim := range x.required {

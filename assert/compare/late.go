@@ -9,12 +9,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Most rounds in which the generator was late, or did not keep up the load, were
-// measured again with their pairs. For the others, question asks of each change
-// whether that could have decided it.
+// Most rounds in which the generator was late, or had too little load, were measured
+// again with their pairs. For the others, question checks for each change whether
+// that could have decided it.
 
-// late says in which rounds the generator was late, or slots idled, on either side;
-// "" if in none.
+// late lists the rounds in which the generator was late, or slots were idle, on
+// either side; "" if there are none.
 func (m matched) late() string {
 	var said []string
 	for i := range m.candidate.Rounds {

@@ -8,16 +8,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Lost is a prompt to which the candidate gave an answer that counts as bad where the
-// control's does not.
+// Lost is a prompt on which the candidate's answer counts as bad and the control's
+// does not.
 type Lost struct {
-	Metrics            []string // of answers, by which it counts so
-	Why                string   // as the control reads it; "": it is of a request of the load
+	Metrics            []string // by which the answer counts as bad
+	Why                string   // as the control scores it; "" for an answer to a request of the load
 	Control, Candidate *metric.Sample
 }
 
-// oddest puts in front what the control reads worst: the odd answers, and where all have
-// shifted those that have most.
+// oddest puts the answers first that the control finds worst: the odd answers, or if all
+// have shifted those that shifted most.
 func (x *comparison) oddest(r *metric.PairedAnswers) {
 	var out []Lost
 	add := func(o Oddity, name, why string) {
@@ -48,8 +48,8 @@ func (x *comparison) oddest(r *metric.PairedAnswers) {
 	x.out.Lost = append(out, x.out.Lost...)
 }
 
-// shifted are the candidate's answers that are less likely than the control's and not
-// odd, those first that are so most.
+// shifted returns the candidate's answers that are less likely than the control's but
+// not odd, the most shifted first.
 func shifted(r *metric.PairedAnswers) (out []Oddity) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -64,8 +64,8 @@ func shifted(r *metric.PairedAnswers) (out []Oddity) {
 	return out
 }
 
-// lose adds the prompts of a level on which the candidate does worse, by the metrics
-// of answers that are bounded, and of which the text of its answer was kept.
+// lose adds the prompts of a level on which the candidate does worse by a bounded
+// metric of answers, if the text of its answer was recorded.
 func (x *comparison) lose(m matched) {
 	var defs []metric.Def
 	for _, claim := range x.required {
@@ -101,8 +101,8 @@ func (x *comparison) lose(m matched) {
 	})
 }
 
-// each calls f with the answers of a side, and what it was asked that the other side
-// was asked too. Against a recorded run only items are.
+// each calls f with the answers of a side to prompts that the other side got too.
+// Against a recorded run only items of tasks match.
 func (m matched) each(l *metric.Level, f func(place, *metric.Sample)) {
 	for i, r := range l.Rounds {
 		for _, s := range r.MeasuredSamples() {

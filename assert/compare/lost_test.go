@@ -10,8 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Lost are the prompts on which only the candidate is bad, and its text was kept: of two
-// rounds of four, "x" bad, that is the second of the first and the last of the second.
+// Lost are prompts on which only the candidate is bad and its text was recorded. Of two
+// rounds of four, with "x" for bad, these are the second of the first and the last of
+// the second.
 func TestLost(t *testing.T) {
 	w := &plan.Workload{Name: "w"}
 	control, candidate := said("..x.", "x..."), said("xxx?", "xx.x")
@@ -36,7 +37,7 @@ func TestLost(t *testing.T) {
 		{"of both", []*plan.Change{&json, &empty}, false, []string{"0/1 [valid_json]", "1/3 [valid_json empty]"}},
 		{"of one", []*plan.Change{&empty}, false, []string{"1/3 [empty]"}},
 		{"of speed", []*plan.Change{{Metric: metric.MustLookup("ttft")}}, false, nil},
-		{"of two runs", []*plan.Change{&json}, true, nil}, // only items of tasks pair
+		{"of two runs", []*plan.Change{&json}, true, nil}, // only items of tasks match
 	} {
 		x := &comparison{out: &Comparison{}, required: []*plan.Claim{{Workloads: []*plan.Workload{w}, Changes: tt.changes}}}
 		x.lose(matched{workload: w, control: control, candidate: candidate, unpaired: tt.unpaired})
@@ -53,8 +54,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// The odd answers come first, the oddest in front; where the loss of all has shifted,
-// those that have most follow. Of what was not kept there is nothing to show.
+// The odd answers come first, the oddest in front. If all have shifted, those that
+// shifted most follow. Answers without recorded text are not shown.
 func TestOddest(t *testing.T) {
 	shift := func(i int, p *metric.AnswerPair) {
 		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats less likely
@@ -94,7 +95,7 @@ func TestOddest(t *testing.T) {
 	}
 }
 
-// A failure of the answers that the control reads comes first in the sentence.
+// A failure of scored answers comes first in the sentence.
 func TestWrongAnswersComeFirst(t *testing.T) {
 	odd := Change{OfAnswers: true, Points: true, Metric: metric.MustLookup("odd_answers"), Change: metric.Some(5), Outcome: verdict.Fail}
 	fine := odd

@@ -18,7 +18,7 @@ func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 	})
 }
 
-// match finds both sides of a level, and says why there are none.
+// match finds both sides of a level, or the reason why one is missing.
 func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, problem string) {
 	m = matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1,
 		price: x.Plan.PriceOf(x.address), priceCandidate: x.Plan.PriceOf(x.out.Candidate)}
@@ -59,7 +59,7 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 	return m, ""
 }
 
-// turns is the control's level in the same run, and its level of one in flight.
+// turns returns the control's level in the same run, and its level 1.
 func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	control = x.Level(x.address, w.Address(), level)
 	if control == nil || !x.Valid(x.address, w.Address(), level) {
@@ -68,7 +68,7 @@ func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric
 	return control, x.Level(x.address, w.Address(), "1"), ""
 }
 
-// stored is the control's level in another run.
+// stored returns the control's level in another run.
 func (x *comparison) stored(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	for _, l := range x.control.Levels {
 		switch {
@@ -88,14 +88,14 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 	return control, one, ""
 }
 
-// alike says why two levels were not given the same to do; "".
+// alike explains why two levels did not get the same work; "" if they did.
 func alike(control, candidate *metric.Level) string {
 	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
 		return fmt.Sprintf("the control was loaded with %s %d, the candidate with %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
 	}
 	if control.Asked != nil && candidate.Asked != nil {
 		asked := *control.Asked
-		asked.Engine = candidate.Asked.Engine // what may differ is said by changed
+		asked.Engine = candidate.Asked.Engine // changed decides about the engine
 		if differs := asked.Differs(*candidate.Asked); len(differs) > 0 {
 			return "the control was sent another workload: " + strings.Join(differs, "; ")
 		}
@@ -103,8 +103,8 @@ func alike(control, candidate *metric.Level) string {
 	return ""
 }
 
-// cut takes the rounds of both sides that are judged now; it says why they do
-// not suffice.
+// cut takes the rounds of both sides that are judged now; it returns the reason if
+// they are not enough.
 func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	rounds := len(candidate.Rounds)
 	if x.look != nil && x.look.Rounds > 0 {
@@ -124,7 +124,7 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	return ""
 }
 
-// pairs says why the rounds cannot be compared with each other; "".
+// pairs explains why the rounds cannot be compared with each other; "" if they can.
 func (m matched) pairs() string {
 	for i := range min(len(m.control.Rounds), len(m.candidate.Rounds)) {
 		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
@@ -142,9 +142,9 @@ func (m matched) pairs() string {
 	return ""
 }
 
-// swapped says why the rounds of a comparison side by side tell nothing; "".
-// Both servers must have been on both sets of GPUs in each two of them, else
-// the faster set decides.
+// swapped explains why the rounds of a comparison side by side are no evidence; "" if
+// they are. Both servers must have been on both sets of GPUs in each two rounds;
+// otherwise the faster set decides.
 func (x *comparison) swapped(m matched) string {
 	on := func(run *metric.ServerRun, r *metric.Round) string {
 		if run == nil || r.Leg.Start < 0 || r.Leg.Start >= len(run.Starts) {

@@ -14,17 +14,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// matched is what both sides did at one level of one workload.
+// matched holds the measurements of both sides at one level of one workload.
 type matched struct {
 	workload           *plan.Workload
 	level              string
-	control, candidate *metric.Level // the rounds that are judged, pair by pair unless unpaired
-	// Concurrency 1 of both, for scaling_efficiency; nil where it was not run.
+	control, candidate *metric.Level // the judged rounds, pair by pair unless unpaired
+	// Level 1 of both sides, for scaling_efficiency; nil if it was not run.
 	one, oneCandidate *metric.Level
-	// What an hour of each costs.
+	// Price of an hour of each server.
 	price, priceCandidate metric.Price
 	unpaired              bool
-	block                 int // rounds that make one independent unit
+	block                 int // number of rounds in one independent unit
 }
 
 // measure fills in everything that does not depend on a limit.
@@ -56,8 +56,8 @@ func (m matched) measure(c *Change, alpha float64) {
 		return
 	}
 	if len(lacking) > 0 {
-		// What the control alone has was lost with the change, where it is
-		// required: no excuse for the candidate.
+		// A required value that only the control has was lost with the change, which
+		// does not excuse the candidate.
 		if lost := len(lacking) == 1 && c.Control.OK; lost && c.bound != nil {
 			c.Outcome, c.Why, c.Message = verdict.Error, lacking[0], lacking[0]
 			return
@@ -76,9 +76,9 @@ func (m matched) measure(c *Change, alpha float64) {
 	c.estimate(alpha)
 }
 
-// sides fills in the values of both sides over all of their rounds, which are those of
-// their level tables. lacking says of each side without any value why; ok is false
-// where some rounds of a side have none.
+// sides fills in the values of both sides over all of their rounds, as in their level
+// tables. lacking explains for each side without any value why; ok is false if some
+// rounds of a side have none.
 func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate metric.Value) (lacking []string, ok bool) {
 	for _, side := range []struct {
 		name   string
@@ -106,7 +106,7 @@ func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate
 	return lacking, true
 }
 
-// values are those of each round.
+// values returns the value of each round.
 func values(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) []metric.Value {
 	if l == nil {
 		return nil
@@ -132,14 +132,14 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 	return out
 }
 
-// ofRound is the level as if it had that round alone.
+// ofRound returns the level with only that round.
 func ofRound(l *metric.Level, r *metric.Round) *metric.Level {
 	single := *l
 	single.Rounds = []*metric.Round{r}
 	return &single
 }
 
-// valueOf is the statistic of a level of one round.
+// valueOf returns the statistic of a level with one round.
 func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) metric.Value {
 	switch {
 	case c.Metric.Scope == metric.PerReading:
@@ -165,10 +165,9 @@ func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.
 	return l.Value(c.Metric.Name, window, good, one)
 }
 
-// countedMean is the mean of a metric that the server counts into buckets. It
-// is exact, because the server also adds up the values. A percentile is known
-// only by its bucket, which may be the same on both sides although it has
-// doubled.
+// countedMean is the mean of a metric that the server counts in buckets. It is exact,
+// because the server also adds up the values. A percentile is known only by its
+// bucket. It may be the same on both sides although the value has doubled.
 func countedMean(l *metric.Level, c *Change) metric.Value {
 	h, why := l.Histogram(c.Metric.Name)
 	if why != "" {
@@ -193,12 +192,12 @@ func (c *Change) step(a, b metric.Value) (float64, bool) {
 		return turned(c.Metric) * (b.V - a.V), true
 	}
 	if a.V == 0 && b.V == 0 {
-		return 0, true // as many preemptions as before
+		return 0, true // no increase in preemptions on either side
 	}
 	return turned(c.Metric) * (math.Log(b.V) - math.Log(a.V)), true
 }
 
-// delta makes the independent units of a change.
+// delta builds the independent units of a change.
 func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample) bool, alpha float64) delta {
 	d := delta{unpaired: m.unpaired}
 	if m.unpaired {
@@ -211,8 +210,8 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 		}
 		d.control, d.candidate = side(a), side(b)
 		if slices.ContainsFunc(slices.Concat(d.control, d.candidate), func(x float64) bool { return math.IsInf(x, 0) }) {
-			// Rounds that know nothing of each other are pairs whichever way they
-			// are put together, as long as it is not by their values.
+			// Independent rounds may be paired in any way that does not depend on
+			// their values.
 			for i := range min(len(d.control), len(d.candidate)) {
 				d.units = append(d.units, d.candidate[i]-d.control[i])
 			}
@@ -246,8 +245,8 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 	return d
 }
 
-// goodOnes counts the good requests of a level and all of them, worth as much as
-// independent ones.
+// goodOnes returns the good requests of a level and all of them, as effective
+// numbers.
 func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k, n float64) {
 	groups := make([]stat.Group, len(l.Rounds))
 	bad, all := 0, 0
@@ -275,8 +274,8 @@ func (m matched) unstreamed(c *Change) string {
 	return cmp.Or(m.control.Unstreamed(), m.candidate.Unstreamed())
 }
 
-// outliers explains the rounds that lie far from the others. They are judged
-// all the same: nothing is dropped.
+// outliers notes the rounds that lie far from the others. They are judged like the
+// others: nothing is dropped.
 func (m matched) outliers(c *Change) {
 	if m.unpaired || c.Points || c.Metric.Scope == metric.PerLevel && c.Metric.Unit == metric.Ratio {
 		return
@@ -295,7 +294,8 @@ func (m matched) outliers(c *Change) {
 	for i, x := range xs {
 		dev[i] = math.Abs(x - mid)
 	}
-	// 1.4826 makes the median deviation of a normal one its standard deviation.
+	// For a normal distribution 1.4826 times the median deviation is the standard
+	// deviation.
 	far := max(standsOut*1.4826*median(dev), leastOut)
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
@@ -327,8 +327,8 @@ func median(xs []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// coldFirst is the time to first token of the first measured request of a
-// round, if it stands out; 0 when it does not.
+// coldFirst is the TTFT of the first measured request of a round if it stands out;
+// else 0.
 func coldFirst(r *metric.Round) time.Duration {
 	samples := r.MeasuredSamples()
 	if len(samples) < 5 {

@@ -8,21 +8,21 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// outcomes are the items of both sides by what a metric of answers says of them: all
-// that were asked on both, those lost (good on the control alone) and those won. Prompts
-// whose rounds differ by more than chance count for less than one; items of a task do not.
+// outcomes counts the items of both sides by a metric of answers: all items that both got,
+// those lost (good only on the control) and those won. Prompts count for less than one if
+// the rounds differ by more than chance; items of a task do not.
 type outcomes struct{ lost, won, all float64 }
 
-// place names what both sides were asked alike: the item of a task, else one prompt of
-// one round.
+// place identifies what both sides were asked: an item of a task, or a prompt of a
+// round.
 type place struct {
 	item         string
 	round, order int
 }
 
-// paired holds the answers of both sides against each other, item by item. An item that
-// was asked several times is one: its share of bad answers counts. What one side was
-// asked and left no sample of is bad there. Against a recorded run only items pair.
+// paired matches the answers of both sides, item by item. An item that was asked
+// several times counts once, with its share of bad answers. A request without a sample
+// is bad. Against a recorded run only items match.
 func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	type item struct {
 		bad, n [2]float64
@@ -78,8 +78,8 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	return outcomes{o.lost * part, o.won * part, o.all * part}, true
 }
 
-// needs says how many answers would certify a change below limit, if as many of them
-// disagree as of these and none of it is a change: ": about 600".
+// needs estimates how many answers would certify a change below limit, if as large a
+// share of them disagrees as here and the change is zero: ": about 600".
 func (o outcomes) needs(limit, alpha float64) string {
 	disagree := (o.lost + o.won) / o.all
 	if n, ok := stat.PairedNeeded(disagree, limit, alpha, 0.5, mostAnswers); ok && limit > 0 {
@@ -88,5 +88,5 @@ func (o outcomes) needs(limit, alpha float64) string {
 	return ""
 }
 
-// mostAnswers is as far as needs looks.
+// mostAnswers is the largest number that needs considers.
 const mostAnswers = 5000

@@ -49,8 +49,7 @@ func TestPairedOutcomes(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
 		}
 	}
-	// All losses in one of five rounds: losses that come together count for
-	// few.
+	// All losses are in one of five rounds: losses that come together count for less.
 	at := func(first string) *metric.Level { return said(first, "....", "....", "....", "....") }
 	if got, _ := (matched{control: at("...."), candidate: at("xxxx")}).paired(def, 0.05); got.all > 3 || got.lost/got.all != 0.2 {
 		t.Errorf("one round alone: %+v", got)
@@ -60,7 +59,7 @@ func TestPairedOutcomes(t *testing.T) {
 	}
 }
 
-// Requests for the same item count as one item, whichever rounds they are in, and also
+// Requests for the same item count as one item, in whichever rounds they are, also
 // across two runs.
 func TestItemsPair(t *testing.T) {
 	items := func(l *metric.Level, names string) *metric.Level {
@@ -81,8 +80,8 @@ func TestItemsPair(t *testing.T) {
 	}
 }
 
-// Of 2,000 comparisons, hardly any passes a candidate that is 2 points worse with a
-// tolerance of 1 point. With 2 points and 601 items, most pass an unchanged one.
+// Of 2,000 comparisons hardly any passes a candidate that is 2 points worse at a
+// tolerance of 1 point. At 2 points and 601 items most pass an unchanged one.
 func TestLongPairedAccuracy(t *testing.T) {
 	const items, rounds, runs = 601, 8, 2000
 	def := metric.MustLookup("accuracy")

@@ -13,15 +13,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// oddNats is how many nats a token an answer is less likely than the control's own to the
-// same prompt that is called odd: of 64 tokens it is e^64 times less likely.
+// oddNats is by how many nats a token an odd answer is less likely than the control's own
+// answer to the same prompt. With 64 tokens it is e^64 times less likely.
 const oddNats = 1.0
 
-// answersLevel is the level that verdicts on the answers that the control reads are
-// shown at.
+// answersLevel is the level under which verdicts on scored answers are shown.
 const answersLevel = "answers"
 
-// usualOfPairs are the bounds of an answers block where no tolerate block sets others.
+// usualOfPairs are the default bounds of an answers block; a tolerate block may set
+// others.
 var usualOfPairs = append([]plan.Change{
 	{Metric: metric.MustLookup("odd_answers"), Limit: 2, Points: true, Text: "count +2"},
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
@@ -30,12 +30,12 @@ var usualOfPairs = append([]plan.Change{
 // Oddity is an odd answer and the answer that it is compared with.
 type Oddity struct {
 	Pair   int     // in metric.PairedAnswers
-	Excess float64 // nats a token that it is less likely; 0: not known
+	Excess float64 // nats a token by which it is less likely; 0 if not known
 	Why    string
 }
 
-// tooOdd says why an answer is odd beside another one to the same prompt; "" where it is
-// not.
+// tooOdd explains why an answer is odd compared with another one to the same prompt; ""
+// if it is not.
 func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	if x, ok := a.PerToken(); ok {
 		if y, ok := beside.PerToken(); ok {
@@ -64,8 +64,8 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 }
 
 // Oddities returns the candidate's odd answers, the oddest first. own counts the control's
-// odd answers among of: its first ones beside the candidate's, and its second ones beside
-// its first.
+// odd answers among of: its first answers compared with the candidate's, and its second
+// answers compared with its first.
 func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -91,8 +91,8 @@ func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	return odd, own, of
 }
 
-// readings are the claims on what the control reads, and those that the answers block
-// brings itself; nil: there is no such block.
+// readings returns the claims on scored answers, and those that the answers block
+// adds; nil if there is no such block.
 func (x *comparison) readings() []claimed {
 	if x.Block.Answers == nil {
 		return nil
@@ -116,8 +116,8 @@ func (x *comparison) readings() []claimed {
 	return out
 }
 
-// Readings are the bounds of a block on what its control reads, with those that its
-// answers block brings by itself, and the workloads that they are of; none without such a
+// Readings returns the bounds of a compare block on scored answers, including those that
+// its answers block adds, and the workloads that they apply to; none without an answers
 // block.
 func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.Change) {
 	x := comparison{Input: Input{Plan: p, Block: c}}
@@ -127,7 +127,8 @@ func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.C
 	return workloads, bounds
 }
 
-// read judges what both servers answered to the same prompts, as the control reads it.
+// read judges the answers of both servers to the same prompts, as the control scores
+// them.
 func (x *comparison) read() {
 	if x.Block.Answers == nil {
 		return
@@ -161,7 +162,7 @@ func (x *comparison) read() {
 	}
 }
 
-// answersRow is a row of what the control reads.
+// answersRow returns the row of a scored metric.
 func (x *comparison) answersRow(ch *plan.Change) Change {
 	var names []string
 	for _, w := range x.Block.Workloads(x.Plan) {
@@ -171,7 +172,7 @@ func (x *comparison) answersRow(ch *plan.Change) Change {
 		Confidence: 1 - x.alpha, Limit: metric.None("")}
 }
 
-// readOne judges one claim. What was not answered or not read is never passed.
+// readOne judges one claim. It never passes if answers or scores are missing.
 func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	if r == nil {
 		row.lack("the record holds no answers that the control has read")
@@ -201,8 +202,8 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	}
 }
 
-// mute reports whether a control that does not report how likely an answer is needs no
-// note: it was known before, or no plan asks for it.
+// mute reports whether no note is needed on a control that cannot report how likely an
+// answer is: that was known before, or no plan requires it.
 func (x *comparison) mute() bool {
 	return x.Planless || x.Block.Unread(x.Block.Workloads(x.Plan)) != ""
 }
@@ -212,7 +213,7 @@ func (c *Change) lack(why string) {
 	c.Outcome, c.Why, c.Message, c.Needs = verdict.Error, why, c.Name()+": "+why, ""
 }
 
-// lacking says what is not there of what was to be answered and read; "" where all is.
+// lacking explains which answers or scores are missing; "" if none is.
 func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	asked, again, unread, silent := 0, 0, 0, 0
 	for _, p := range r.Pairs {
@@ -235,7 +236,7 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 		return "no prompt was to be answered"
 	case asked < r.Due:
 		return fmt.Sprintf("%d of %d prompts were answered by both servers", asked, r.Due)
-	case 2*silent > asked: // nothing of the candidate's can then be worse
+	case 2*silent > asked: // then nothing of the candidate's can be worse
 		return fmt.Sprintf("the control failed, or said nothing, to %d of %d prompts", silent, asked)
 	case again < r.Again:
 		return fmt.Sprintf("the control answered %d of %d prompts a second time", again, r.Again)
@@ -245,9 +246,9 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	return ""
 }
 
-// count judges the odd answers: those beyond what the control's own lead to expect are
-// counted. Where the control has some, it must be more than chance deals between both too.
-// It is a statement of these answers.
+// count judges the odd answers. It counts those beyond the number that the control's own
+// odd answers predict. If the control has some, the difference must also exceed what
+// chance allows between the two. The result is about these answers only.
 func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	odd, own, of := Oddities(r)
 	n := 0
@@ -283,7 +284,7 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	}
 }
 
-// less says how much less likely an odd answer is.
+// less writes how much less likely an odd answer is.
 func (o Oddity) less() string {
 	if o.Excess <= 0 {
 		return ""
@@ -309,9 +310,9 @@ func reasons(odd []Oddity) string {
 	return " (" + strings.Join(list, "; ") + ")"
 }
 
-// loss makes the change of answer_nll: how much less likely the candidate's answers are
-// than the control's, less what the control's second ones are. Odd answers are counted,
-// and left out: a mean that one of them carries says nothing of the others.
+// loss computes the change of answer_nll: how much less likely the candidate's answers
+// are than the control's, less the same for the control's second answers. Odd answers
+// are counted separately and left out, because one of them could dominate the mean.
 func (c *Change) loss(r *metric.PairedAnswers) {
 	var own, first, theirs []float64
 	for i := range r.Pairs {
@@ -346,7 +347,7 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 	c.Control, c.Candidate = mean(first), mean(theirs)
 }
 
-// sampleOf is an answer as what the metrics of form are taken from.
+// sampleOf returns an answer as a sample from which the metrics of form are taken.
 func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	s := &metric.Sample{Phase: metric.Measured, Finish: a.Finish, Answer: &metric.Answer{Empty: a.Empty, Repeats: a.Repeats, Invalid: a.Invalid}}
 	if a.Tokens > 0 {
@@ -358,7 +359,7 @@ func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	return s
 }
 
-// form makes the change of a metric of form, prompt by prompt.
+// form computes the change of a metric of form, prompt by prompt.
 func (c *Change) form(r *metric.PairedAnswers) {
 	var pairs [][2]*metric.Sample
 	for i := range r.Pairs {
@@ -390,7 +391,8 @@ func (c *Change) form(r *metric.PairedAnswers) {
 	}
 }
 
-// tokens makes the change of how long answers are, as a share of the control's mean.
+// tokens computes the change of the length of answers, as a share of the control's
+// mean.
 func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	var both [2][]float64
 	for _, p := range pairs {
@@ -412,7 +414,8 @@ func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	}
 }
 
-// agreement shows how far the answers agree, the control's with itself too.
+// agreement shows how far the answers agree, and how far the control agrees with
+// itself.
 func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("agreement"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	var own, theirs []float64
@@ -435,7 +438,8 @@ func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	return row, true
 }
 
-// gap shows how far both servers' log-probabilities of the same tokens lie apart.
+// gap shows the mean difference of both servers' log-probabilities of the same
+// tokens.
 func (x *comparison) gap(r *metric.PairedAnswers) (Change, bool) {
 	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("logprob_gap"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	sum, tokens, n := 0.0, 0, 0

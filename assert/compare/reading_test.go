@@ -12,13 +12,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// read is an answer of 64 tokens that costs so many nats each.
+// read is a scored answer of 64 tokens with the given nats for each.
 func read(nats float64) *metric.PairedAnswer {
 	return &metric.PairedAnswer{Finish: "length", Asked: 64, Tokens: 64, Loss: 64 * nats, Scored: 64, Agrees: 1}
 }
 
-// answersOf returns n prompts with answers of 0.3 nats a token, a quarter of them
-// answered twice by the control. change may alter each of them.
+// answersOf returns n prompts with answers of 0.3 nats a token. The control answers a
+// quarter of them twice. change may alter each of them.
 func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAnswers {
 	r := &metric.PairedAnswers{Due: n, Again: (n + 3) / 4}
 	for i := range n {
@@ -32,11 +32,11 @@ func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAn
 	return r
 }
 
-// judgeAnswers judges answers by the requirements that an answers block brings
-// by itself.
+// judgeAnswers judges answers by the requirements that an answers block adds by
+// itself.
 func judgeAnswers(r *metric.PairedAnswers) map[string]Change { return judgeAnswersOf("vllm", r) }
 
-// judgeAnswersOf does so for a control of the given engine.
+// judgeAnswersOf is judgeAnswers for a control with the given engine.
 func judgeAnswersOf(engine string, r *metric.PairedAnswers) map[string]Change {
 	w := &plan.Workload{Name: "chat"}
 	x := comparison{alpha: 0.05, out: &Comparison{}, Input: Input{
@@ -85,7 +85,7 @@ func TestOddAnswers(t *testing.T) {
 			p.Candidate.Tokens, p.Candidate.Finish, p.Candidate.Stops = 20, "stop", true
 		}), 3, verdict.Fail},
 		{"three that stop in the middle and say length", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Candidate.Stops = 20, true }), 3, verdict.Fail},
-		// 8 of the control's among 250 lead to expect ⌈8·200/250⌉ = 7 of 200; 9 are two more, 10 three.
+		// The control's 8 among 250 predict ⌈8·200/250⌉ = 7 of 200; 9 are two more, 10 three.
 		{"nine, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 9 {
 				p.Candidate = read(5)
@@ -94,8 +94,8 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 9, verdict.Pass},
-		// Three more than expected, but of 18 odd ones 10 or more are the candidate's by chance
-		// in P(Bin(18, 200/450) ≥ 10) = 0.24 of cases.
+		// Three more than predicted. But of 18 odd answers 10 or more are the candidate's by
+		// chance with P(Bin(18, 200/450) ≥ 10) = 0.24.
 		{"ten, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 10 {
 				p.Candidate = read(5)
@@ -137,14 +137,16 @@ func TestAnswerNLL(t *testing.T) {
 		{"0.02 nats", shifted(0.02, 0.05), verdict.Pass},
 		{"0.05 nats", shifted(0.05, 0.05), verdict.Inconclusive},
 		{"0.08 nats", shifted(0.08, 0.05), verdict.Fail},
-		// What the control differs from itself by is none of the candidate's: 0.08 − 0.08.
+		// The difference of the control from itself does not count against the candidate:
+		// 0.08 − 0.08.
 		{"0.08 nats, and the control's second ones too", answersOf(200, func(_ int, p *metric.AnswerPair) {
 			p.Candidate = read(0.38 + 0.01*rng.NormFloat64())
 			if p.Again != nil {
 				p.Again = read(0.38 + 0.01*rng.NormFloat64())
 			}
 		}), verdict.Pass},
-		// One answer of 64·9 nats would carry a mean of 200: it is counted.
+		// One answer of 64·9 nats would dominate a mean of 200, so it is counted
+		// separately.
 		{"one odd one", answersOf(200, func(i int, p *metric.AnswerPair) {
 			if p.Candidate = read(0.3 + 0.01*rng.NormFloat64()); i == 7 {
 				p.Candidate = read(9)
@@ -161,8 +163,8 @@ func TestAnswerNLL(t *testing.T) {
 	}
 }
 
-// TestAnswersThatLack: what was not answered, not read or not recorded never passes; what
-// the control cannot say is not applicable, and its form counts all the same.
+// TestAnswersThatLack: missing answers, scores or records never pass. What the control
+// cannot report is not applicable, but the form of the answers still counts.
 func TestAnswersThatLack(t *testing.T) {
 	lacks := func(change func(r *metric.PairedAnswers)) *metric.PairedAnswers {
 		r := answersOf(200, func(int, *metric.AnswerPair) {})
@@ -181,7 +183,8 @@ func TestAnswersThatLack(t *testing.T) {
 		odd, loss   verdict.Outcome
 		emptyAnswer verdict.Outcome
 	}{
-		// Of 200 prompts no rate can be certified to one point: it is shown.
+		// With 200 prompts no rate can be certified to one point, so it is only
+		// shown.
 		{"nothing", lacks(func(*metric.PairedAnswers) {}), verdict.Pass, verdict.Pass, verdict.Skipped},
 		{"no record", nil, verdict.Error, verdict.Error, verdict.Error},
 		{"no prompt", &metric.PairedAnswers{}, verdict.Error, verdict.Error, verdict.Error},
@@ -190,7 +193,7 @@ func TestAnswersThatLack(t *testing.T) {
 		{"a second answer", lacks(func(r *metric.PairedAnswers) { r.Pairs[4].Again = nil }), verdict.Error, verdict.Error, verdict.Error},
 		{"a score of the candidate's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Candidate.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
 		{"a score of the control's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Control.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
-		// Where the control itself says nothing, nothing can be worse.
+		// If the control's answers are all empty, nothing can be worse.
 		{"what either says", lacks(func(r *metric.PairedAnswers) {
 			for i := range r.Pairs {
 				r.Pairs[i].Control, r.Pairs[i].Candidate = &metric.PairedAnswer{Failure: "HTTP 400"}, &metric.PairedAnswer{Failure: "HTTP 400"}
@@ -205,7 +208,7 @@ func TestAnswersThatLack(t *testing.T) {
 			}
 		}
 	}
-	// Of an engine that is known not to score, the plan's author was told.
+	// The author of the plan was told already if the engine is known not to score.
 	got := judgeAnswersOf("llama.cpp", mute)
 	if odd, loss := got["odd_answers"], got["answer_nll"]; odd.Outcome != verdict.Pass || loss.Outcome != verdict.Skipped {
 		t.Errorf("llama.cpp: %v: %s; %v: %s", odd.Outcome, odd.Message, loss.Outcome, loss.Message)
@@ -235,8 +238,9 @@ func TestFormOfAnswers(t *testing.T) {
 	}
 }
 
-// TestLogprobGap: of two answers of 64 tokens that lie 3.2 and 9.6 nats apart in all, a
-// token lies 0.1 apart; an odd one does not count. It is shown, and bounds nothing.
+// TestLogprobGap: two answers of 64 tokens are 3.2 and 9.6 nats apart in total, so a
+// token is 0.1 apart; an odd answer does not count. The gap is shown, and bounds
+// nothing.
 func TestLogprobGap(t *testing.T) {
 	r := answersOf(200, func(i int, p *metric.AnswerPair) {
 		if gaps := map[int]float64{0: 3.2, 9: 9.6, 20: 500}; gaps[i] > 0 {
@@ -256,16 +260,18 @@ func TestLogprobGap(t *testing.T) {
 
 var oddGates = flag.Int("odd-gates", 100, "simulated gates of each row of odd answers")
 
-// TestLongOddAnswersCharacteristics: of gates of each size in which some answers are odd by
-// chance, so many are red. A third odd answer of n with a share p is seen in
-// 1 − P(Bin(n, p) ≤ 2): 99.7 % at 200 and 5 %, 99.7 at 500 and 2 %, 97.1 at 700 and 1 %.
+// TestLongOddAnswersCharacteristics: the share of gates that fail, for several sizes of
+// gates in which a share of answers is odd by chance. A third odd answer of n with a share
+// p is seen with 1 − P(Bin(n, p) ≤ 2): 99.7 % at 200 and 5 %, 99.7 at 500 and 2 %, 97.1 at
+// 700 and 1 %.
 func TestLongOddAnswersCharacteristics(t *testing.T) {
 	gates := *oddGates
-	// Chance moves a share of so many gates by about three of its standard deviations.
+	// Chance changes a share of that many gates by about three of its standard
+	// deviations.
 	about := 3 * math.Sqrt(0.05*0.95/float64(gates))
 	for _, tt := range []struct {
 		n              int
-		both, share    float64 // odd on both servers, and on the candidate besides
+		both, share    float64 // odd on both servers, and in addition on the candidate
 		least, most    float64 // red
 		mostUnfinished float64 // not passed
 	}{

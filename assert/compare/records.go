@@ -9,22 +9,22 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Records are two recorded runs, or two servers of one, to be compared without
+// Records holds two recorded runs, or two servers of one run, to be compared without
 // a plan.
 type Records struct {
 	Control, Candidate *metric.Run
-	// The servers' addresses in them; "": the candidate's is the only one there
-	// is (of one run with a comparison: its candidate), the control's the same
-	// address, or the only one.
+	// Addresses of the servers in the runs. "" for the candidate means the only
+	// server, or in one run with a comparison its candidate. "" for the control means
+	// the same address, or the only server.
 	ControlServer, CandidateServer string
-	ControlName                    string // how the control is named where it is another run: its folder
+	ControlName                    string // name of a control in another run: its folder
 	Changed                        []string
-	Claims                         []*plan.Claim // for every workload and level; nothing but their changes need be set
+	Claims                         []*plan.Claim // for every workload and level; only their changes need be set
 	Confidence                     float64       // 0: 0.95
 }
 
-// Usual are the tolerances if the caller names none. Simulated comparisons of unchanged servers
-// pass them more often than not.
+// Usual returns the default tolerances. Simulated comparisons of unchanged servers mostly pass
+// them.
 func Usual() []*plan.Claim {
 	change := func(name, stat string, limit float64, text string) *plan.Change {
 		s, err := metric.ParseStat(stat)
@@ -38,12 +38,12 @@ func Usual() []*plan.Claim {
 	}}}
 }
 
-// SameRun reports whether two recordings are of one run, wherever they lie: compared with itself,
-// every run would pass.
+// SameRun reports whether two recordings are of the same run, wherever they are stored: compared
+// with itself, every run would pass.
 func SameRun(a, b *metric.Run) bool { return a == b || a.ID != "" && a.ID == b.ID }
 
-// Plan makes the plan that the comparison stands for; its only comparison is
-// theirs. The error says what cannot be compared.
+// Plan makes a plan for the comparison, which is its only one. The error explains
+// what cannot be compared.
 func (r Records) Plan() (*plan.Plan, error) {
 	same := SameRun(r.Control, r.Candidate)
 	candidate, err := r.server(r.Candidate, r.CandidateServer, same, "candidate")
@@ -69,7 +69,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 		p.Servers = []*plan.Server{c.Control.Server, on}
 	}
 	if len(c.Paired()) > 0 {
-		c.Answers = &plan.Reading{} // what the record lacks is an error
+		c.Answers = &plan.Reading{} // if the record lacks them, that is an error
 	}
 	p.Compares = []*plan.Compare{c}
 	r.workloads(p, policy, candidate)
@@ -88,7 +88,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 	return p, nil
 }
 
-// asRun makes the comparison the one that the run itself held of the two.
+// asRun adopts the settings of the run's own comparison of the two servers.
 func (r Records) asRun(c *plan.Compare, control string) {
 	c.Control = plan.Control{Server: &plan.Server{Name: control}}
 	for _, held := range r.Candidate.Comparisons {
@@ -104,7 +104,7 @@ func (r Records) asRun(c *plan.Compare, control string) {
 	}
 }
 
-// server finds the address of a side.
+// server returns the address of a side.
 func (r Records) server(run *metric.Run, want string, same bool, side string) (string, error) {
 	var have []string
 	for _, s := range run.Servers {
@@ -133,7 +133,7 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 	return "", fmt.Errorf("say which server of the run is the %s; it has %s", side, strings.Join(have, ", "))
 }
 
-// workloads are those that the candidate's record holds levels of.
+// workloads returns the workloads of the levels in the candidate's record.
 func (r Records) workloads(p *plan.Plan, policy plan.Policy, candidate string) {
 	byName := map[string]*plan.Workload{}
 	for _, l := range r.Candidate.Levels {

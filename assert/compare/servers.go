@@ -12,15 +12,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// comparable reports whether there is anything to compare, and that only what may
-// differ does.
+// comparable reports whether there is anything to compare, and whether the servers
+// differ only where they may.
 func (x *comparison) comparable() (verdict.Outcome, string) {
 	x.recorded()
 	if outcome, message := x.skipped(); outcome != verdict.Pending {
 		return outcome, message
 	}
-	// Rounds that were recorded as halves of a pair are no units by themselves,
-	// whatever the plan says by now.
+	// Rounds recorded as halves of a pair are no units by themselves, even if the
+	// plan has changed.
 	x.out.SideBySide = x.out.Paired && (x.Block.SideBySide || x.record != nil && x.record.SideBySide)
 	x.control, x.address = x.Run, x.out.Control
 	problem := ""
@@ -54,8 +54,7 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 	return verdict.Pass, ""
 }
 
-// recorded finds what the run recorded of the comparison, and the look that is
-// held.
+// recorded finds the run's record of the comparison, and the current look.
 func (x *comparison) recorded() {
 	i := slices.IndexFunc(x.Run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == x.Block.Name })
 	if i < 0 {
@@ -71,8 +70,8 @@ func (x *comparison) recorded() {
 	}
 }
 
-// skipped is what the comparison comes to where nothing was measured for it;
-// Pending where something was.
+// skipped is the outcome of a comparison for which nothing was measured; Pending if
+// something was.
 func (x *comparison) skipped() (verdict.Outcome, string) {
 	c := x.Block
 	switch {
@@ -94,7 +93,7 @@ func (x *comparison) skipped() (verdict.Outcome, string) {
 	return verdict.Pending, ""
 }
 
-// baseline finds the stored control; it says why there is none.
+// baseline finds the stored control, or the reason why there is none.
 func (x *comparison) baseline() string {
 	c := x.Block
 	if x.control = x.Baseline; x.control == nil {
@@ -110,7 +109,8 @@ func (x *comparison) baseline() string {
 	return problem
 }
 
-// apart notes that answers were read in two runs, but by neither control the other's.
+// apart notes that both runs have scored answers, but neither control scored those of
+// the other run.
 func (x *comparison) apart() {
 	read := func(run *metric.Run) bool {
 		return slices.ContainsFunc(run.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Answers != nil })
@@ -120,8 +120,8 @@ func (x *comparison) apart() {
 	}
 }
 
-// servers says why the two servers cannot be compared, or differ in more than
-// they may; "".
+// servers explains why the two servers cannot be compared, or differ in more than
+// allowed; "" if they can.
 func (x *comparison) servers() string {
 	control, candidate := x.control.Server(x.address), x.Run.Server(x.out.Candidate)
 	for _, s := range []struct {
@@ -145,8 +145,8 @@ func (x *comparison) servers() string {
 	return ""
 }
 
-// only notes the levels that the control alone has, where no plan says which
-// there are to be.
+// only notes the levels that only the control has, if no plan says which levels there
+// should be.
 func (x *comparison) only() {
 	for _, l := range x.control.Levels {
 		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {
@@ -167,7 +167,7 @@ func measuredOr(run *metric.Run) string {
 	return "measured"
 }
 
-// storedServer is the address of the control in a recorded run.
+// storedServer returns the address of the control in a recorded run.
 func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 	var have []string
 	for _, s := range run.Servers {
@@ -185,8 +185,7 @@ func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 	return "", fmt.Sprintf("the recorded run %s has no server %s; it has %s", c.Control.Baseline, want, strings.Join(have, ", "))
 }
 
-// cold notes what the first request after a start met: it is no part of any
-// value.
+// cold notes the time of the first request after a start, which is part of no value.
 func (x *comparison) cold(a, b *metric.ServerRun) {
 	words := func(s *metric.ServerRun) string {
 		var times []float64

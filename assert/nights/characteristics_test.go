@@ -17,9 +17,8 @@ var (
 	tableFlag = flag.String("table", "", "write the table of the characteristics to this file")
 )
 
-// mornings says for each night of a plan whether it is red, by the functions
-// that judge a history, in one go: what is said of a night never depends on
-// later ones.
+// mornings reports for each night of a plan whether it fails, with the functions that
+// judge a history, in one pass: the result of a night never depends on later ones.
 func mornings(columns []column) []bool {
 	red := make([]bool, len(columns[0].values))
 	for k, watched := range watch(columns) {
@@ -34,8 +33,8 @@ func mornings(columns []column) []bool {
 	return red
 }
 
-// planOf makes a plan of so many series over 60 nights: noise of 2 % from night
-// to night with that correlation, and the logarithm of a change.
+// planOf makes a plan of several series over 60 nights. They have noise of 2 % with a
+// correlation from night to night, and a change given as a logarithm.
 func planOf(rng *rand.Rand, series int, correlation float64, change func(night, series int) float64) []column {
 	plan := make([]column, series)
 	for k := range plan {
@@ -51,9 +50,9 @@ func planOf(rng *rand.Rand, series int, correlation float64, change func(night, 
 	return plan
 }
 
-// TestLongCharacteristics measures how soon a change is found, whether it is
-// still red weeks later, and how often a plan is red in which nothing changed.
-// Seeds are fixed.
+// TestLongCharacteristics measures how soon a change is found, whether the plan still
+// fails weeks later, and how often it fails although nothing changed. Seeds are
+// fixed.
 func TestLongCharacteristics(t *testing.T) {
 	five, fifteen := math.Log(1.05), math.Log(1.15)
 	type changes = func(rng *rand.Rand) func(night, series int) float64
@@ -88,9 +87,9 @@ func TestLongCharacteristics(t *testing.T) {
 		series      int
 		correlation float64
 		changes     changes
-		from        int // first night of the change; never: none
+		from        int // first night of the change; never if there is none
 		soon, last  float64
-		ever, red   float64 // least shares, most red mornings; 0: not promised
+		ever, red   float64 // required shares, and the maximum of failed mornings; 0 if not promised
 	}{
 		{"+3 % from night 40", 1, 0, step(math.Log(1.03), 40, 1), 40, 0, 0, 0, 0},
 		{"+5 % from night 40", 1, 0, step(five, 40, 1), 40, 0.87, 0.95, 0, 0},

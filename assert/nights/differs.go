@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// differs lists what of a server is another in b than in a, but for what
-// differs from one start to the next anyway.
+// differs lists the facts of a server that differ between a and b, except those that
+// differ between any two starts.
 func differs(a, b metric.Night, server string) []string {
 	was, is := a.Servers[server], b.Servers[server]
 	both := maps.Clone(was)
@@ -30,8 +30,8 @@ func differs(a, b metric.Night, server string) []string {
 	return out
 }
 
-// sinceLastNight is what differs between the last night and the one before, each
-// led by its server; nil of a single night.
+// sinceLastNight lists the differences between the last night and the one before,
+// each with its server; nil for a single night.
 func sinceLastNight(nights []metric.Night) []string {
 	if len(nights) < 2 {
 		return nil
@@ -49,7 +49,7 @@ func sinceLastNight(nights []metric.Night) []string {
 	return out
 }
 
-// gpuOf is the GPUs that a server ran on; "" where that is not known.
+// gpuOf is the GPU that a server ran on; "" if not known.
 func gpuOf(n metric.Night, server string) string {
 	if gpu := n.Servers[server]["gpu"]; gpu != metric.Unknown {
 		return gpu
@@ -57,9 +57,9 @@ func gpuOf(n metric.Night, server string) string {
 	return ""
 }
 
-// sameGPU leaves out of the nights the figures of a server on another GPU than
-// on the first of them, since they are another machine's. other says what
-// tonight ran on, where that is another one; "".
+// sameGPU removes the figures of a server on another GPU than in the first night,
+// because it is another machine. other names tonight's GPU if it is another one; else
+// "".
 func sameGPU(nights []metric.Night) (same []metric.Night, other string) {
 	first := map[string]string{}
 	for i, n := range nights {

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// leastSegment is how many nights a stretch needs to be one.
+	// leastSegment is the minimum number of nights in a stretch.
 	leastSegment = 5
-	// permutations and significance decide whether a split is more than
-	// chance: the smallest p they can tell is 1/(permutations+1).
+	// permutations and significance decide whether a split exceeds chance. The
+	// smallest possible p is 1/(permutations+1).
 	permutations = 199
 	significance = 0.01
 )
 
-// cut is where a series changed.
+// cut is a change in a series.
 type cut struct {
 	Night  int     // index of the first night after the change
 	Before float64 // mean of the stretch before
 	After  float64 // mean of the stretch after
-	P      float64 // of as clear a split in shuffled nights
+	P      float64 // chance of as clear a split in shuffled nights
 }
 
-// divisive locates changes in hindsight, in order. It splits the series where
-// the two sides differ most by the energy distance, keeps the split when
-// shuffled nights seldom split as clearly, and goes on in both halves
-// (E-divisive: Matteson and James, JASA 109, 2014). It needs a few nights on
-// both sides, so it confirms and dates what watch found rather than warn. The
-// same series gives the same answer: the shuffles are seeded.
+// divisive finds changes in hindsight, in order. It splits the series where the two
+// sides differ most by the energy distance, and keeps the split if shuffled nights
+// seldom split as clearly. It then continues in both halves (E-divisive: Matteson and
+// James, JASA 109, 2014). It needs a few nights on both sides, so it confirms and
+// dates what watch found, and does not warn. The same series gives the same result,
+// because the shuffles are seeded.
 func divisive(series []float64) []cut {
 	var cuts []cut
 	split(series, 0, rand.New(rand.NewPCG(2014, 109)), &cuts)
@@ -60,7 +60,7 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 			as++
 		}
 		if float64(as)/(permutations+1) > significance {
-			return // whatever the other shuffles say
+			return // whatever the other shuffles give
 		}
 	}
 	p := float64(as) / (permutations + 1)
@@ -69,8 +69,8 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	split(xs[at:], from+at, rng, cuts)
 }
 
-// order is values in some order, and how far each is from all others together,
-// which no order changes.
+// order holds values in some order, and the sum of distances of each to all others,
+// which does not depend on the order.
 type order struct {
 	xs, far []float64
 	pairs   float64 // half the sum of far
@@ -92,15 +92,15 @@ func (s *order) swap(i, j int) {
 	s.far[i], s.far[j] = s.far[j], s.far[i]
 }
 
-// best is the split with the largest energy, n·m/(n+m) times
-// 2·E|X−Y| − E|X−X'| − E|Y−Y'|; cut 0 when no split leaves both sides long
-// enough, or the values are constant. The sums move along with the cut, so that
-// all splits cost no more than half of all pairs.
+// best returns the split with the largest energy, n·m/(n+m) times 2·E|X−Y| − E|X−X'|
+// − E|Y−Y'|. cut is 0 if no split leaves both sides long enough, or if the values are
+// constant. The sums are updated along with the cut, so that all splits together cost
+// no more than half of all pairs.
 func (s *order) best() (cut int, energy float64) {
 	total := len(s.xs)
 	left, right, between := 0.0, s.pairs, 0.0 // sums over pairs
 	for k := 1; k < total; k++ {
-		// The value before k goes from the right to the left.
+		// The value before k moves from the right to the left.
 		x, toLeft := s.xs[k-1], 0.0
 		for _, y := range s.xs[:k-1] {
 			toLeft += math.Abs(x - y)

@@ -51,8 +51,8 @@ func TestLongDivisive(t *testing.T) {
 	}
 }
 
-// Of series without a change about one in a hundred is split; each split is
-// tested at that level once.
+// About one in a hundred series without a change is split; each split is tested at
+// that level once.
 func TestLongDivisiveFalse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	split := 0

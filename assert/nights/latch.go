@@ -3,31 +3,33 @@ package nights
 import "math"
 
 const (
-	// backNights is how many nights in a row it takes at least to end an alarm.
+	// backNights is the minimum number of consecutive nights that end an alarm.
 	backNights = 3
-	// backOdds is how much likelier they must be where the series is back than
-	// where it is still changed.
+	// backOdds is the likelihood ratio that ends an alarm: of the nights if the
+	// series is back, over the nights if it is still changed.
 	backOdds = 10
-	// least and most that a change is taken for when nights are compared with
-	// both, in standard deviations. A small change takes many nights to be told
-	// from none; beyond the most, half of a large change left would pass for none.
+	// leastChange and mostChange limit the size of a change for that comparison, in
+	// standard deviations. A small change needs many nights to be distinguished from
+	// none. Beyond the maximum a series with half of its change left would count as
+	// back.
 	leastChange, mostChange = 1, 3
-	// mostNight is how far one night may speak for either, in standard deviations.
+	// mostNight limits the weight of one night in either direction, in standard
+	// deviations.
 	mostNight = 3
 )
 
-// latch is an alarm that stays: until a pin, or until the series is back. Each
-// night is compared with the reference and against the level since the change;
-// the logarithms of their odds are summed (a cumulative sum, Page, Biometrika
-// 41, 1954), from the night on from which they speak for the reference.
+// latch is an alarm that stays until a pin, or until the series is back. Each night
+// is compared with the reference and with the level since the change. The logarithms
+// of the odds are summed (a cumulative sum, Page, Biometrika 41, 1954), beginning
+// with the night from which they favour the reference.
 type latch struct {
 	on, worse bool
-	from      int     // first night of the change
+	from      int     // logarithm of the odds of being back; 0 if there is none
 	odds      float64 // logarithm, of being back; 0: none
 	back      int     // nights since the odds were even
 }
 
-// release ends a change from which tonight and the nights before it are back.
+// release ends a change if tonight and the nights before it are back.
 func (s *watched) release(tonight int) {
 	c := &s.change
 	expected := s.nights[tonight].Expected

@@ -7,14 +7,14 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// ofLocated is the share of the false alarms that a change located in
-// hindsight may have.
+// ofLocated is the share of the false alarms that changes located in hindsight may
+// have.
 const ofLocated = 0.03
 
-// located is where a series changed, by divisive, up to the last of the watched
-// nights. A change counts when the stretch after it is another than the stretch
-// before at the significance of the whole plan: divisive alone splits one
-// unchanged series in a hundred, and looks every night.
+// located returns the changes of a series by divisive, up to the last of the watched
+// nights. A change counts if the stretches before and after it differ at the
+// significance of the whole plan. divisive alone splits one unchanged series in a
+// hundred, and is run every night.
 func located(c column, watched []night) []cut {
 	var seen []int
 	var xs []float64
@@ -50,13 +50,13 @@ func located(c column, watched []night) []cut {
 	return out
 }
 
-// changed reports whether the series was ever in a change.
+// changed reports whether the series ever had a change.
 func changed(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
 }
 
-// suspect reports whether looking for a split is worthwhile: at some night the
-// means before and after differ by nearly as much as a change at that significance
+// suspect reports whether it is worth looking for a split: at some night the means
+// before and after must differ by nearly as much as a change at that significance
 // needs. It takes linear time, divisive quadratic time.
 func suspect(xs []float64, level, r float64) bool {
 	worth := 0.75 * stat.NormalQuantile(1-level/2) * math.Sqrt((1+r)/(1-r))
@@ -66,7 +66,7 @@ func suspect(xs []float64, level, r float64) bool {
 	for k := 1; k < len(xs); k++ {
 		left += xs[k-1] - mean
 		n, m := float64(k), total-float64(k)
-		between := left * left * (1/n + 1/m) // of the squares, that of the two means
+		between := left * left * (1/n + 1/m) // the part of the squares between the two means
 		if k >= leastSegment && len(xs)-k >= leastSegment && between*(total-2) > worth*worth*(squares-between) {
 			return true
 		}
@@ -74,9 +74,9 @@ func suspect(xs []float64, level, r float64) bool {
 	return false
 }
 
-// confirm makes tonight a part of the last located change where that was for
-// the worse, goes on, and no alarm found it. The nights of the cuts are those
-// of the plan.
+// confirm includes tonight in the last located change if that change was for the
+// worse, continues, and no alarm found it. The nights of the cuts are those of the
+// plan.
 func (n *night) confirm(cuts []cut, c column, watched []night) {
 	if len(cuts) == 0 || n.Changed || n.Reference < leastReference {
 		return

@@ -1,6 +1,6 @@
-// Package nights holds the last night of a history against those before it. A
-// series is one number a night, of one metric of one workload, measured under
-// the same plan.
+// Package nights compares the last night of a history with the nights before it. A
+// series has one number for each night, for one metric of one workload under the same
+// plan.
 //
 //   - watch reports whether tonight is still what the reference nights were: the
 //     mean of the last night, of the last two, three and so on is compared with
@@ -10,13 +10,12 @@
 //     is back;
 //   - divisive looks back and says where a series changed.
 //
-// The reference is the first nights after the start, or after a change that
-// somebody accepted; it then stays as it is. A reference that rolled along would
-// follow a server that gets a little slower every night and never say so.
+// The reference is the first nights after the start, or after a change that somebody
+// accepted. It then stays fixed. A moving reference would follow a server that gets a
+// little slower every night, and never report it.
 //
-// Series are given so that a change means the same everywhere: the logarithm of
-// times, speeds and limits, so that 0.05 is five percent, and shares as they
-// are.
+// Series are scaled so that a change means the same everywhere: times, speeds and
+// limits are logarithms, so that 0.05 is five percent; shares are unchanged.
 package nights
 
 import (
@@ -33,39 +32,40 @@ import (
 // Options is how tonight is compared with a history.
 type Options struct {
 	// Ignore is the smallest change that is reported, as a share (0.01: one percent); for metrics
-	// that are shares, as a difference. 0: every change beyond chance.
+	// that are shares, as a difference. 0 reports every change beyond chance.
 	Ignore float64
 	// Run is the run that must be the last night; "" for any.
 	Run string
-	// Now is what no night may have started after, but for an hour in which
-	// clocks may differ; zero: not checked. The last night is the latest, and one
-	// of next year would be judged every night until then.
+	// Now is the current time; zero checks nothing. No night may have started more
+	// than an hour after it, which allows for differing clocks. A night with a date
+	// in the future would stay the latest, and be judged every night until then.
 	Now time.Time
-	// MaxAge is how long before Now the last night may have started: where the
-	// nights have stopped the last one stays as good as it was. 0: any time.
+	// MaxAge is how long before Now the last night may have started; 0 means any
+	// time. If the nights have stopped, the last one would otherwise be judged good
+	// for ever.
 	MaxAge time.Duration
-	// Unread is how many lines of the history could not be read, where one of
-	// them may be the last night.
+	// Unread is the number of unreadable lines of the history, one of which may be
+	// the last night.
 	Unread int
 }
 
-// Result is the result of a history on its last night.
+// Result is the result of judging the last night of a history.
 type Result struct {
-	Outcome verdict.Outcome // Error, Fail or Pass; a first night passes, recorded
-	Why     string          // of an Error that no series explains
+	Outcome verdict.Outcome // Error, Fail or Pass; a first night is recorded and passes
+	Why     string          // the reason for an Error that no series explains
 	// Recorded is set if no series has enough nights to be judged.
 	Recorded bool
 	Run      string    // of the last night
 	Started  time.Time // of the last night
 	Pinned   *metric.Pin
-	Since    int // nights since the pin, or in all, tonight included
-	// Accept is the run whose pin would accept all that failed: the latest of the changes, since a
-	// pin restarts every series. "" if nothing failed.
+	Since    int // number of nights since the pin, or in all, including tonight
+	// Accept is the run whose pin would accept all failures: that of the latest change, because a
+	// pin restarts every series. It is "" if nothing failed.
 	Accept string
 	// Differs lists what changed on the servers since the night before: "vllm: version 0.19.1 →
 	// 0.20.0".
 	Differs []string
-	Job     *metric.Job // of the last night; nil where it is not known
+	Job     *metric.Job // of the last night; nil if not known
 	Trends  []Trend
 }
 
@@ -74,13 +74,14 @@ type Trend struct {
 	metric.Trend
 	Unit    metric.Unit
 	Better  metric.Direction
-	Outcome verdict.Outcome // Skipped: recorded only, or it ended on purpose
+	Outcome verdict.Outcome // Skipped if only recorded, or if it ended on purpose
 	Message string          // one line
 	Points  []Point
-	// Tonight in the metric's unit; nil without enough nights.
+	// Tonight has the bounds of tonight in the metric's unit; nil without enough
+	// nights.
 	Tonight *Bounds
-	Since   string // of a Fail: the run that it began with, which a pin would accept
-	// Changes, located in hindsight, in order.
+	Since   string // for a Fail the run in which it began, which a pin would accept
+	// Changes were located in hindsight, in order.
 	Changes []Change
 }
 
@@ -90,35 +91,35 @@ type Point struct {
 	Started time.Time
 	Value   float64
 	Alarm   bool // of a change
-	Worse   bool // and that is for the worse
+	Worse   bool // the change is for the worse
 }
 
 // Bounds are the limits that a night was judged by.
 type Bounds struct {
 	Reference int     // nights
-	Center    float64 // their geometric mean, of shares the mean
+	Center    float64 // geometric mean of the bounds; for shares the mean
 	Low, High float64 // tonight's prediction interval
-	// Noise is the spread from night to night: one standard deviation, as a share of Center; for
-	// shares as a difference.
+	// Noise is the standard deviation from night to night, as a share of Center; for shares as a
+	// difference.
 	Noise float64
-	Shift float64 // of the stretch that alarmed, or of tonight; as Noise
+	Shift float64 // of the stretch that raised the alarm, or of tonight; in units of Noise
 }
 
-// Change is where a series changed, and what else did.
+// Change is a change of a series, with what else changed then.
 type Change struct {
 	Run           string // first night after it
 	Started       time.Time
 	Before, After float64
-	P             float64     // NaN: an alarm too young to be located
+	P             float64     // NaN for an alarm too recent to be located
 	Job           *metric.Job // of that night
 	// Differs lists what changed on the server since the night before: "engine.version 0.19.1 →
 	// 0.20.0".
 	Differs []string
 }
 
-// leastNoise is the smallest spread from night to night that is assumed.
-// Rounding hides a smaller one, and a series of equal figures would alarm at
-// its first different digit.
+// leastNoise is the smallest assumed standard deviation from night to night. Rounding
+// hides a smaller one, and a series of equal figures would raise an alarm at its
+// first different digit.
 const leastNoise = 0.002
 
 // limitMetric names the limit that a capacity search found. It is a figure of a
@@ -126,9 +127,9 @@ const leastNoise = 0.002
 const limitMetric = "capacity"
 
 // Judge compares the last night of h with those before it, series by series. A figure beyond its
-// prediction interval on the worse side fails, on the better side it passes and says so; one that
-// is missing tonight is an error. Nights before the last pin are left out. The package comment has
-// the method.
+// prediction interval fails on the worse side; on the better side it passes with a note. A figure
+// that is missing tonight is an error. Nights before the last pin are left out. The package
+// comment describes the method.
 func Judge(h metric.History, opts Options) Result {
 	nights := slices.Clone(h.Nights)
 	out := Result{Outcome: verdict.Error}
@@ -174,8 +175,8 @@ func Judge(h metric.History, opts Options) Result {
 	return out
 }
 
-// accept finds Accept; otherGPU says that tonight is none of the nights it would
-// be compared with.
+// accept finds the value of Accept; otherGPU means that tonight cannot be compared
+// with the other nights.
 func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
 	if otherGPU {
 		return r.Run
@@ -188,7 +189,7 @@ func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
 	return ""
 }
 
-// trends judges the series of the nights, all of them together.
+// trends judges all series of the nights together.
 func trends(nights []metric.Night, opts Options) []Trend {
 	list := gather(nights)
 	out := make([]Trend, len(list))
@@ -207,8 +208,8 @@ func trends(nights []metric.Night, opts Options) []Trend {
 	return out
 }
 
-// lostPin says that the run that was pinned last is none of the nights: what
-// the later ones are to be held to is not known.
+// lostPin explains that the run of the last pin is not among the nights, so that the
+// reference for later nights is not known.
 func lostPin(p metric.Pin, nights []metric.Night) string {
 	var runs []string
 	for _, n := range nights {
@@ -221,7 +222,7 @@ func lostPin(p metric.Pin, nights []metric.Night) string {
 	return fmt.Sprintf("run %s, which was pinned, is not in the history: %s", p.Run, hint)
 }
 
-// age is a time that has passed, in words.
+// age writes a past duration in words.
 func age(d time.Duration) string {
 	if days := int(d.Hours() / 24); days >= 2 {
 		return fmt.Sprintf("%d days", days)
@@ -229,7 +230,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%.3g hours", d.Hours())
 }
 
-// notTonight is why the last night is not the one to be judged; "".
+// notTonight explains why the last night is not the one to be judged; "" if it is.
 func (o Options) notTonight(last metric.Night) string {
 	switch {
 	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):

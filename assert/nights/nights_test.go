@@ -15,8 +15,8 @@ import (
 
 var ttftTrend = metric.Trend{Server: "vllm", Workload: "chat", Level: "30", Metric: "ttft", Stat: "p95", Asked: "a"}
 
-// nightsOf is a history of nights r0, r1, … with one figure each; NaN leaves it
-// out.
+// nightsOf is a history of nights r0, r1, … with one figure each; NaN leaves out the
+// figure.
 func nightsOf(key metric.Trend, values ...float64) metric.History {
 	var h metric.History
 	for i, v := range values {
@@ -34,7 +34,7 @@ func nightsOf(key metric.Trend, values ...float64) metric.History {
 	return h
 }
 
-// steady is n nights of 2 s, one percent up and down in turn.
+// steady is n nights of 2 s, alternately one percent above and below.
 func steady(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -51,7 +51,7 @@ func TestJudgeNights(t *testing.T) {
 	limit := metric.Trend{Server: "vllm", Workload: "chat", Level: "capacity", Metric: "capacity"}
 	preempted := ttftTrend
 	preempted.Metric, preempted.Stat = "preemptions", ""
-	// The workload was another one for two nights.
+	// The workload was different for two nights.
 	again := nightsOf(ttftTrend, 2, 2, 2, 2, 2)
 	again.Nights[2].Figures[1].Asked, again.Nights[3].Figures[1].Asked = "b", "b"
 	eve := time.Date(2026, 10, 10, 4, 0, 0, 0, time.UTC) // of night r10
@@ -61,12 +61,12 @@ func TestJudgeNights(t *testing.T) {
 		opts     Options
 		outcome  verdict.Outcome
 		recorded bool
-		words    string // of the second trend, or Why
+		words    string // in the words of the second trend, or in Why
 	}{
 		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded: night 1, judged from the 11th on"},
 		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "recorded: night 10"},
-		// √(10/9)·0.01 = 0.01054 of noise; 0.8·10 − 1 = 7 degrees of freedom, one side
-		// at 0.3·0.007/2, for two series: t = 4.66; 4.66·0.01054·√1.1 = 0.0515: e^±0.0515·2 = 1.9 and 2.11.
+		// Noise of √(10/9)·0.01 = 0.01054. With 0.8·10 − 1 = 7 degrees of freedom, one side at 0.3·0.007/2,
+		// for two series t = 4.66. 4.66·0.01054·√1.1 = 0.0515, and e^±0.0515·2 is 1.9 and 2.11.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
 		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight 10% higher than 2 s, the mean of 10 nights"},
 		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; better: pin run r10"},
@@ -86,7 +86,7 @@ func TestJudgeNights(t *testing.T) {
 		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: it was 0 in run r0"},
 		{"a workload that became what it was", again, Options{}, verdict.Pass, true, "2 s, recorded: night 3"},
 		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
-		// A limit that was 40 every night is as sure as half a request.
+		// A limit that was 40 every night is known to half a request.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
 		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), Options{}, verdict.Fail, false, "35 requests: tonight 12.5% lower"},
 	}
@@ -107,7 +107,7 @@ func TestJudgeNights(t *testing.T) {
 	}
 }
 
-// A pin begins the series anew: what changed before it is accepted.
+// A pin restarts the series: earlier changes are accepted.
 func TestJudgeNightsPinned(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(20), 2.4, 2.41, 2.39)...)
 	if got := Judge(h, Options{}); got.Outcome != verdict.Fail || got.Since != 23 {
@@ -118,7 +118,8 @@ func TestJudgeNightsPinned(t *testing.T) {
 	if got.Outcome != verdict.Pass || !got.Recorded || got.Since != 3 || got.Pinned == nil || got.Pinned.Run != "r20" {
 		t.Errorf("after: %+v", got)
 	}
-	// What a pin of no night accepts is not known, nor whether tonight is as good.
+	// If a pin names no night, it is not known what it accepts, nor whether tonight
+	// is as good.
 	for run, words := range map[string]string{
 		"lost": "run lost, which was pinned, is not in the history: pin one that is", "r021": "did you mean r21?",
 	} {
@@ -133,8 +134,8 @@ func TestJudgeNightsPinned(t *testing.T) {
 	}
 }
 
-// A workload that was changed is another series; the old one ends, and that is
-// no missing measurement.
+// A changed workload is another series. The old series ends, which is not a missing
+// measurement.
 func TestJudgeNightsOtherWorkload(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(11)...)
 	h.Nights[10].Figures[1].Asked = "b"
@@ -150,7 +151,7 @@ func TestJudgeNightsOtherWorkload(t *testing.T) {
 	}
 }
 
-// A change is dated, with what else changed on that night.
+// A change has a date, and a list of what else changed that night.
 func TestJudgeNightsChanges(t *testing.T) {
 	values := steady(30)
 	for i := 20; i < 30; i++ {
@@ -188,8 +189,8 @@ func TestJudgeNightsMixed(t *testing.T) {
 	}
 }
 
-// A server on another GPU is another machine: an error until a pin, and no night
-// on it is compared with the others.
+// A server on another GPU is another machine. That is an error until a pin, and its
+// nights are not compared with the others.
 func TestJudgeNightsOtherGPU(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(12), 4, 2)...)
 	for i := range h.Nights {

@@ -8,34 +8,34 @@ import (
 )
 
 const (
-	// outlying is how many robust standard deviations from the median a night
-	// of the reference may lie and still count (widened while there are few): one
-	// bad night neither moves the reference nor widens it.
+	// outlying is the distance from the median, in robust standard deviations, beyond
+	// which a night of the reference is left out (larger while there are few nights).
+	// So one bad night neither moves the reference nor widens it.
 	outlying = 4.5
-	// believed is the share of the degrees of freedom that is left to a spread
-	// from which outlying nights were taken.
+	// believed is the share of the degrees of freedom that remains for a standard
+	// deviation from which outlying nights were removed.
 	believed = 0.8
-	// uncorrelated is how many nights without correlation are added to an
+	// uncorrelated is the number of nights without correlation that are added to an
 	// estimate of the correlation.
 	uncorrelated = 5
 	// mostCorrelated is the largest correlation that is allowed for.
 	mostCorrelated = 0.9
 )
 
-// moments is what the nights of a reference come to, without the outlying ones.
+// moments describes the nights of a reference, without the outlying ones.
 type moments struct {
 	N           int     // nights that count
-	Mean        float64 // of them; NaN of none
-	Sigma       float64 // their standard deviation; NaN below two
-	Correlation float64 // from one night to the next, its bias for few nights removed; NaN below three
+	Mean        float64 // of the nights; NaN if there are none
+	Sigma       float64 // standard deviation; NaN below two nights
+	Correlation float64 // from one night to the next, corrected for the bias of few nights; NaN below three
 }
 
-// robust leaves out what is further from the median than outlying standard
-// deviations, and describes the rest. The deviation is taken from the median of the
-// absolute deviations (Hampel, Journal of the American Statistical Association 69,
-// 1974), or from their 80th percentile if that gives more: if more than half of the
-// numbers are equal, the median of the deviations is 0. floor is the least standard
-// deviation that the numbers can have.
+// robust leaves out numbers that are further from the median than outlying standard
+// deviations, and describes the rest. The standard deviation comes from the median of
+// the absolute deviations (Hampel, Journal of the American Statistical Association
+// 69, 1974), or from their 80th percentile if that gives more: if more than half of
+// the numbers are equal, the median of the deviations is 0. floor is the smallest
+// standard deviation that the numbers can have.
 func robust(xs []float64, floor float64) moments {
 	if len(xs) == 0 {
 		return moments{Mean: math.NaN(), Sigma: math.NaN(), Correlation: math.NaN()}
@@ -48,7 +48,7 @@ func robust(xs []float64, floor float64) moments {
 		deviations[i] = math.Abs(x - center)
 	}
 	slices.Sort(deviations)
-	// The absolute deviations of normal numbers: 0.6745 σ and 1.2816 σ.
+	// For normal numbers the absolute deviations are 0.6745 σ and 1.2816 σ.
 	spread := max(middle(deviations)/0.6745, deviations[len(xs)*4/5]/1.2816, floor)
 	limit := outlying * (1 + 3/float64(len(xs))) * spread
 	var kept []float64
@@ -78,14 +78,14 @@ func robust(xs []float64, floor float64) moments {
 	return m
 }
 
-// middle is the median of sorted numbers.
+// middle returns the median of sorted numbers.
 func middle(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// inflation is how many times larger the variance of the mean of n nights is than of
-// n independent ones, when each depends on the one before with correlation r
+// inflation is the ratio of the variance of the mean of n nights to that of n
+// independent ones, if each night depends on the one before with correlation r
 // (AR(1)): 1 + 2·Σ(1−k/n)·r^k.
 func inflation(r float64, n int) float64 {
 	sum, power := 1.0, 1.0
@@ -96,20 +96,20 @@ func inflation(r float64, n int) float64 {
 	return sum
 }
 
-// prediction is what the mean of further nights is expected to be.
+// prediction is the expected mean of further nights.
 type prediction struct {
 	Center  float64
 	Sigma   float64 // standard deviation from night to night
-	Error   float64 // standard error of the mean of the further nights, the reference's own in it
-	Freedom float64 // degrees of freedom of Sigma; below 1: nothing is expected
+	Error   float64 // standard error of the mean of the further nights, including the reference's own error
+	Freedom float64 // degrees of freedom of Sigma; below 1 there is no prediction
 }
 
-// predict is the prediction for the mean of that many further nights (Hahn and
-// Meeker, Statistical Intervals, 1991, section 4.7), with r the correlation from
-// one night to the next. With it the nights of the reference are worth fewer:
-// for their mean n/inflation, for their spread n·(1−r²)/(1+r²) (Bayley and
-// Hammersley, Supplement to the Journal of the Royal Statistical Society 8,
-// 1946), and the spread that they show is too small.
+// predict returns the prediction for the mean of the given number of further nights
+// (Hahn and Meeker, Statistical Intervals, 1991, section 4.7). r is the correlation
+// from one night to the next. With it the nights of the reference count as fewer:
+// n/inflation for their mean, n·(1−r²)/(1+r²) for their spread (Bayley and
+// Hammersley, Supplement to the Journal of the Royal Statistical Society 8, 1946).
+// The spread that they show is then too small.
 func (m moments) predict(further int, r float64) prediction {
 	n, inflated := float64(m.N), inflation(r, m.N)
 	p := prediction{Center: m.Mean, Sigma: m.Sigma}
@@ -122,9 +122,8 @@ func (m moments) predict(further int, r float64) prediction {
 	return p
 }
 
-// above is the chance of a mean at least as high if nothing changed. It is 1
-// without a prediction, or if the chance is above perPlan, which is
-// unremarkable.
+// above is the chance of a mean at least as high if nothing changed. It is 1 without
+// a prediction, and if the chance exceeds perPlan, which is unremarkable.
 func (p prediction) above(mean float64) float64 {
 	const unremarkable = 2.3 // normal numbers exceed it with a chance of 0.0107, above perPlan
 	t := (mean - p.Center) / p.Error
@@ -134,5 +133,5 @@ func (p prediction) above(mean float64) float64 {
 	return stat.StudentCDF(-t, p.Freedom)
 }
 
-// below is the same of a mean as low.
+// below is the same for a mean at most as high.
 func (p prediction) below(mean float64) float64 { return p.above(2*p.Center - mean) }

@@ -36,7 +36,7 @@ func (s scale) from(x float64) float64 {
 	return x
 }
 
-// within is x where a share can be.
+// within limits x to the possible values of a share.
 func (s scale) within(x float64) float64 {
 	if s.log || s.signed {
 		return x
@@ -44,7 +44,7 @@ func (s scale) within(x float64) float64 {
 	return min(max(x, 0), 1)
 }
 
-// shift writes the size of a change: "4.2%", of shares "4.2 points".
+// shift writes the size of a change: "4.2%", for shares "4.2 points".
 func (s scale) shift(x float64) string {
 	if s.log {
 		return metric.Format(metric.Ratio, math.Abs(math.Expm1(x)))

@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A backlog that shrinks has grown by less than nothing; no other share is below 0.
+// A backlog that shrinks has negative growth; no other share is below 0.
 func TestScaleOfGrowth(t *testing.T) {
 	for name, want := range map[string]bool{"backlog_growth": true, "success": false} {
 		s := scaleOf(metric.MustLookup(name))

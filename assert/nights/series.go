@@ -10,23 +10,21 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// series is one trend with the nights in which it has a figure.
+// series is one trend and the nights in which it has a figure.
 type series struct {
 	key    metric.Trend
 	at     []int // indices of the nights
 	values []float64
 	scale  scale
-	// next is the trend that took its place when the workload changed; nil:
-	// none did.
+	// next is the trend that replaced it when the workload changed; nil if none did.
 	next *metric.Trend
 }
 
-// gather finds the series of the nights, in the order in which they
-// first occur.
+// gather collects the series of the nights, in the order of their first night.
 func gather(nights []metric.Night) []*series {
 	var list []*series
 	known := map[metric.Trend]*series{}
-	last := map[metric.Trend]*series{} // by the trend without what was asked
+	last := map[metric.Trend]*series{} // by the trend without the description of the requests
 	for i, n := range nights {
 		for _, f := range n.Figures {
 			s := known[f.Trend]
@@ -35,7 +33,7 @@ func gather(nights []metric.Night) []*series {
 				known[f.Trend] = s
 				list = append(list, s)
 			}
-			// A workload may also become what it was.
+			// A workload may also change back.
 			any := f.Trend
 			any.Asked = ""
 			if old := last[any]; old != nil && old != s {
@@ -50,8 +48,8 @@ func gather(nights []metric.Night) []*series {
 	return list
 }
 
-// read makes a column of the series. ok is false where it cannot be judged:
-// then t says why.
+// read converts the series to a column. If it cannot be judged, ok is false and t has
+// the reason.
 func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend, ok bool) {
 	t = Trend{Trend: s.key, Outcome: verdict.Error}
 	def, ok := s.definition()
@@ -80,7 +78,7 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	return c, t, true
 }
 
-// worseOf is the sign of a change for the worse; 0: any is.
+// worseOf is the sign of a change for the worse; 0 if any change is.
 func worseOf(better metric.Direction) int {
 	switch better {
 	case metric.LowerIsBetter:
@@ -91,7 +89,7 @@ func worseOf(better metric.Direction) int {
 	return 0
 }
 
-// judge says what the last of the watched nights came to.
+// judge fills in the result of the last watched night.
 func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []night) {
 	cuts := located(c, watched)
 	tonight := &watched[len(watched)-1]
@@ -122,7 +120,7 @@ func (s *series) definition() (def metric.Def, ok bool) {
 	return def, ok
 }
 
-// points are the nights of the series, those of a change marked.
+// points returns the nights of the series, with the nights of a change marked.
 func (s *series) points(nights []metric.Night, watched []night) []Point {
 	changed, worse := make([]bool, len(nights)), make([]bool, len(nights))
 	for i, w := range watched {
@@ -140,8 +138,8 @@ func (s *series) points(nights []metric.Night, watched []night) []Point {
 	return out
 }
 
-// changes are the cuts with what else changed then, and a change that is too
-// young to be one of them.
+// changes returns the cuts with what else changed then, and a current change that is
+// too recent to be a cut.
 func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Change {
 	var out []Change
 	add := func(c cut) {
@@ -161,7 +159,7 @@ func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Cha
 	return out
 }
 
-// decide judges tonight's value by what was watched.
+// decide judges tonight's value from the watched nights.
 func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by scale) {
 	said := metric.Format(t.Unit, value)
 	if tonight.Reference < leastReference {

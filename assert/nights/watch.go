@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// leastReference is how many reference nights it takes to say anything.
+	// leastReference is the minimum number of reference nights for a judgement.
 	leastReference = 10
-	// mostReference is the largest number of reference nights; later nights are only watched.
+	// mostReference is the maximum number of reference nights; later nights are only watched.
 	mostReference = 90
-	// perPlan is the chance of a false alarm on one night, for the worse, in a
-	// plan whose series are normal and do not change: all of them together.
+	// perPlan is the chance of a false alarm for the worse on one night, over all
+	// series of a plan, if the series are normal and do not change.
 	perPlan = 0.007
-	// RedByChance is the share of mornings on which such a plan is red at most,
-	// those until it is back among them (`make characteristics`).
+	// RedByChance is the largest share of mornings on which such a plan fails,
+	// including those until an alarm ends (`make characteristics`).
 	RedByChance = 0.04
 )
 
-// windows are the stretches that end tonight and are compared with the
-// reference. A large change is found by one night, a small one by three, and
-// one that creeps by the longer ones. Each has its share of the false alarms;
-// they overlap, so that the shares may come to a little more than one.
+// windows are the stretches that end tonight and are compared with the reference. One
+// night shows a large change, three show a small one, and longer stretches one that
+// grows slowly. Each has its share of the false alarms. They overlap, so the shares
+// may add up to a little more than one.
 var windows = []struct {
 	nights int
 	share  float64
@@ -30,42 +30,43 @@ var windows = []struct {
 	{1, 0.3}, {2, 0.2}, {3, 0.45}, {5, 0.03}, {8, 0.03}, {13, 0.03}, {21, 0.03}, {34, 0.03},
 }
 
-// oneNight is the significance of one night alone, of all series together.
+// oneNight is the significance of one night alone, for all series together.
 var oneNight = windows[0].share * perPlan
 
-// column is one series as it is watched: a number for each night of the plan,
-// NaN where there is none.
+// column is a series as it is watched: a number for each night of the plan, NaN if
+// there is none.
 type column struct {
 	values []float64
-	// worse is +1 where higher is worse, -1 where lower is, 0 where every change
-	// is.
+	// worse is +1 if higher is worse, -1 if lower is, 0 if every change is.
 	worse int
-	// floor is the least standard deviation that the numbers can have: what is
-	// smaller is their rounding, not the server; it keeps a series that said the same
-	// every night (a success of 100 %) from alarming at its first different digit.
+	// floor is the smallest standard deviation that the numbers can have: smaller
+	// differences come from rounding, not from the server. Without it a series that
+	// was the same every night (a success of 100 %) would raise an alarm at its first
+	// different digit.
 	floor float64
-	// ignore is the size of a shift below which nobody wants to be told.
+	// ignore is the size of a shift below which nobody wants a report.
 	ignore float64
 }
 
-// night is what a series says of one night.
+// night is the result of a series for one night.
 type night struct {
-	Reference int // nights it is compared with; below leastReference: it is only recorded
+	Reference int // number of nights that it is compared with; below leastReference it is only recorded
 	Expected  prediction
-	// Correlation from one night to the next that was allowed for.
+	// Correlation is the correlation from night to night that was allowed for.
 	Correlation float64
-	// Level is the significance at which tonight alone would alarm on one side.
+	// Level is the significance at which tonight alone would raise an alarm on one
+	// side.
 	Level float64
-	// Changed: an alarm of tonight, or of an earlier night that has latched.
+	// Changed is set by an alarm of tonight, or by an earlier one that still stands.
 	Changed bool
-	Worse   bool    // of a change: for the worse
-	From    int     // of a change: its first night, an index into the values
-	Shift   float64 // mean of the nights since From, or tonight, less the reference's mean
+	Worse   bool    // the change is for the worse
+	From    int     // first night of the change, an index into the values
+	Shift   float64 // mean of the nights since From, or of tonight, minus the reference's mean
 	New     bool    // the alarm is tonight's
 	Back    bool    // tonight ended an alarm for the worse
 }
 
-// bounds is tonight's prediction interval; infinite where nothing is expected.
+// bounds returns tonight's prediction interval; infinite without a prediction.
 func (n night) bounds() (low, high float64) {
 	if n.Expected.Freedom < 1 {
 		return math.Inf(-1), math.Inf(1)
@@ -74,14 +75,14 @@ func (n night) bounds() (low, high float64) {
 	return n.Expected.Center - half, n.Expected.Center + half
 }
 
-// watch holds every night of a plan against those before it, series by series,
-// and returns what each says of each night; a night without a value says
-// nothing. What is said of a night never depends on later ones.
+// watch compares every night of a plan with those before it, series by series, and
+// returns the result of each series for each night. A night without a value has no
+// result. The result of a night never depends on later ones.
 //
-// An alarm latches (see latch). No night of a change joins the reference, so
-// that a change does not become what later nights are compared with before
-// somebody accepts it. The chance of a false alarm is for all series of the
-// plan together (Holm), and correlation from night to night is allowed for.
+// An alarm latches (see latch). Nights of a change do not join the reference.
+// Otherwise later nights would be compared with the change before somebody accepts
+// it. The chance of a false alarm applies to all series of the plan together (Holm),
+// and allows for correlation from night to night.
 func watch(columns []column) [][]night {
 	series := make([]*watched, len(columns))
 	out := make([][]night, len(columns))
@@ -97,12 +98,12 @@ func watch(columns []column) [][]night {
 	return out
 }
 
-// watchNight says of every series what tonight is.
+// watchNight computes the result of every series for tonight.
 func watchNight(series []*watched, tonight int) {
 	shared := sharedCorrelation(series)
 	var measured, judged []*watched
 	var worse, better []float64
-	var windows [][2]int // of the evidence for worse, and for better
+	var windows [][2]int // windows with the evidence for worse, and for better
 	for _, s := range series {
 		if math.IsNaN(s.values[tonight]) {
 			continue

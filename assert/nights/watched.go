@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// watched is a series with what is known of it up to some night.
+// watched is a series with its state up to some night.
 type watched struct {
 	column
 	nights    []night
 	seen      []int     // nights with a value
-	reference []int     // those that later ones are compared with
+	reference []int     // nights that later ones are compared with
 	numbers   []float64 // their values
-	memo      []moments // of the first nights of the reference, as far as they were asked for
+	memo      []moments // caches known, by the number of nights
 	first     int       // no window begins before this night
 	change    latch
 }
 
-// known is what the first n nights of the reference come to.
+// known describes the first n nights of the reference.
 func (s *watched) known(n int) moments {
 	for k := len(s.memo); k <= n; k++ {
 		s.memo = append(s.memo, robust(s.numbers[:k], s.floor))
@@ -25,8 +25,8 @@ func (s *watched) known(n int) moments {
 	return s.memo[n]
 }
 
-// correlation is that from night to night, summed over series, each as often as
-// it has nights.
+// correlation is the correlation from night to night, summed over series, each
+// weighted by its number of nights.
 type correlation struct{ sum, nights float64 }
 
 func (c correlation) plus(m moments, sign float64) correlation {
@@ -40,8 +40,8 @@ func (c correlation) plus(m moments, sign float64) correlation {
 // allowed is the correlation to allow for.
 func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), mostCorrelated) }
 
-// sharedCorrelation is that of all series of a plan together: they ran on one
-// machine, and of one alone little is known. It is drawn towards none.
+// sharedCorrelation is the correlation of all series of a plan together: they ran on
+// one machine, and one series alone shows little. It is shrunk towards zero.
 func sharedCorrelation(series []*watched) correlation {
 	c := correlation{nights: uncorrelated}
 	for _, s := range series {
@@ -50,14 +50,14 @@ func sharedCorrelation(series []*watched) correlation {
 	return c
 }
 
-// evidence is a p-value, corrected for the number of windows, and how many
-// nights the window had in which it was found.
+// evidence is a p-value, corrected for the number of windows, and the length of the
+// window in which it was found.
 type evidence struct {
 	p      float64
 	nights int
 }
 
-// or keeps the stronger one.
+// or returns the stronger of two.
 func (e evidence) or(p float64, nights int) evidence {
 	if p < e.p {
 		return evidence{p, nights}
@@ -65,8 +65,8 @@ func (e evidence) or(p float64, nights int) evidence {
 	return e
 }
 
-// look holds the windows that end tonight against the reference before them:
-// the strongest evidence of a change for the worse, and for the better.
+// look compares the windows that end tonight with the reference before them. It
+// returns the strongest evidence of a change for the worse, and for the better.
 func (s *watched) look(tonight int, shared correlation) (worse, better evidence) {
 	worse, better = evidence{p: 1}, evidence{p: 1}
 	others := shared.plus(s.known(len(s.reference)), -1)
@@ -106,7 +106,7 @@ func (s *watched) look(tonight int, shared correlation) (worse, better evidence)
 	return worse, better
 }
 
-// mean is that of the values of some nights.
+// mean returns the mean of the values of some nights.
 func (s *watched) mean(nights []int) float64 {
 	sum := 0.0
 	for _, at := range nights {
@@ -115,8 +115,8 @@ func (s *watched) mean(nights []int) float64 {
 	return sum / float64(len(nights))
 }
 
-// alarm begins a change with the last nights of those seen, and takes them out
-// of the reference.
+// alarm begins a change with the given number of latest nights, and removes them from
+// the reference.
 func (s *watched) alarm(nights int, worse bool) {
 	from := s.seen[len(s.seen)-nights]
 	n, _ := slices.BinarySearch(s.reference, from)
@@ -125,8 +125,8 @@ func (s *watched) alarm(nights int, worse bool) {
 	s.change = latch{on: true, worse: worse, from: from}
 }
 
-// settle ends the night: a change goes on or has gone back, and what is no
-// part of one joins the reference.
+// settle ends the night: a change continues or ends, and nights outside of a change
+// join the reference.
 func (s *watched) settle(tonight int) {
 	n := &s.nights[tonight]
 	n.New = s.change.on && s.first == tonight+1
@@ -146,7 +146,7 @@ func (s *watched) settle(tonight int) {
 	}
 }
 
-// since is the nights seen from one on.
+// since returns the nights with values from one night on.
 func (s *watched) since(night int) []int {
 	i, _ := slices.BinarySearch(s.seen, night)
 	return s.seen[i:]

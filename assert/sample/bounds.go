@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Meets reports whether v is within the bound; NaN never is.
+// Meets reports whether v meets the bound; NaN never does.
 func Meets(v float64, op plan.Op, limit float64) bool {
 	switch op {
 	case plan.Less:
@@ -25,14 +25,13 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 // Upward reports whether the operator bounds from below.
 func Upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
 
-// Streamed reports whether a metric depends on how the answers of a workload streamed:
-// goodput does where its bounds do.
+// Streamed reports whether a metric depends on how the answers of a workload streamed.
+// goodput does if its bounds do.
 func Streamed(def metric.Def, w *plan.Workload) bool {
 	return def.Streams || def.Name == "goodput" && w != nil && slices.ContainsFunc(w.Good, func(t *plan.Threshold) bool { return t.Metric.Streams })
 }
 
-// Good says what a good request of the workload is; nil when it has no good
-// block.
+// Good returns what a good request of the workload is; nil if it has no good block.
 func Good(w *plan.Workload) func(*metric.Sample) bool {
 	if len(w.Good) == 0 {
 		return nil
@@ -54,7 +53,7 @@ func Good(w *plan.Workload) func(*metric.Sample) bool {
 				continue
 			}
 			if t.Metric.Streams && s.OneChunk() {
-				continue // neither slow nor fast; of too many of them Level.Unstreamed speaks
+				continue // neither slow nor fast; if there are too many of them, Level.Unstreamed reports it
 			}
 			if t.Metric.OfAnswers && s.Answer != nil && s.Says(t.Metric) == metric.Unasked {
 				continue

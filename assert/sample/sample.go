@@ -1,5 +1,5 @@
-// Package sample holds what thresholds and comparisons both read from the recorded
-// requests of a level.
+// Package sample reads the recorded requests of a level for thresholds and
+// comparisons.
 package sample
 
 import (
@@ -9,11 +9,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// LockStep is the synchrony from which TTFT carries a warning: the starts lie
-// within about a seventh of the cycle.
+// LockStep is the synchrony of starts from which TTFT gets a warning: the starts then
+// lie within about a seventh of the cycle.
 const LockStep = 0.7
 
-// MedianTTFT is that of the completed requests, in seconds; 0 when there is
+// MedianTTFT is the median TTFT of the completed requests, in seconds; 0 if there is
 // none.
 func MedianTTFT(samples []*metric.Sample) float64 {
 	d := metric.Of(metric.MustLookup("ttft"), samples)
@@ -22,7 +22,7 @@ func MedianTTFT(samples []*metric.Sample) float64 {
 	return v
 }
 
-// Silent reports whether a level was measured and no request of it completed.
+// Silent reports whether a level was measured and none of its requests completed.
 func Silent(l *metric.Level) bool {
 	if l == nil {
 		return false
@@ -31,11 +31,11 @@ func Silent(l *metric.Level) bool {
 	return len(samples) > 0 && !slices.ContainsFunc(samples, (*metric.Sample).Completed)
 }
 
-// Elsewhere says why the metrics page of a level's server cannot describe the
-// measured requests; "" if it may. The page of another server, or of one of
-// several behind a balancer, shows an empty queue whatever the load. So the
-// page must have counted at least half of the output tokens of requests that
-// began and ended between two readings.
+// Elsewhere explains why the metrics page of a level's server cannot describe the
+// measured requests; "" if it may. The page of another server, or of one of several
+// behind a balancer, shows an empty queue whatever the load is. So the page must have
+// counted at least half of the output tokens of the requests that began and ended
+// between two readings.
 func Elsewhere(l *metric.Level) string {
 	counted, brought := 0.0, 0.0
 	for _, r := range l.Rounds {

@@ -2,9 +2,9 @@ package stat
 
 import "math"
 
-// beta is the regularised incomplete beta function I_x(a, b) and its complement,
-// each without cancellation, for a, b > 0 and x in [0, 1]; NaN outside. y is 1−x,
-// given apart so that neither is rounded. The error is below 1e-12 up to a + b ≈ 1e4 and
+// beta is the regularised incomplete beta function I_x(a, b) and its complement, each
+// without cancellation, for a, b > 0 and x in [0, 1]; NaN outside. y is 1−x, given
+// separately so that neither is rounded. The error is below 1e-12 up to a + b ≈ 1e4 and
 // grows with a + b from there, to 1e-9 at 1e7.
 //
 // It is evaluated by the continued fraction of DLMF §8.17(v), equation
@@ -44,7 +44,7 @@ func logFront(x, y, a, b float64) float64 {
 	mu, nu := a/(a+b), b/(a+b)
 	d := x - mu
 	if math.Abs(d) > 0.5*min(mu, nu) {
-		// Far from the mean: the logarithms are large and exact enough.
+		// Far from the mean the logarithms are large and exact enough.
 		return a*math.Log(x/mu) + b*math.Log(y/nu) + stirlingFront(a, b)
 	}
 	return a*math.Log1p(d/mu) + b*math.Log1p(-d/nu) + stirlingFront(a, b)
@@ -68,7 +68,7 @@ func lnGammaRatio(a, b float64) float64 {
 	if large < 100 {
 		return lgamma(small+large) - lgamma(small) - lgamma(large)
 	}
-	// lnΓ(large+small) − lnΓ(large) by Stirling, its large parts cancelled.
+	// lnΓ(large+small) − lnΓ(large) by Stirling, with the large parts cancelled.
 	sum := large + small
 	diff := (large-0.5)*math.Log1p(small/large) + small*math.Log(sum) - small + stirling(sum) - stirling(large)
 	return diff - lgamma(small)

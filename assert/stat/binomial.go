@@ -37,16 +37,16 @@ func AtLeast(k, n, p float64) float64 {
 	return lower
 }
 
-// Decision is what the two one-sided tests of a share came to. The zero value
-// is Open.
+// Decision is the result of the two one-sided tests of a share. The zero value is
+// Open.
 type Decision int
 
 const (
-	// Open: the data settle it neither way.
+	// Open means that neither is proven.
 	Open Decision = iota
-	// Below: the true share is proven to be at most the allowed one.
+	// Below means that the true share is proven to be at most the allowed one.
 	Below
-	// Above: the true share is proven to exceed the allowed one.
+	// Above means that the true share is proven to exceed the allowed one.
 	Above
 )
 
@@ -58,7 +58,7 @@ const (
 // of Clopper and Pearson (Biometrika 26, 1934).
 func Share(k, n, allowed, alpha float64) Decision {
 	if k > n && k <= n*(1+1e-12) {
-		k = n // n/m·m may land a rounding error above n
+		k = n // n/m·m may exceed n by a rounding error
 	}
 	switch {
 	case !(n > 0) || !(k >= 0) || k > n || !(alpha > 0):
@@ -71,10 +71,10 @@ func Share(k, n, allowed, alpha float64) Decision {
 	return Open
 }
 
-// ClopperPearson returns the one-sided bounds of the true share at alpha a
-// side, k of n being seen (both may be fractions): the interval of Clopper and
-// Pearson (Biometrika 26, 1934) at confidence 1−2·alpha. ok is false when n is
-// not positive.
+// ClopperPearson returns the one-sided bounds of the true share at alpha on each
+// side, if k of n are bad (both may be fractions). It is the interval of Clopper and
+// Pearson (Biometrika 26, 1934) at confidence 1−2·alpha. ok is false if n is not
+// positive.
 func ClopperPearson(k, n, alpha float64) (low, high float64, ok bool) {
 	if !(n > 0) || !(k >= 0) || k > n || !(alpha > 0 && alpha < 1) {
 		return 0, 1, false
@@ -89,7 +89,8 @@ func ClopperPearson(k, n, alpha float64) (low, high float64, ok bool) {
 	return low, high, true
 }
 
-// bisect finds where the monotone condition turns true between lo and hi.
+// bisect finds the point between lo and hi at which the monotone condition becomes
+// true.
 func bisect(lo, hi float64, above func(float64) bool) float64 {
 	for range 200 {
 		mid := lo + (hi-lo)/2

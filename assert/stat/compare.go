@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Welch returns the difference of two means of independent units, b − a, and
-// its bounds at alpha a side (Welch, Biometrika 34, 1947; degrees of freedom by
-// Satterthwaite, Biometrics Bulletin 2, 1946). ok is false with fewer than two
-// units on a side, or when a number is not finite.
+// Welch returns the difference of two means of independent units, b − a, and its
+// bounds at alpha on each side (Welch, Biometrika 34, 1947; degrees of freedom by
+// Satterthwaite, Biometrics Bulletin 2, 1946). ok is false with fewer than two units
+// on a side, or if a number is not finite.
 func Welch(a, b []float64, alpha float64) (diff, low, high float64, ok bool) {
 	if len(a) < 2 || len(b) < 2 {
 		return 0, math.Inf(-1), math.Inf(1), false
@@ -29,10 +29,11 @@ func Welch(a, b []float64, alpha float64) (diff, low, high float64, ok bool) {
 	return diff, diff - half, diff + half, true
 }
 
-// ShareDifference bounds the difference of two shares, b − a, at alpha a side,
-// by the hybrid score method (Newcombe, Statistics in Medicine 17, 1998, method
-// 10): ka of na observations and kb of nb, which need not be whole. It has a
-// width also where both shares are 0 or 1. ok is false without observations.
+// ShareDifference bounds the difference of two shares, b − a, at alpha on each side,
+// by the hybrid score method (Newcombe, Statistics in Medicine 17, 1998, method 10).
+// The shares are ka of na observations and kb of nb, which need not be whole numbers.
+// The interval has a width even if both shares are 0 or 1. ok is false without
+// observations.
 func ShareDifference(ka, na, kb, nb, alpha float64) (low, high float64, ok bool) {
 	if !(na > 0) || !(nb > 0) || !(alpha > 0 && alpha < 1) {
 		return -1, 1, false
@@ -52,9 +53,9 @@ func wilson(p, n, alpha float64) (low, high float64) {
 	return max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
 }
 
-// Holm says which of several p-values are significant if the chance of one
-// false claim among all of them is to be alpha at most (Holm, Scandinavian
-// Journal of Statistics 6, 1979). NaN never is.
+// Holm reports which of several p-values are significant if the chance of one false
+// claim among all of them is to be at most alpha (Holm, Scandinavian Journal of
+// Statistics 6, 1979). NaN is never significant.
 func Holm(p []float64, alpha float64) []bool {
 	order := make([]int, len(p))
 	for i := range order {
@@ -85,9 +86,9 @@ func Holm(p []float64, alpha float64) []bool {
 	return out
 }
 
-// NonInferior is the chance that the upper bound of a t interval at alpha over
-// so many units stays below delta, if the units are normal with that mean and
-// standard deviation: the power of a non-inferiority test (Schuirmann, Journal
+// NonInferior is the chance that the upper bound of a t interval at alpha over the
+// given number of units stays below delta, if the units are normal with that mean and
+// standard deviation. It is the power of a non-inferiority test (Schuirmann, Journal
 // of Pharmacokinetics and Biopharmaceutics 15, 1987).
 func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	if units < 2 {
@@ -101,8 +102,8 @@ func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	}
 	root, t := math.Sqrt(float64(units)), StudentQuantile(1-alpha, float64(units-1))
 	return chi(float64(units - 1)).mean(func(x float64) float64 {
-		// The sample's deviation is sigma·x; the mean must stay below
-		// delta − t·sigma·x/√units.
+		// If the sample's deviation is sigma·x, the mean must stay below delta −
+		// t·sigma·x/√units.
 		return 0.5 * math.Erfc(-((delta-mean)/sigma*root-t*x)/math.Sqrt2)
 	})
 }

@@ -25,8 +25,8 @@ func TestWelch(t *testing.T) {
 	}
 }
 
-// Newcombe (1998), table II, method 10: 56/70 against 48/80, two-sided 95 %:
-// 0.0524 to 0.3339 for the first less the second.
+// Newcombe (1998), table II, method 10: 56/70 against 48/80, two-sided 95 %: 0.0524
+// to 0.3339 for the first minus the second.
 func TestShareDifference(t *testing.T) {
 	low, high, ok := ShareDifference(48, 80, 56, 70, 0.025)
 	if !ok || math.Abs(low-0.0524) > 5e-5 || math.Abs(high-0.3339) > 5e-5 {
@@ -49,7 +49,7 @@ func TestHolm(t *testing.T) {
 	}{
 		// 0.01 <= 0.05/3, 0.02 <= 0.05/2, 0.06 > 0.05.
 		{[]float64{0.06, 0.01, 0.02}, []bool{false, true, true}},
-		// 0.02 > 0.05/3: nothing after it, whatever it is.
+		// 0.02 > 0.05/3, so nothing after it is significant.
 		{[]float64{0.02, 0.02, 0.03}, []bool{false, false, false}},
 		{[]float64{0.04}, []bool{true}},
 		{[]float64{math.NaN(), 0.001}, []bool{false, true}},

@@ -3,9 +3,8 @@
 // percentile, Student's t, and the effective number of observations of
 // dependent data. Every function names its source.
 //
-// It declines to approximate where an exact answer is cheap, and to answer
-// where there is none: bounds that the data cannot give are infinite or
-// ok == false, never a number made up.
+// It does not approximate if an exact answer is cheap. If the data give no bound, the
+// bound is infinite or ok is false.
 //
 // The package imports only the standard library and holds no state.
 package stat

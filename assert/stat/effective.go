@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Group counts one round or block: k bad observations of n.
+// Group counts the observations of one round or block: k bad ones of n.
 type Group struct {
 	K, N float64
 }
 
-// ShareEffect is how many times the variance of a share of bad observations
-// that independent ones would have: the design effect of the groups (rounds,
-// blocks) in which they were seen (Korn and Graubard, Survey Methodology 24,
-// 1998). 1 where nothing, or everything, was bad, since then the groups say
-// nothing: see MeanEffect; also of fewer than two groups.
+// ShareEffect is the design effect of a share of bad observations: the ratio of its
+// variance, with these groups (rounds, blocks), to that of independent observations
+// (Korn and Graubard, Survey Methodology 24, 1998). It is 1 if no observation or
+// every observation is bad, because the groups then show nothing (see MeanEffect),
+// and with fewer than two groups.
 func ShareEffect(groups []Group) float64 {
 	var k, n float64
 	b := 0
@@ -27,8 +27,8 @@ func ShareEffect(groups []Group) float64 {
 	if b < 2 || !(p > 0 && p < 1) {
 		return 1
 	}
-	// The ratio estimator's variance: groups weigh by their size. With equal
-	// sizes this is Σ(p̂_g − p̂)²/(B(B−1)).
+	// The variance of the ratio estimator, in which groups weigh by their size. With
+	// equal sizes it is Σ(p̂_g − p̂)²/(B(B−1)).
 	v := 0.0
 	for _, g := range groups {
 		if g.N > 0 {
@@ -40,11 +40,11 @@ func ShareEffect(groups []Group) float64 {
 }
 
 // ClusterEffect is the design effect of bad observations that come in clusters: the
-// mean size of the cluster that one of them is in, Σk²/Σk (Kish, Survey Sampling,
-// 1965, of clusters that are bad as a whole). To what was seen a prior is added: two
-// clusters of the largest size that there may be. So it is whole where nothing was
-// bad, since then nothing tells how it would come, and falls to what is seen as more
-// is. 1 where whole is not above 1.
+// mean size of the cluster of a bad observation, Σk²/Σk (Kish, Survey Sampling, 1965,
+// for clusters that are bad as a whole). A prior of two clusters of the largest
+// possible size, whole, is added. So the effect is whole if nothing was bad, because
+// nothing shows then how failures would come, and approaches what was seen as more is
+// bad. It is 1 if whole is not above 1.
 func ClusterEffect(clusters Clusters, whole float64) float64 {
 	if !(whole > 1) {
 		return 1
@@ -52,16 +52,15 @@ func ClusterEffect(clusters Clusters, whole float64) float64 {
 	return (2*whole*whole + clusters.Squares) / (2*whole + clusters.Sum)
 }
 
-// Clusters are sizes of clusters, and of their squares, added up.
+// Clusters holds the sums of the sizes of clusters, and of their squares.
 type Clusters struct {
 	Sum, Squares float64
 }
 
-// Add takes n further clusters of k.
+// Add adds n clusters of size k.
 func (c *Clusters) Add(k, n float64) { c.Sum, c.Squares = c.Sum+n*k, c.Squares+n*k*k }
 
-// Mean is the size of the cluster that an observation is in, on average; 1 where there
-// is none.
+// Mean is the mean size of the cluster of an observation; 1 if there is none.
 func (c Clusters) Mean() float64 {
 	if !(c.Sum > 0) {
 		return 1
@@ -69,9 +68,9 @@ func (c Clusters) Mean() float64 {
 	return c.Squares / c.Sum
 }
 
-// Excess is how many others share the group of one of those that are counted, on
-// average, beyond what chance would put there: Σk(k−1)/Σk less (Σk − 1)·Σ(n/Σn)². 0
-// where it is no more.
+// Excess is the mean number of other counted observations in the group of a counted
+// one, beyond what chance would put there: Σk(k−1)/Σk minus (Σk − 1)·Σ(n/Σn)². It is
+// at least 0.
 func Excess(groups []Group) float64 {
 	var k, n, mates, part float64
 	for _, g := range groups {
@@ -84,11 +83,11 @@ func Excess(groups []Group) float64 {
 	return max(0, mates/k-(k-1)*part/(n*n))
 }
 
-// MeanEffect is the design effect of the mean of the measured quantity itself,
-// by the variance of block means (batch means: Law and Kelton, Simulation
-// Modeling and Analysis, chapter 9). Unlike that of a share it also works when
-// nothing was bad. Empty blocks do not count; 1 with fewer than two blocks,
-// +Inf if a value is not a number.
+// MeanEffect is the design effect of the mean of a measured quantity, by the variance
+// of block means (batch means: Law and Kelton, Simulation Modeling and Analysis,
+// chapter 9). Unlike the effect of a share it also works if nothing was bad. Empty
+// blocks do not count. It is 1 with fewer than two blocks, and +Inf if a value is not
+// a number.
 func MeanEffect(blocks [][]float64) float64 {
 	var means, sizes []float64
 	n := 0.0
@@ -105,8 +104,8 @@ func MeanEffect(blocks [][]float64) float64 {
 		return 1
 	}
 	mean, s2 := Moments(blocks...)
-	// As in ShareEffect: blocks weigh by their size, so that a short one does
-	// not pass for a noisy one. With equal sizes this is v_b/B.
+	// As in ShareEffect blocks weigh by their size, so that a short block does not
+	// count as a noisy one. With equal sizes this is v_b/B.
 	v := 0.0
 	for i, m := range means {
 		d := sizes[i] / n * (m - mean)
@@ -116,19 +115,19 @@ func MeanEffect(blocks [][]float64) float64 {
 	if math.IsNaN(s2 + v) {
 		return math.Inf(1)
 	}
-	// Values that are all alike leave rounding noise in both.
+	// If all values are equal, both hold only rounding noise.
 	if noise := 1e-12 * math.Abs(mean); v <= noise*noise || s2 <= noise*noise {
 		return 1
 	}
 	return v / (s2 / n)
 }
 
-// Effective is the number of independent requests that n are worth: the least of
-// n itself and of the numbers of observations over their design effects, of the
-// groups and of each quantity, as discounted by what few groups may hide. Where
-// a quantity has fewer values than there are requests, since some failed, its
-// number is that of all of them; one without values says nothing. alpha is the
-// error of the plan.
+// Effective is the number of independent requests that n requests count as. It is the
+// smallest of n and of the numbers of observations divided by their design effects,
+// for the groups and for each quantity, with a discount for what few groups may hide.
+// If a quantity has fewer values than there are requests, because some failed, its
+// result is scaled to all requests. A quantity without values is ignored. alpha is
+// the error of the plan.
 func Effective(n float64, groups []Group, quantities [][][]float64, alpha float64) float64 {
 	seen, b := 0.0, 0
 	for _, g := range groups {
@@ -155,13 +154,13 @@ func Effective(n float64, groups []Group, quantities [][][]float64, alpha float6
 }
 
 // discounted is a design effect as verdicts use it, at least 1. For independent
-// observations the estimate from b groups varies by chance with a standard
-// deviation of √(2/(b−1)), that of χ²/(b−1); so much is allowed for. What exceeds
-// it is multiplied by (t/z)⁴ instead of the usual (t/z)² (Korn and Graubard),
-// because skewed rounds hide more of their spread than normal ones. Both were
-// found by simulation (make characteristics): they keep the promised error for
-// rounds in which a tenth to nine tenths of the variance is shared and
-// exponential, and leave independent requests nearly all of their number.
+// observations the estimate from b groups varies by chance with a standard deviation
+// of √(2/(b−1)), that of χ²/(b−1); this much is allowed for. The excess is multiplied
+// by (t/z)⁴ instead of the usual (t/z)² (Korn and Graubard), because skewed rounds
+// hide more of their spread than normal ones. Both were found by simulation (make
+// characteristics). They keep the promised error for rounds in which a tenth to nine
+// tenths of the variance is shared and exponential, and leave nearly all of
+// independent requests.
 func discounted(effect float64, b int, alpha float64) float64 {
 	if b < 2 {
 		return 1
@@ -174,8 +173,8 @@ func discounted(effect float64, b int, alpha float64) float64 {
 	return 1 + r*r*r*r*(effect-1-allowed)
 }
 
-// quantileRatio is t/z, of b−1 degrees of freedom; kept, since a gate asks for the same few
-// again and again.
+// quantileRatio is t/z, with b−1 degrees of freedom. It is cached, because a gate needs the
+// same few values many times.
 func quantileRatio(b int, alpha float64) float64 {
 	type key struct {
 		b     int

@@ -6,23 +6,22 @@ import (
 	"slices"
 )
 
-// mostFlips is how many of the 2^n ways to turn the signs of n units are looked
-// at; all of them up to 12 units.
+// mostFlips is the largest number of sign flips that are tried; up to 12 units it is
+// all 2^n of them.
 const mostFlips = 1 << 12
 
-// Flips gives for each of several quantities that were measured in the same
-// units (rounds) how surely its mean is above 0: the chance that any of them
-// came out so far above it if none were, which is the p-value adjusted for all
-// of them (step-down max-t: Westfall and Young, Resampling-Based Multiple
-// Testing, 1993, algorithm 4.1, with the signs of whole units turned at random).
-// A unit's signs are turned together, so that quantities which say the same
-// count as one test. It assumes that units are independent of each other, and
-// as likely above their mean as below. What lies far
-// below 0 costs the others nothing.
+// Flips returns for each of several quantities, measured in the same units (rounds),
+// how surely its mean is above 0. It is the chance that any of them comes out so far
+// above 0 if none is: the p-value adjusted for all of them (step-down max-t: Westfall
+// and Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1, with the signs
+// of whole units turned at random). The signs of a unit are turned together, so
+// quantities that agree count as one test. It assumes that units are independent, and
+// as likely above their mean as below. A quantity far below 0 costs the others
+// nothing.
 //
-// quantities[j][i] is quantity j in unit i; all have as many units. The least p
-// is 2^-n. 1 for a quantity that has no finite or no spread of values and is not
-// above 0.
+// quantities[j][i] is quantity j in unit i; all have the same number of units. The
+// smallest p is 2^-n. p is 1 for a quantity without finite values or without spread
+// that is not above 0.
 func Flips(quantities [][]float64) []float64 {
 	p, order := make([]float64, len(quantities)), make([]int, len(quantities))
 	scaled, observed := make([][]float64, len(quantities)), make([]float64, len(quantities))
@@ -41,8 +40,8 @@ func Flips(quantities [][]float64) []float64 {
 		}
 		return 0
 	})
-	// reached[k] counts the flips in which the largest of those that are no
-	// further than the k-th reaches it.
+	// reached[k] counts the flips in which the largest of the quantities up to the
+	// k-th reaches the k-th.
 	reached, flips := make([]int, len(order)), 0
 	for signs := range turned(n) {
 		flips++
@@ -74,10 +73,11 @@ func Flips(quantities [][]float64) []float64 {
 	return p
 }
 
-// studentized are values over the root of the sum of their squares, which does
-// not change with their signs, so that t grows with their sum; nil and -Inf
-// where there is nothing to turn. Values whose mean is below 0 are moved up to it:
-// turned as they are they would lie far above 0, and hide what does.
+// studentized divides values by the root of the sum of their squares. That sum does
+// not change with the signs, so t grows with the sum of the values. It returns nil
+// and -Inf if there is nothing to turn. Values with a mean below 0 are shifted to
+// mean 0: otherwise turning their signs would put them far above 0, and hide other
+// quantities.
 func studentized(x []float64) (scaled []float64, sum float64) {
 	mean, _ := Moments(x)
 	moved := min(mean, 0)
@@ -95,8 +95,8 @@ func studentized(x []float64) (scaled []float64, sum float64) {
 	return scaled, mean * float64(len(x)) / root
 }
 
-// turned yields which of n units have their signs turned, as bits: all ways, or
-// a sample that is the same each time and holds the units as they are.
+// turned yields, as bits, which of n units have their signs turned: all ways, or a
+// fixed sample that includes turning none.
 func turned(n int) func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
 		if n < 64 && 1<<n <= mostFlips {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// slowScore is the score statistic by its definition: the likelihood of b lost, c won
-// and the rest, under p12 = q + d and p21 = q, is largest at the q that a search finds,
-// and the difference is compared with its standard error there.
+// slowScore is the score statistic by its definition. The likelihood of b lost, c won
+// and the rest, with p12 = q + d and p21 = q, is maximised over q by a search. The
+// difference is divided by its standard error there.
 func slowScore(b, c, n int, d float64) float64 {
 	log := func(k int, p float64) float64 {
 		if k == 0 {
@@ -44,7 +44,8 @@ func TestPairedScoreIsTheMostLikely(t *testing.T) {
 	}
 }
 
-// The bounds are where the slow score test stops to reject, or a share is proven.
+// The bounds are the points at which the slow score test stops rejecting, or at which
+// a share is proven.
 func TestPairedShare(t *testing.T) {
 	const z = 1.6448536269514722
 	slow := func(b, c, n int) float64 {
@@ -56,7 +57,7 @@ func TestPairedShare(t *testing.T) {
 				lo = mid
 			}
 		}
-		if c == 0 { // Clopper and Pearson: the share that leaves so few a chance of 5 %
+		if c == 0 { // Clopper and Pearson: the share at which so few have a chance of 5 %
 			hi = max(hi, bisect(0, 1, func(p float64) bool { return AtMost(float64(b), float64(n), p) <= 0.05 }))
 		}
 		return hi
@@ -79,8 +80,8 @@ func TestPairedShare(t *testing.T) {
 }
 
 // Tango's bounds are roots of a polynomial of the fourth degree (Yang, Sun and Hardin,
-// Statistics in Medicine 32:1336, 2013), which knows nothing of likelihoods: it changes its
-// sign at each bound.
+// Statistics in Medicine 32:1336, 2013), which is derived without likelihoods. It changes
+// its sign at each bound.
 func TestPairedShareIsARoot(t *testing.T) {
 	const z = 1.6448536269514722
 	for _, x := range [][3]float64{{12, 2, 50}, {5, 5, 600}, {9, 4, 500}, {11, 10, 603}, {3, 1, 100}, {2, 12, 50}} {
@@ -102,8 +103,8 @@ func TestPairedShareIsARoot(t *testing.T) {
 	}
 }
 
-// certifies is the chance, over all that can happen, that n items certify a change
-// below margin where lost and won are the true shares.
+// certifies is the chance, over all outcomes, that n items certify a change below
+// margin if lost and won are the true shares.
 func certifies(n int, lost, won, margin float64) float64 {
 	total := 0.0
 	all, _ := math.Lgamma(float64(n + 1))
@@ -122,8 +123,8 @@ func certifies(n int, lost, won, margin float64) float64 {
 	return total
 }
 
-// At a change of exactly the margin hardly more than 5 % are certified, whatever share
-// of items disagrees beside it.
+// If the change equals the margin hardly more than 5 % are certified, whatever share
+// of the other items disagrees.
 func TestLongPairedShareErrsSeldom(t *testing.T) {
 	worst := 0.0
 	for n := 100; n <= 1000; n += 8 {
@@ -141,8 +142,8 @@ func TestLongPairedShareErrsSeldom(t *testing.T) {
 	}
 }
 
-// The number of items that certify −2 pp with 80 % power, exactly, agrees with a
-// second sum over all outcomes.
+// The exact number of items that certify −2 pp with 80 % power agrees with a second
+// sum over all outcomes.
 func TestLongPairedNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		disagree float64

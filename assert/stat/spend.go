@@ -6,14 +6,15 @@ import (
 	"sync"
 )
 
-// Spend is the error allowed at each of several looks at data that grow, at the
-// first at[i] requests each, so that all of them up to look i err at most
-// alpha·share[i] (Lan and DeMets, Biometrika 70, 1983). Looks at the same data
-// mostly err together, which the joint normal distribution of their estimates
-// accounts for (Armitage, McPherson and Rowe, JRSS A 132, 1969): the sum of what
-// is returned is more than alpha, and no element more than that.
+// Spend returns the error allowed at each of several looks at growing data, at the
+// first at[i] requests each. All looks up to look i together err at most
+// alpha·share[i] (Lan and DeMets, Biometrika 70, 1983). Looks at the same data mostly
+// err together, which the joint normal distribution of their estimates accounts for
+// (Armitage, McPherson and Rowe, JRSS A 132, 1969). So the results add up to more
+// than alpha, and none exceeds it.
 //
-// at and share ascend, share to 1 at most; else, and without looks, nil.
+// at and share must ascend, share to at most 1. Otherwise, and without looks, the
+// result is nil.
 func Spend(at []int, share []float64, alpha float64) []float64 {
 	if len(at) == 0 || len(share) != len(at) {
 		return nil
@@ -25,7 +26,8 @@ func Spend(at []int, share []float64, alpha float64) []float64 {
 		}
 		n, part = at[i], share[i]
 	}
-	// A few milliseconds, and a gate asks for the same few again and again.
+	// Computing takes a few milliseconds, and a gate needs the same few values many
+	// times.
 	key := fmt.Sprint(at, share, alpha)
 	if found, ok := spent.Load(key); ok {
 		return found.([]float64)
@@ -37,13 +39,13 @@ func Spend(at []int, share []float64, alpha float64) []float64 {
 
 var spent sync.Map // → []float64
 
-// spend follows the sum of a Brownian motion from look to look: how likely it is
-// to have crossed no boundary yet, and to be where.
+// spend follows a Brownian motion from look to look: the chance that it has crossed
+// no boundary yet, by place.
 func spend(at []int, share []float64, alpha float64) []float64 {
 	const cells = 400
 	tail := func(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }
 	whole := float64(at[len(at)-1])
-	// mass[i] is the chance of being at place[i] without having crossed.
+	// mass[i] is the chance of being at place[i] without a crossing so far.
 	place, mass := []float64{0}, []float64{1}
 	out := make([]float64, len(at))
 	before, gone := 0.0, 0.0

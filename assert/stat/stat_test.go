@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// exactAtMost sums the binomial in rationals: nothing in it is rounded until
+// exactAtMost sums the binomial distribution in rationals: nothing is rounded until
 // the end.
 func exactAtMost(k, n int64, p *big.Rat) float64 {
 	q := new(big.Rat).Sub(big.NewRat(1, 1), p)
@@ -46,7 +46,8 @@ func TestLongAtMostAgainstExactSums(t *testing.T) {
 				want := exactAtMost(k, n, r)
 				got := AtMost(float64(k), float64(n), p)
 				near(t, "AtMost", got, want, 1e-12)
-				// The small tails matter most: they decide. 1e-11 of them.
+				// Small tails matter most, because they decide: a relative error of
+				// 1e-11.
 				if want > 1e-250 && math.Abs(got/want-1) > 1e-11 {
 					t.Errorf("AtMost(%d, %d, %v) = %.15g, want %.15g", k, n, p, got, want)
 				}
@@ -82,8 +83,8 @@ func TestBetaClosedForms(t *testing.T) {
 	}
 }
 
-// The recurrence I_x(a, b) = I_x(a+1, b) + x^a(1−x)^b/(a·B(a, b)) (DLMF
-// 8.17.20) ties the branches for small and large arguments together.
+// The recurrence I_x(a, b) = I_x(a+1, b) + x^a(1−x)^b/(a·B(a, b)) (DLMF 8.17.20)
+// connects the branches for small and large arguments.
 func TestBetaRecurrence(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -95,8 +96,8 @@ func TestBetaRecurrence(t *testing.T) {
 }
 
 func TestShareTable(t *testing.T) {
-	// The most bad requests that pass and the fewest that fail p95 at 95%:
-	// exact sums, checked by TestLongAtMostAgainstExactSums' oracle up to 400.
+	// The most bad requests that pass, and the fewest that fail, p95 at 95%: exact
+	// sums, checked up to 400 by TestLongAtMostAgainstExactSums.
 	for _, c := range []struct{ n, pass, fail int }{
 		{59, 0, 7}, {100, 1, 10}, {200, 4, 16}, {400, 12, 28}, {800, 29, 51}, {1600, 65, 96},
 	} {
@@ -119,8 +120,8 @@ func TestShareTable(t *testing.T) {
 	if got := MostBelow(58, 58, 0.05, 0.05); got != -1 {
 		t.Errorf("MostBelow(58) = %d, want -1: 0.95^58 = 0.0510", got)
 	}
-	// With one miss at 99% confidence: the floors that MLPerf Endpoints prints
-	// in docs/early_stopping.md.
+	// With one miss at 99% confidence: the minimums that MLPerf Endpoints lists in
+	// docs/early_stopping.md.
 	for _, c := range []struct {
 		n       float64
 		allowed float64
@@ -138,8 +139,8 @@ func TestShareRefusesNonsense(t *testing.T) {
 			t.Errorf("Share(%v) = %v, want Open", c, got)
 		}
 	}
-	// No number of good observations proves a share of exactly zero, one bad
-	// one refutes it.
+	// No number of good observations proves a share of exactly zero; one bad
+	// observation refutes it.
 	if Share(0, 1e6, 0, 0.05) != Open || Share(1, 1e6, 0, 0.05) != Above {
 		t.Error("a share of zero can be refuted only")
 	}
@@ -149,8 +150,8 @@ func TestShareRefusesNonsense(t *testing.T) {
 }
 
 func TestMinimumN(t *testing.T) {
-	// Hahn, Meeker and Escobar, Statistical Intervals, chapter 5; the first
-	// column is also MLPerf's zero-miss floor.
+	// Hahn, Meeker and Escobar, Statistical Intervals, chapter 5; the first column is
+	// also MLPerf's minimum without a miss.
 	for _, c := range []struct {
 		allowed, alpha float64
 		want           int
@@ -186,7 +187,7 @@ func TestClopperPearson(t *testing.T) {
 		near(t, "low", low, c.low, 5e-5)
 		near(t, "high", high, c.high, 5e-5)
 	}
-	// Rule of three, exactly: nothing in 59 leaves 1 − 0.05^(1/59) = 0.0495.
+	// The rule of three, exactly: none of 59 gives 1 − 0.05^(1/59) = 0.0495.
 	_, high, _ := ClopperPearson(0, 59, 0.05)
 	near(t, "rule of three", high, 1-math.Pow(0.05, 1.0/59), 1e-12)
 	if _, _, ok := ClopperPearson(0, 0, 0.05); ok {
@@ -236,19 +237,20 @@ func TestPercentileRanks(t *testing.T) {
 			t.Errorf("PercentileRanks(%d, %v) = %d, %d, want %d, %d: %s", c.n, c.q, low, high, c.low, c.high, c.explanation)
 		}
 	}
-	// P(Bin(3, 0.05) ≥ 2) = 0.00725 but P(≥ 1) = 0.143: the second largest.
+	// P(Bin(3, 0.05) ≥ 2) = 0.00725 but P(≥ 1) = 0.143, so it is the second largest.
 	if low, high := PercentileBounds([]float64{1, 2, 3}, 0, 3, 0.95, 0.05); low != 2 || !math.IsInf(high, 1) {
 		t.Errorf("bounds of three values = %v, %v, want 2, +Inf", low, high)
 	}
-	// Worst observations above all values: +Inf as soon as the rank is theirs.
+	// The worst observations lie above all values: the bound is +Inf once its rank is
+	// one of theirs.
 	if _, high := PercentileBounds(make([]float64, 58), 1, 59, 0.95, 0.05); !math.IsInf(high, 1) {
 		t.Errorf("a failure among 59 leaves the bound at %v", high)
 	}
 }
 
-// Test and interval say the same: Below exactly when the upper bound meets the
-// limit, Above exactly when the lower bound misses it, for strict limits and
-// inclusive ones, whole and fractional effective n.
+// Test and interval agree. Below holds exactly if the upper bound meets the limit,
+// Above exactly if the lower bound misses it, for strict and inclusive limits and for
+// whole and fractional effective n.
 func TestLongDuality(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
@@ -323,42 +325,42 @@ func TestTailsAreMonotone(t *testing.T) {
 }
 
 func TestEffective(t *testing.T) {
-	// Five rounds of 100, one with all the 20 bad ones: p̂ = 0.04, v =
-	// Σ(p̂_r−p̂)²/(5·4) = (0.16² + 4·0.04²)/20 = 0.0016, of independent ones
-	// p̂q̂/500 = 0.0000768: 20.833 times that.
+	// Five rounds of 100, one with all 20 bad ones: p̂ = 0.04, v = Σ(p̂_r−p̂)²/(5·4)
+	// = (0.16² + 4·0.04²)/20 = 0.0016. Independent ones have p̂q̂/500 = 0.0000768: a
+	// ratio of 20.833.
 	groups := []Group{{20, 100}, {0, 100}, {0, 100}, {0, 100}, {0, 100}}
 	near(t, "ShareEffect", ShareEffect(groups), 20.8333, 0.001)
-	// Evenly spread: no spread was seen.
+	// Evenly distributed: no spread was seen.
 	near(t, "ShareEffect", ShareEffect([]Group{{4, 100}, {4, 100}, {4, 100}, {4, 100}, {4, 100}}), 0, 0)
 	near(t, "ShareEffect of nothing bad", ShareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
 	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
 	near(t, "empty groups count for nothing", ShareEffect(append(groups, Group{})), 20.8333, 0.001)
-	// Less √(2/4) = 0.70711 allowed for, (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175:
-	// 1 + 2.82175·19.1262 = 54.9694.
+	// Minus the allowed √(2/4) = 0.70711, (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175: 1 +
+	// 2.82175·19.1262 = 54.9694.
 	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05), 500/54.9694, 0.001)
-	// Ten with 4 bad in two of them, of 20 each: p̂ = 0.04, v = (2·3.2² + 8·0.8²)/200²·10/9
-	// = 0.00071111, of independent ones 0.000192: 3.7037. Less √(2/9) = 0.47140
-	// allowed for, (1.83311/1.64485)⁴ = 1.54259: 1 + 1.54259·2.23230 = 4.44353.
+	// Ten rounds of 20, two of them with 4 bad: p̂ = 0.04, v = (2·3.2² + 8·0.8²)/200²·10/9
+	// = 0.00071111. Independent ones have 0.000192: a ratio of 3.7037. Minus the allowed
+	// √(2/9) = 0.47140, (1.83311/1.64485)⁴ = 1.54259: 1 + 1.54259·2.23230 = 4.44353.
 	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
 	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
 	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05), 200/4.44353, 0.001)
 
-	// Values 1 and 3 in two blocks {1,1} and {3,3}: s² = 4/3, v_b/B = ((1−2)²
-	// + (3−2)²)/(2·1) = 1, of four independent ones s²/4 = 1/3: 3 times that.
+	// Values 1 and 3 in two blocks {1,1} and {3,3}: s² = 4/3, v_b/B = ((1−2)² +
+	// (3−2)²)/(2·1) = 1. Four independent ones have s²/4 = 1/3: a ratio of 3.
 	near(t, "MeanEffect", MeanEffect([][]float64{{1, 1}, {3, 3}}), 3, 1e-9)
 	near(t, "MeanEffect of equal values", MeanEffect([][]float64{{0.1, 0.1, 0.1}, {0.1, 0.1}}), 1, 0)
 	near(t, "MeanEffect with a value that is none", MeanEffect([][]float64{{1, math.NaN()}, {3, 3}}), math.Inf(1), 0)
 	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905: 4/(1 + 217.0905·(2 − √2)).
 	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][][]float64{{{1, 1}, {3, 3}}}, 0.05), 4/128.169, 1e-4)
 	near(t, "Effective with a value that is none", Effective(4, nil, [][][]float64{{{1, math.NaN()}, {3, 3}}}, 0.05), 0, 0)
-	// Four gaps of each of two requests are worth no more than two requests.
+	// Four gaps of each of two requests count as no more than two requests.
 	near(t, "more observations than requests", Effective(2, []Group{{1, 4}, {1, 4}}, nil, 0.05), 2, 0)
 }
 
 func TestExcess(t *testing.T) {
-	// 3 and 1 of 4 in two groups of 20 and 60: Σk(k−1)/4 = 6/4 others, and chance puts
-	// (4 − 1)·(20² + 60²)/80² = 1.875 there. The other way about it is the same; 4
-	// and 0 are 12/4 less that.
+	// 3 and 1 of 4 in two groups of 20 and 60: Σk(k−1)/4 = 6/4 others; by chance (4 −
+	// 1)·(20² + 60²)/80² = 1.875. The other way round it is the same; for 4 and 0 it
+	// is 12/4 minus that.
 	near(t, "Excess of less than chance", Excess([]Group{{3, 20}, {1, 60}}), 0, 0)
 	near(t, "Excess", Excess([]Group{{4, 20}, {0, 60}}), 1.125, 1e-12)
 	near(t, "Excess of one", Excess([]Group{{1, 20}, {0, 60}}), 0, 0)
@@ -373,7 +375,7 @@ func TestExcess(t *testing.T) {
 
 func TestEffectiveOfFewValues(t *testing.T) {
 	groups := []Group{{20, 40}, {20, 40}}
-	// Half of the 80 requests have a value, all alike: worth 40 of 40, so 80.
+	// Half of the 80 requests have a value, all equal: 40 of 40 count, so 80.
 	alike := make([]float64, 20)
 	near(t, "half without a value", Effective(80, groups, [][][]float64{{alike, alike}}, 0.05), 80, 0)
 	near(t, "none with a value", Effective(80, groups, [][][]float64{{nil, nil}}, 0.05), 80, 0)
@@ -400,7 +402,7 @@ func TestMeanInterval(t *testing.T) {
 }
 
 func TestNeeded(t *testing.T) {
-	// None bad: the floors of MinimumN.
+	// None is bad: the minimums of MinimumN.
 	for _, c := range []struct {
 		share, allowed float64
 		want           int
@@ -426,8 +428,8 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// The promise itself: a server exactly at the limit passes at most 5% of the
-// time, also when its requests depend on each other.
+// The promise itself: a server exactly at the limit passes at most 5% of the time,
+// even if its requests depend on each other.
 func TestLongFalsePass(t *testing.T) {
 	const gates, alpha, q = 2000, 0.05, 0.95
 	z := NormalQuantile(q)
@@ -443,7 +445,7 @@ func TestLongFalsePass(t *testing.T) {
 			x = 0.8*x + 0.6*r.NormFloat64()
 		}
 	}
-	shifted := func(r *rand.Rand, xs []float64) { // a third of the variance lies between rounds
+	shifted := func(r *rand.Rand, xs []float64) { // a third of the variance is between rounds
 		shift := math.Sqrt(1.0/3) * r.NormFloat64()
 		for i := range xs {
 			xs[i] = shift + math.Sqrt(2.0/3)*r.NormFloat64()
@@ -499,7 +501,7 @@ func TestLongFalsePass(t *testing.T) {
 			if limit := alpha + 3*math.Sqrt(alpha*(1-alpha)/gates); share > limit {
 				t.Errorf("false passes: %.3f, more than %.3f", share, limit)
 			}
-			// The cure is needed: without it dependence breaks the promise.
+			// The correction is needed: without it dependence breaks the promise.
 			if c.naiveErrs && float64(naive)/gates < 0.08 {
 				t.Errorf("the naive test errs only %d times of %d: the case proves nothing", naive, gates)
 			}
@@ -508,8 +510,8 @@ func TestLongFalsePass(t *testing.T) {
 }
 
 func TestLongLogMeanBound(t *testing.T) {
-	// The quantile of the pivot by 200,000 draws, of logarithms with m = 1
-	// and s² = 1, and with m = 0 and s² = 0.01.
+	// The quantile of the pivot from 200,000 draws, for logarithms with m = 1 and s²
+	// = 1, and with m = 0 and s² = 0.01.
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
 		m, s float64
@@ -517,7 +519,7 @@ func TestLongLogMeanBound(t *testing.T) {
 	}{{1, 1, 5}, {0, 0.1, 10}, {0, 0.1, 2}} {
 		units := make([]float64, c.n)
 		for i := range units {
-			// Evenly spread logarithms, scaled to m and s.
+			// Evenly distributed logarithms, scaled to m and s.
 			x := float64(i) - float64(c.n-1)/2
 			units[i] = math.Exp(c.m + c.s*x/math.Sqrt(float64(c.n*(c.n+1))/12))
 		}
@@ -537,8 +539,8 @@ func TestLongLogMeanBound(t *testing.T) {
 			t.Errorf("m %v, s %v, n %d: ln of the bound is %.4f, want %.4f", c.m, c.s, c.n, got, want)
 		}
 	}
-	// What Simpson's rule over x gives where it has so many steps that twice as many
-	// change nothing: 200,000 of two units, of which the pivot is steep near x = 0.
+	// Simpson's rule over x with so many steps that twice as many change nothing:
+	// 200,000 for two units, whose pivot is steep near x = 0.
 	for _, c := range []struct {
 		n            int
 		s, alpha, ln float64
@@ -552,7 +554,7 @@ func TestLongLogMeanBound(t *testing.T) {
 			t.Errorf("s %v, n %d, alpha %v: ln of the bound is %.6g, want %.6g", c.s, c.n, c.alpha, got, c.ln)
 		}
 	}
-	// Units that are all alike have a bound of their own value.
+	// Equal units have their own value as the bound.
 	if got := LogMeanBound([]float64{3, 3, 3}, 0.05); math.Abs(got-3) > 1e-9 {
 		t.Errorf("of three alike it is %v", got)
 	}
@@ -563,9 +565,9 @@ func TestLongLogMeanBound(t *testing.T) {
 	}
 }
 
-// Of groups that are bad in part each counts as far as it is: at the limit they
-// pass no more often than whole ones, whatever parts they are bad in. Every
-// group has the share low, or high, so that the mean is the limit.
+// Groups that are partly bad count by their share. At the limit they pass no more
+// often than groups that are bad as a whole. Every group has the share low or high,
+// so that the mean is the limit.
 func TestLongShareOfParts(t *testing.T) {
 	const alpha = 0.05
 	for _, n := range []float64{10, 59, 60, 149, 150, 200, 400} {

@@ -27,7 +27,7 @@ func StudentCDF(t, df float64) float64 {
 
 // studentTail is P(T > t) for t ≥ 0.
 func studentTail(t, df float64) float64 {
-	// Both parts from t² apart, so that neither is rounded away.
+	// Compute both arguments from t², so that neither is rounded away.
 	s := t * t
 	x, y := df/(df+s), s/(df+s)
 	if math.IsInf(s, 1) {
@@ -56,7 +56,7 @@ func StudentQuantile(p, df float64) float64 {
 	return studentUpper(1-p, df)
 }
 
-// studentUpper is the t with P(T > t) = tail, tail in (0, ½).
+// studentUpper returns the t with P(T > t) = tail, for tail in (0, ½).
 func studentUpper(tail, df float64) float64 {
 	hi := 1.0
 	for studentTail(hi, df) > tail {
@@ -67,10 +67,10 @@ func studentUpper(tail, df float64) float64 {
 	return bisect(0, hi, func(t float64) bool { return studentTail(t, df) <= tail })
 }
 
-// MeanInterval returns the mean of independent units (means of rounds or
-// blocks) and its bounds at alpha a side: m ± t_{B−1,1−alpha}·s/√B (Student,
-// Biometrika 6, 1908). With fewer than two units the bounds are infinite; ok
-// is false without any, or when one is not finite.
+// MeanInterval returns the mean of independent units (means of rounds or blocks) and
+// its bounds at alpha on each side: m ± t_{B−1,1−alpha}·s/√B (Student, Biometrika 6,
+// 1908). With fewer than two units the bounds are infinite. ok is false without
+// units, or if one is not finite.
 func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok bool) {
 	if len(units) == 0 {
 		return 0, math.Inf(-1), math.Inf(1), false
@@ -135,9 +135,9 @@ func LogMeanBound(units []float64, alpha float64) float64 {
 	return math.Exp(m + high)
 }
 
-// MeanNeeded is the number of units at which the interval of MeanInterval
-// would leave the limit outside, if mean and spread stayed as they are; ok is
-// false when no number up to a million does.
+// MeanNeeded is the number of units at which the interval of MeanInterval would
+// exclude the limit, if mean and spread stayed the same. ok is false if no number up
+// to a million does.
 func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 	if len(units) < 2 {
 		return 0, false
@@ -167,10 +167,10 @@ func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 	return hi, true
 }
 
-// Moments returns the mean of all values of the lists and their sample variance (divisor n−1), in
-// two passes; both NaN where there are too few. The mean is corrected by
-// that of the differences from it (Chan, Golub and LeVeque, The American
-// Statistician 37, 1983), so that ten times 1 have the mean 1.
+// Moments returns the mean of all values in the lists and their sample variance (divisor n−1), in
+// two passes; both are NaN if there are too few values. The mean is corrected by the mean of the
+// differences from it (Chan, Golub and LeVeque, The American Statistician 37, 1983), so that ten
+// times 1 has the mean 1.
 func Moments(lists ...[]float64) (mean, variance float64) {
 	n := 0.0
 	for _, xs := range lists {

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// ToleranceFactor is k such that, of n observations from a normal
-// distribution, mean + k·s is an upper bound of its content-quantile with
-// probability confidence: a one-sided normal tolerance bound (Hahn and Meeker,
-// Statistical Intervals, chapter 4; table values there as tests). It is the
-// confidence-quantile of a noncentral t distribution with n−1 degrees of
-// freedom and noncentrality √n·z_content, over √n. NaN below four observations, of
-// which the quantile lies too far out for the integral here (of two it came out 9 %
-// too small).
+// ToleranceFactor returns the k of a one-sided normal tolerance bound. For n
+// observations from a normal distribution, mean + k·s is an upper bound of the
+// content-quantile with probability confidence (Hahn and Meeker, Statistical
+// Intervals, chapter 4; table values there as tests). k is the confidence-quantile of
+// a noncentral t distribution with n−1 degrees of freedom and noncentrality
+// √n·z_content, divided by √n. It is NaN below four observations, whose quantile is
+// too far out for the integral here (for two it was 9 % too small).
 func ToleranceFactor(n int, content, confidence float64) float64 {
 	if n < 4 || !(content > 0 && content < 1 && confidence > 0 && confidence < 1) {
 		return math.NaN()
 	}
-	// A few milliseconds each, and a gate asks for the same few again and again.
+	// Computing takes a few milliseconds, and a gate needs the same few values many
+	// times.
 	key := factorKey{n, content, confidence}
 	if k, ok := factors.Load(key); ok {
 		return k.(float64)
@@ -63,10 +63,10 @@ func noncentralT(t, nu, delta float64) float64 {
 	return chi(nu).mean(func(x float64) float64 { return 0.5 * math.Erfc(-(t*x-delta)/math.Sqrt2) })
 }
 
-// points are values of a variable, each with how likely it is to be about there.
+// points holds values of a variable with their weights.
 type points []struct{ x, weight float64 }
 
-// mean is that of a function of the variable.
+// mean is the mean of a function of the variable.
 func (p points) mean(f func(x float64) float64) (sum float64) {
 	for i := range p {
 		sum += p[i].weight * f(p[i].x)
@@ -74,7 +74,7 @@ func (p points) mean(f func(x float64) float64) (sum float64) {
 	return sum
 }
 
-// chi are values of x = √(χ²_ν/ν) at equal steps of u = ln x, whose density is
+// chi returns values of x = √(χ²_ν/ν) at equal steps of u = ln x, whose density is
 // 2·(ν/2)^{ν/2}/Γ(ν/2)·exp(νu − ν·e^{2u}/2). The density is steep near x = 0 but not
 // in u. For a smooth function that vanishes at both ends, the sum at equal steps
 // converges exponentially (Trefethen and Weideman, SIAM Review 56, 2014).
@@ -90,16 +90,16 @@ func chi(nu float64) (out points) {
 	return out
 }
 
-// ToleranceBound is the upper bound of the extremes of groups that the
-// factor k (ToleranceFactor) gives, taken on their logarithms: with the
-// factor's confidence, at least its content of all groups have their extreme
-// below. A request is over a limit only if the largest of its group is, so that
-// a bound under the limit bounds the share of requests over it however much
-// those of one group depend on each other. It assumes that groups are
-// independent, and the logarithms of their extremes about normal.
+// ToleranceBound is an upper bound on the extremes of groups, from the factor k of
+// ToleranceFactor on their logarithms. With the factor's confidence, at least its
+// content of all groups have their extreme below the bound. A request exceeds a limit
+// only if the largest of its group does. So a bound below the limit bounds the share
+// of requests over it, however much the requests of a group depend on each other. It
+// assumes that groups are independent and the logarithms of their extremes about
+// normal.
 //
-// The extremes must be positive and finite, and two at least; else the bound is
-// +Inf.
+// There must be at least two extremes, all positive and finite; otherwise the bound
+// is +Inf.
 func ToleranceBound(extremes []float64, k float64) float64 {
 	logs := make([]float64, len(extremes))
 	for i, x := range extremes {

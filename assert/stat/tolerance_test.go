@@ -49,9 +49,9 @@ func TestToleranceBound(t *testing.T) {
 	}
 }
 
-// A server whose every 20th request is over the limit passes by the bound
-// hardly ever, be its requests independent, in a slow drift within the round,
-// or shifted from round to round.
+// A server whose every 20th request is over the limit hardly ever passes by the
+// bound. Its requests may be independent, drift slowly within the round, or be
+// shifted from round to round.
 func TestLongToleranceBoundHardlyPassesAtTheLimit(t *testing.T) {
 	const runs, rounds, each, sigma = 2000, 10, 20, 0.4
 	k := ToleranceFactor(rounds, 0.95, 0.95)

@@ -1,18 +1,18 @@
-// Package verdict holds what a check can come to: outcomes and how they combine,
-// the verdict with everything that explains it, the cause of an error, and the
-// exit codes. It decides by its fields alone; messages are for people.
+// Package verdict holds the possible results of a check: outcomes and how they
+// combine, the verdict with everything that explains it, the cause of an error, and
+// the exit codes. It decides only by fields; messages are for people.
 package verdict
 
 import "fmt"
 
-// Outcome is the result of one check. Outcomes are ordered: combining two is
-// taking the larger. The zero value is Pending, and pending at the end is an
-// error. Skipped stands apart.
+// Outcome is the result of one check. Outcomes are ordered, and combining two takes
+// the larger. The zero value is Pending, which is an error at the end. Skipped does
+// not take part.
 type Outcome int
 
 const (
 	Pending Outcome = iota
-	Skipped         // not judged, with a reason; combines as nothing
+	Skipped         // not judged, with a reason; adds nothing when combined
 	Pass
 	Inconclusive
 	Fail
@@ -41,14 +41,14 @@ func (o Outcome) String() string {
 const (
 	ExitPass         = 0
 	ExitFail         = 1
-	ExitPlan         = 2 // plan, values or command line wrong; nothing was started
+	ExitPlan         = 2 // invalid plan, values or command line; nothing was started
 	ExitInconclusive = 3
 	ExitError        = 4 // could not be measured
 	ExitInterrupted  = 130
 )
 
-// ExitCode is the exit code of a run that came to o. What is neither a pass, a
-// failure nor inconclusive could not be measured.
+// ExitCode is the exit code of a run with the outcome o. Any outcome other than a
+// pass, a failure or inconclusive means that the run could not be measured.
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Pass:
@@ -61,10 +61,10 @@ func (o Outcome) ExitCode() int {
 	return ExitError
 }
 
-// Combine takes the largest outcome that counts. What only warns does not;
-// nothing measured is an error, and so is nothing judged unless the plan asks
-// for figures alone (measureOnly). why explains an error that no verdict of the
-// list does; "" otherwise.
+// Combine takes the largest outcome that counts. A verdict that only warns does not
+// count. It is an error if nothing was measured, or if nothing was judged, unless the
+// plan only measures (measureOnly). why explains an error that no verdict in the list
+// explains; else "".
 func Combine(list []Verdict, measureOnly bool) (outcome Outcome, why string) {
 	outcome = Pass
 	judged, measured := false, false

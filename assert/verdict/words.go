@@ -21,7 +21,7 @@ func Enumerate(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
-// OneLine makes foreign text fit for a message: valid, one line, not long.
+// OneLine makes foreign text fit for a message: valid, on one line, and short.
 func OneLine(s string) string {
 	const most = 300
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
@@ -31,7 +31,7 @@ func OneLine(s string) string {
 	return s
 }
 
-// Because appends a reason to a message; "" where none is known.
+// Because appends a reason to a message; "" if there is none.
 func Because(reason string) string {
 	if reason == "" {
 		return ""
