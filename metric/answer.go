@@ -2,17 +2,17 @@ package metric
 
 import "slices"
 
-// Answer is what the text of one natural answer came to when it was looked at, as it
-// ended: see package answers. The text itself is not part of it.
+// Answer holds the findings on the text of one natural answer, which is examined as
+// it ends; see package answers. The text itself is not part of it.
 type Answer struct {
 	Empty   bool  `json:"empty,omitempty"`   // no visible text and no tool call
 	Repeats bool  `json:"repeats,omitempty"` // it says the same few words again and again
 	Invalid bool  `json:"invalid,omitempty"` // replacement characters, NUL or half a surrogate pair
 	JSON    Found `json:"json,omitempty"`    // whether it is the JSON that was asked for
-	Call    Found `json:"call,omitempty"`    // whether it calls the tools that were offered
+	Call    Found `json:"call,omitempty"`    // whether it gives the right answer of its task
 	Right   Found `json:"right,omitempty"`   // whether it is the answer of its task
-	// Item names the task's item: one that is asked twice is still one. "": the request
-	// is not of a task.
+	// Item identifies the task's item: an item that is asked twice is still one. "" if
+	// the request is not of a task.
 	Item string `json:"item,omitempty"`
 }
 
@@ -33,9 +33,9 @@ func FoundIf(ok bool) Found {
 	return No
 }
 
-// Says is whether the request's answer has the property of a metric of answers (see
-// Def.OfAnswers). It is Unasked if the request does not ask for it, or asks for no
-// natural answer. A failed request has no answer, which counts as bad.
+// Says returns whether the request's answer has the property of a metric of answers
+// (see Def.OfAnswers). It is Unasked if the request does not ask for it, or does not
+// ask for a natural answer. A failed request has no answer, which counts as bad.
 func (s *Sample) Says(def Def) Found {
 	a := s.Answer
 	if a == nil {
@@ -87,9 +87,9 @@ func (s *Sample) Bad(def Def) bool {
 	return found == Yes && def.Better == LowerIsBetter || found == No && def.Better == HigherIsBetter
 }
 
-// AnswerShare is the share of a level's answers of which a metric of answers holds, of
-// those that were asked for it. Requests of a complete round that left no sample count
-// as failed.
+// AnswerShare is the share of a level's answers that have the property of a metric,
+// among those whose requests asked for it. Requests of a complete round without a
+// sample count as failed.
 func (l *Level) AnswerShare(def Def) Value {
 	bad, n := 0, 0
 	for _, r := range l.Rounds {
@@ -119,7 +119,8 @@ func (l *Level) AnswerShare(def Def) Value {
 	}
 }
 
-// AskedFor are the samples whose requests asked for what a metric of answers speaks of.
+// AskedFor returns the samples whose requests ask for the property of a metric of
+// answers.
 func AskedFor(def Def, samples []*Sample) []*Sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s *Sample) bool { return s.Says(def) == Unasked })
 }

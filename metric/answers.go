@@ -6,22 +6,23 @@ import "time"
 // over: whether the server counted the tokens that it sent, and whether it
 // generated them.
 type Answers struct {
-	// Recounts are the answers whose text was given to the server's own tokenizer;
-	// none if the server has no page for it. Note says why an existing page did not
+	// Recounts holds the answers whose text the server's own tokenizer counted; none
+	// if the server has no such page. Note explains why an existing page did not
 	// answer.
 	Recounts []Recount `json:"recounts,omitempty"`
 	Note     string    `json:"note,omitempty"`
-	// Of Compared answers to different prompts, long enough to tell, Alike have the
-	// text of another one.
+	// Compared is the number of answers to different prompts that are long enough to
+	// compare; the text of Alike of them equals another one.
 	Compared int `json:"compared,omitempty"`
 	Alike    int `json:"alike,omitempty"`
-	// Again is how long one prompt's answer took from its first chunk to its last when
-	// it was sent once, and then again, with nothing else in flight; the later ones
-	// count only where their text is the first one's. Empty: it was not tried.
+	// Again holds the times of one prompt's answer, from its first chunk to its last,
+	// when it was sent several times with nothing else in flight. Later times count
+	// only if their text equals the first one's. Empty if it was not tried.
 	Again []time.Duration `json:"again_ns,omitempty"`
 }
 
-// Recount is one answer, its tokens by the server's usage and by its tokenizer.
+// Recount is one answer with two counts of its tokens: the server's usage, and its
+// tokenizer.
 type Recount struct {
 	Round   int `json:"round"`
 	Order   int `json:"order"` // of a measured request within the round

@@ -15,66 +15,66 @@ type Capacity struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
 	Over     LoadKind `json:"over"`
-	Step     float64  `json:"step,omitempty"` // units of Over in one level; 0: 1
+	Step     float64  `json:"step,omitempty"` // size of one level, in units of Over; 0 means 1
 	From     int      `json:"from"`
 	UpTo     int      `json:"up_to"`
 	Require  int      `json:"require,omitempty"` // 0: measured only
 
 	Kind CapacityKind `json:"kind"`
-	// Pass is the largest certified pass below every certified fail, Fail the
-	// smallest certified fail; 0: none. Nothing else is claimed.
+	// Pass is the largest certified pass below every certified fail, and Fail the
+	// smallest certified fail; 0 if there is none. Nothing else is claimed.
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
-	// Crossing estimates where the first threshold is met, within Low and High;
-	// an estimate, never a bound. 0 if there is none; High 0: open above.
+	// Crossing estimates the load at which the first threshold reaches its limit,
+	// between Low and High. It is never a bound. 0 means no estimate; High 0 means no
+	// upper end.
 	Crossing     float64 `json:"crossing,omitempty"`
 	CrossingLow  float64 `json:"crossing_low,omitempty"`
 	CrossingHigh float64 `json:"crossing_high,omitempty"`
-	// Binding names the threshold that fails at Fail, or comes closest at Pass;
-	// AtPass and AtFail show its value there. "" where unknown.
+	// Binding names the threshold that fails at Fail, or is nearest to its limit at
+	// Pass. AtPass and AtFail are its values there; "" if unknown.
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
 	// NonMonotone lists certified passes above certified fails: [fails, passes].
 	NonMonotone [][2]int `json:"non_monotone,omitempty"`
-	// Confirmed: Pass passed again, on samples that share no request with those that first
-	// certified it.
+	// Confirmed means that Pass passed again, on samples that share no request with the
+	// first ones.
 	Confirmed bool            `json:"confirmed"`
 	Probes    []CapacityProbe `json:"probes"`
-	Spent     time.Duration   `json:"spent_ns"` // of the search; fixed levels are not in it
-	// Reason says why the search ended where it did; SkippedOnly when it was
-	// left out by request.
+	Spent     time.Duration   `json:"spent_ns"` // of the search, without fixed levels
+	// Reason explains why the search ended; SkippedOnly if the user left it out.
 	Reason string   `json:"reason"`
 	Notes  []string `json:"notes,omitempty"`
-	// Line is the answer in one line for people.
+	// Line is the result in one line for people.
 	Line string `json:"line"`
 }
 
-// CapacityKind says what a Capacity may claim.
+// CapacityKind is the kind of claim that a Capacity makes.
 type CapacityKind string
 
 const (
-	CapacityUnknown      CapacityKind = "unknown"      // nothing could be certified; Reason says why
-	CapacityExact        CapacityKind = "exact"        // Pass and Fail are as close as asked for
-	CapacityInterpolated CapacityKind = "interpolated" // what lies between Pass and Fail is undecided
-	CapacityAtLeast      CapacityKind = "at_least"     // nothing was seen to fail
-	CapacityBelow        CapacityKind = "below"        // nothing was seen to pass
-	CapacityServerCap    CapacityKind = "server_cap"   // the server admits no more than Pass
+	CapacityUnknown      CapacityKind = "unknown"      // nothing was certified; Reason explains why
+	CapacityExact        CapacityKind = "exact"        // Pass and Fail are as close as required
+	CapacityInterpolated CapacityKind = "interpolated" // the levels between Pass and Fail are undecided
+	CapacityAtLeast      CapacityKind = "at_least"     // no level failed
+	CapacityBelow        CapacityKind = "below"        // no level passed
+	CapacityServerCap    CapacityKind = "server_cap"   // the server admits no more requests than Pass
 )
 
 // CapacityProbe is one visit of the search to a level.
 type CapacityProbe struct {
 	N       int    `json:"n"`
 	Purpose string `json:"purpose"`
-	// Set numbers the samples of this N: 0 for the first, a higher one shares
-	// no request with a lower one.
+	// Set numbers the sample sets of this N, from 0. A higher set shares no request
+	// with a lower one.
 	Set int `json:"set"`
-	// Level names the level that holds the samples, With one of the plan whose
-	// samples are judged before them; "": none.
+	// Level is the name of the level with the samples. With is the plan's level whose
+	// samples are judged before them; "" if none.
 	Level    string        `json:"level"`
 	With     string        `json:"with,omitempty"`
-	Requests int           `json:"requests"` // judged, those of earlier visits to the set included; 0: none, it was cut short
-	Planned  int           `json:"planned"`  // looks over which the error probability is split; 0: no look was held
+	Requests int           `json:"requests"` // judged requests, including earlier visits to the set; 0 if it was cut short
+	Planned  int           `json:"planned"`  // number of looks that share the error; 0 if no look was held
 	Outcome  string        `json:"outcome"`
 	Binding  string        `json:"binding,omitempty"`
 	Shown    string        `json:"shown,omitempty"` // the binding threshold's value
@@ -90,20 +90,20 @@ type Probe struct {
 
 // Look is a planned moment at which a level was judged while it ran.
 type Look struct {
-	// Requests is how many were judged: the first ones by start.
+	// Requests is the number of judged requests: the first ones by start.
 	Requests int `json:"requests"`
-	// Planned is over how many looks the error probability is split; at least 1.
+	// Planned is the number of looks that share the error; at least 1.
 	Planned int `json:"planned"`
-	// Spent is the share of the error that may be spent up to this look, in (0, 1]; 0: at
-	// this one a Planned-th part of it.
+	// Spent is the share of the error that may be spent up to and including this look, in
+	// (0, 1]. 0 means that this look has the error divided by Planned.
 	Spent float64 `json:"spent,omitempty"`
-	// Outcome is "pass", "fail" or "inconclusive"; "" for a look that is left to the end of the
+	// Outcome is "pass", "fail" or "inconclusive"; "" if the look is left to the end of the
 	// run.
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// Words is the answer in one line for people, of the kind and with what is known
-// of either side:
+// Words writes the result in one line for people, with the kind and what is known on
+// either side of the limit:
 //
 //	39 requests in flight · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s
 //	~15 requests in flight (12 passes, 18 fails)
@@ -112,11 +112,11 @@ type Look struct {
 //	64 requests in flight (admission cap)
 //	unknown: the generator was saturated at 8
 //
-// A rate has an estimate beside what is certified:
+// A rate has an estimate next to the certified value:
 //
 //	certified 8.1 req/s; estimate 9.3 · ttft p95 binds: 8.1 → 0.9 s
 //
-// How sure the two sides are is said by the plan's decide, not here.
+// The plan's decide shows how sure both sides are.
 func (c Capacity) Words() string {
 	if c.Over == OpenLoop {
 		return c.rate()
@@ -148,14 +148,14 @@ func (c Capacity) Words() string {
 	case CapacityAtLeast:
 		b.WriteString(at(c.Pass) + "+" + unit)
 		if c.Fail > 0 {
-			// Beyond what could be measured, or it would be a bracket.
+			// The level could not be measured, so this must not look like a bracket.
 			b.WriteString(", and " + at(c.Fail) + " fails")
 		}
 		b.WriteString(reason)
 	case CapacityBelow:
 		b.WriteString("<" + at(c.Fail) + unit)
 		if c.Fail > max(c.From, 1) {
-			b.WriteString(reason) // why none below was certified either
+			b.WriteString(reason) // why no lower level was certified either
 		}
 	case CapacityServerCap:
 		b.WriteString(at(c.Pass) + unit + " (admission cap)")
@@ -198,12 +198,13 @@ func (c Capacity) rate() string {
 	return out + c.particulars()
 }
 
-// Estimate is where the first threshold seems to be met, in three digits.
+// Estimate is the load at which the first threshold seems to reach its limit, to
+// three digits.
 func (c Capacity) Estimate() string {
 	return strconv.FormatFloat(c.Crossing*cmp.Or(c.Step, 1), 'g', 3, 64)
 }
 
-// particulars are the words that Words adds to the load itself.
+// particulars returns the words that Words adds to the load.
 func (c Capacity) particulars() string {
 	at := c.Amount
 	var b strings.Builder

@@ -8,7 +8,7 @@ import (
 // Unit is the base unit in which a metric is kept and compared.
 type Unit string
 
-// The base units. Display prefixes (ms, k) are the business of the edge.
+// The base units. Prefixes such as ms and k are added for display only.
 const (
 	Seconds         Unit = "s"
 	SecondsPerToken Unit = "s/token"
@@ -24,45 +24,46 @@ const (
 	Celsius         Unit = "°C"
 	Hertz           Unit = "Hz"
 	NatsPerToken    Unit = "nats/token"
-	// A plan's prices name the currency that takes the place of "money".
+	// The currency of a plan's prices replaces "money".
 	MoneyPerHour          Unit = "money/h"
 	MoneyPerMillionTokens Unit = "money/Mtok"
 )
 
-// Direction says which way a metric improves.
+// Direction is the direction in which a metric improves.
 type Direction int
 
-// The zero Direction is Neutral: the metric describes and cannot be gated by
-// direction alone.
+// The zero Direction is Neutral: neither direction is better, so the metric only
+// describes.
 const (
 	Neutral Direction = iota
 	LowerIsBetter
 	HigherIsBetter
 )
 
-// Scope says what one observation of a metric is taken from.
+// Scope is what one observation of a metric is taken from.
 type Scope int
 
 const (
-	// PerRequest: one observation a request; a threshold names a statistic.
+	// PerRequest metrics have one observation for each request; a threshold names a
+	// statistic.
 	PerRequest Scope = iota
-	// PerGap: one observation for each pair of consecutive token-bearing
-	// chunks, pooled over requests; a threshold names a statistic.
+	// PerGap metrics have one observation for each pair of consecutive chunks with
+	// tokens, pooled over requests; a threshold names a statistic.
 	PerGap
-	// PerLevel: one value for a whole level; a threshold names no statistic. Exceptions:
-	// success takes "rate", "observed" or "every", goodput as a share takes "share" or
-	// "observed", and a share of the answers takes "rate" or "observed".
+	// PerLevel metrics have one value for a whole level; a threshold names no statistic.
+	// Exceptions: success takes "rate", "observed" or "every", goodput as a share takes
+	// "share" or "observed", and a share of the answers takes "rate" or "observed".
 	PerLevel
-	// Counted: one observation a request that the server finished in the
-	// window, known by the bucket of a histogram; a threshold names the mean or
-	// a percentile.
+	// Counted metrics have one observation for each request that the server finished
+	// in the window, known by its bucket in a histogram. A threshold names the mean
+	// or a percentile.
 	Counted
-	// PerReading: one observation each time the server or a GPU was asked; a
-	// threshold names mean, min or max.
+	// PerReading metrics have one observation for each reading of the server or a
+	// GPU; a threshold names mean, min or max.
 	PerReading
 )
 
-// Source says who observes a metric.
+// Source is where a metric is observed.
 type Source int
 
 const (
@@ -76,33 +77,33 @@ const (
 	Prices
 )
 
-// Def is the one definition of a metric that the language, the judgement, the
-// reports and the documentation share.
+// Def is the definition of a metric, which the language, the judgement, the reports
+// and the documentation share.
 type Def struct {
-	Name    string    // as written in a plan, lower case with underscores
-	Title   string    // as written in a table heading, at most 24 characters
+	Name    string    // as in a plan, lower case with underscores
+	Title   string    // as in a table heading, at most 24 characters
 	Unit    Unit      // base unit of every value
 	Better  Direction // which way is better
 	Scope   Scope
 	Source  Source
 	Doc     string // one sentence: the definition
-	NoValue string // when there is no value
+	NoValue string // when there is no value, for the documentation
 	Later   bool   // named in the language but not measured yet
-	// Streams: it measures what came between an answer's first chunk and its last.
-	// An answer of one chunk has no value, nor has a level whose streams were
-	// buffered: see Level.Unstreamed.
+	// Streams means that the metric measures what comes between an answer's first
+	// chunk and its last. An answer in one chunk has no value, and neither has a
+	// level whose streams were buffered; see Level.Unstreamed.
 	Streams bool
-	// Pooled: its mean is the tokens of all answers / the time in which they streamed,
-	// which no single answer can lift beyond its share of the tokens.
+	// Pooled means that the mean is the tokens of all answers / the time in which they
+	// streamed. A single answer cannot raise it beyond its share of the tokens.
 	Pooled bool
-	// OfAnswers: each natural answer has a property or lacks it, and the metric is the
-	// share of answers that have it. A request that failed counts as bad.
+	// OfAnswers means that each natural answer has a property or lacks it, and that
+	// the metric is the share of answers that have it. A failed request counts as bad.
 	OfAnswers bool
-	// Paired: it compares the answers of both servers of a comparison to the same prompts.
-	// Only tolerate can bound it.
+	// Paired means that the metric compares the answers of both servers of a comparison to
+	// the same prompts. Only tolerate can bound it.
 	Paired bool
-	// TwoSided: neither more nor less of it is better, so a comparison bounds its change
-	// on both sides.
+	// TwoSided means that neither more nor less is better, so a comparison bounds its
+	// change on both sides.
 	TwoSided bool
 }
 
@@ -260,8 +261,8 @@ var Defs = []Def{
 		Doc: "cost_per_hour / output tokens of an hour at the level's throughput, for a million of them; what its input costs is in it.", NoValue: "the plan has no prices"},
 }
 
-// OfPairs are the metrics of answers that a comparison's control reads, which no server
-// has alone. Neutral ones are shown, and cannot be bounded.
+// OfPairs lists the metrics that come from scoring answers on a comparison's control;
+// no server has them alone. Neutral ones are shown, and cannot be bounded.
 var OfPairs = []Def{
 	{Name: "odd_answers", Title: "Odd answers", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Paired: true,
 		Doc:     "Answers that the control finds more than 1 nat a token less likely than its own to the same prompt, and those that fail, are empty, hold invalid text, repeat themselves, are longer than asked, or stop in the middle of the control's, where the control's own is none of it. What the control has of them itself is subtracted, and the rest counted: \"count +2\".",
@@ -277,13 +278,13 @@ var OfPairs = []Def{
 		NoValue: "one of the two does not tell how likely a given text is"},
 }
 
-// Untimed reports whether the metric depends only on what an answer says and not on when it came,
-// so that no lateness of the generator changes it.
+// Untimed reports whether the metric depends only on what an answer says and not on when it came.
+// Lateness of the generator then does not change it.
 func (d Def) Untimed() bool {
 	return d.OfAnswers || d.Name == "answer_tokens" || d.Name == "tokens_per_chunk"
 }
 
-// noNaturalAnswer is why there is no metric of answers.
+// noNaturalAnswer is the reason why a metric of answers has no value.
 const noNaturalAnswer = "the answers do not end by themselves: output_tokens has no natural = true"
 
 // Lookup returns the definition of name, of a metric of OfPairs too.

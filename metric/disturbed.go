@@ -5,41 +5,40 @@ import (
 	"time"
 )
 
-// Beyond these limits a round may show the generator's own lateness, or a load
-// other than the declared one, instead of the server. Beside each of the first
-// three stands a share of the round's median TTFT; the larger of the two is the
-// limit.
+// Beyond these limits a round may show the generator's own lateness, or a load other
+// than the declared one, instead of the server. The first three limits are each at
+// least a share of the round's median TTFT.
 const (
-	// MostDelay is how long reads and sends may have waited.
+	// MostDelay is the limit on how long reads and sends may have waited.
 	MostDelay  = 20 * time.Millisecond
 	delayShare = 0.10
-	// LeastStall is the shortest standstill of the whole generator that counts
-	// as a stall.
+	// LeastStall is the shortest stop of the whole generator that counts as a stall.
 	LeastStall = 50 * time.Millisecond
 	stallShare = 0.10
-	// burstSpread is how far apart the requests of a burst may leave.
+	// burstSpread is the limit on the time between the first and the last send of a
+	// burst.
 	burstSpread = 50 * time.Millisecond
 	burstShare  = 0.10
 	// leastBusy is the share of slot-time in the window with a request in
 	// flight or in the declared pause.
 	leastBusy = 0.95
-	// failedPause is how long a failed request may leave its slot idle: the
+	// failedPause is the time for which a failed request may leave its slot idle: the
 	// slot waits before its next filler (load.Backoff), or reconnects.
 	failedPause = 100 * time.Millisecond
 )
 
-// Disturbance is what the generator's machine did to a round. The zero value is
-// an undisturbed one.
+// Disturbance is the effect of the generator's machine on a round. The zero value
+// means an undisturbed round.
 type Disturbance struct {
-	// Stall is how long the generator stood still as a whole, Delay what its
-	// reads and sends may have waited for; 0: within the limits.
+	// Stall is how long the whole generator was stopped, and Delay how long its reads
+	// and sends may have waited; 0 if within the limits.
 	Stall, Delay time.Duration
-	// Load says how the load differed from the declared one; "": it did not, or
-	// because of the server.
+	// Load describes how the load differed from the declared one; "" if it did not,
+	// or if the server was the cause.
 	Load string
 }
 
-// String describes the disturbance to a person; "" if there is none.
+// String describes the disturbance for people; "" if there is none.
 func (d Disturbance) String() string {
 	switch {
 	case d.Stall > 0:
@@ -50,10 +49,10 @@ func (d Disturbance) String() string {
 	return d.Load
 }
 
-// Disturbed says what the generator's machine did to a round of the level. It
-// reads only the generator's own records and, as a scale, the median TTFT; no
-// value that a threshold judges, so that repeating a disturbed round favours
-// neither side. A round in virtual time is never late.
+// Disturbed returns the effect of the generator's machine on a round of the level. It
+// uses only the generator's own records and, as a scale, the median TTFT. It uses no
+// value that a threshold judges, so that repeating a disturbed round favours neither
+// side. A round in virtual time is never late.
 func (l *Level) Disturbed(r *Round) Disturbance {
 	ttft := medianTTFT(r.MeasuredSamples())
 	var out Disturbance

@@ -5,34 +5,34 @@ import (
 	"slices"
 )
 
-// Fingerprint identifies what was measured: "version" → "0.19.1". A key that
-// could not be observed is absent and printed as unknown; one that a plan
-// expects and that could not be observed is Unknown.
+// Fingerprint identifies what was measured: "version" → "0.19.1". A key that could
+// not be observed is missing and printed as unknown. A key that a plan expects and
+// that could not be observed has the value Unknown.
 type Fingerprint map[string]string
 
-// Unknown is the value of what was asked for and could not be observed.
+// Unknown is the value of an expected key that could not be observed.
 const Unknown = "unknown"
 
 // Fact is one key of a Fingerprint.
 type Fact struct {
 	Key, Doc string
-	// Varies: two starts of one and the same server need not agree in it, so
-	// that a difference says nothing about what was measured.
+	// Varies means that two starts of the same server may differ in this key. A
+	// difference then does not mean another server.
 	Varies bool
-	// Follows are the declarations ("flags", "image") from which a difference
-	// may follow: where those may differ, this may.
+	// Follows lists the declarations ("flags", "image") that may cause a difference
+	// in this key. If a plan allows those to differ, this key may differ too.
 	Follows []string
-	// Detail: one line for people does without it.
+	// Detail means that one line for people leaves this key out.
 	Detail bool
 }
 
-// How a server is started decides most of what it becomes.
+// Declarations that decide most other facts.
 var (
 	byStart = []string{"engine", "model", "image", "command", "entrypoint", "flags", "args", "env"}
 	byModel = []string{"model", "command", "flags", "args"}
 )
 
-// Facts are the keys that exec knows, in the order in which they are shown.
+// Facts lists the known keys, in the order in which they are shown.
 var Facts = []Fact{
 	{Key: "engine", Doc: "the engine, where the server answers as only it does"},
 	{Key: "gateway", Doc: "what stands before the server, where its answers' headers name it"},
@@ -86,15 +86,14 @@ func (f Fingerprint) Keys() []string {
 	return keys
 }
 
-// Differs reports whether two values of a key mean different servers. Unknown
-// values do not, nor do values that vary between two starts of one server.
+// Differs reports whether two values of a key mean different servers. Unknown values
+// do not, and neither do values that vary between two starts of one server.
 func Differs(key, a, b string) bool {
 	fact, _ := FactOf(key)
 	return a != b && !fact.Varies && a != Unknown && b != Unknown
 }
 
-// FactOf returns the description of a key; ok is false for one that is not
-// known.
+// FactOf returns the description of a key; ok is false if the key is not known.
 func FactOf(key string) (fact Fact, ok bool) {
 	i := slices.IndexFunc(Facts, func(f Fact) bool { return f.Key == key })
 	if i < 0 {

@@ -46,9 +46,9 @@ func FormatDigits(unit Unit, v float64, digits int) string {
 	return n + " " + string(unit)
 }
 
-// FormatPair writes a value beside its limit, the limit as it was given (up to
-// six digits) and the value with as many digits as keep it on its side:
-// "8.0004 s" and "8 s", never "8 s > 8 s".
+// FormatPair writes a value and its limit. The limit is written as given (up to six
+// digits), and the value with enough digits to stay on its side: "8.0004 s" and "8
+// s", never "8 s > 8 s".
 func FormatPair(unit Unit, v, limit float64) (value, bound string) {
 	bound = FormatDigits(unit, limit, 6)
 	for digits := 3; digits <= 15; digits++ {
@@ -66,7 +66,7 @@ func seconds(v float64, per string, digits int) string {
 		name  string
 		scale float64
 	}{{"s", 1}, {"ms", 1e3}, {"µs", 1e6}} {
-		// What rounds up to 1 of a unit is written in that unit.
+		// A value that rounds up to 1 of a unit is written in that unit.
 		if rounded(v*u.scale, digits) >= 1 || rounded(v*u.scale, digits) <= -1 {
 			return significant(v*u.scale, digits) + " " + u.name + per
 		}
@@ -96,8 +96,8 @@ func scaled(v float64, digits int, units []string, step float64) string {
 	return significant(v, digits) + " " + units[0]
 }
 
-// percentage writes a ratio. One below 1 is never shown as 100% and one above
-// 0 never as 0%: the one failed request of 10,000 shows.
+// percentage writes a ratio. A ratio below 1 is never shown as 100%, and one above 0
+// never as 0%, so that one failed request of 10,000 shows.
 func percentage(v float64, digits int) string {
 	p := v * 100
 	if v > 0 && v < 1 {
@@ -116,9 +116,9 @@ func rounded(v float64, digits int) float64 {
 	return r
 }
 
-// significant writes v to significant digits without trailing zeros; whole
-// numbers below a million keep every digit, and numbers too large or too small
-// to read get an exponent.
+// significant writes v to significant digits without trailing zeros. Whole numbers
+// below a million keep every digit. Very large and very small numbers get an
+// exponent.
 func significant(v float64, digits int) string {
 	a := math.Abs(v)
 	switch {

@@ -2,13 +2,13 @@ package metric
 
 import "slices"
 
-// Gaps are many, a hundred for each request, and of few different lengths in whole
-// microseconds: they are counted, which is much faster than sorting them.
+// There are about a hundred gaps for each request, with few different lengths in
+// whole microseconds. Counting them is much faster than sorting.
 
-// manyGaps is from how many on that pays.
+// manyGaps is the number of gaps from which counting is faster.
 const manyGaps = 1 << 12
 
-// tally counts lengths in microseconds. Those that are too long for it stand apart.
+// tally counts lengths in microseconds. Longer lengths are kept separately.
 type tally struct {
 	least uint32
 	count []uint32
@@ -28,7 +28,7 @@ func (t *tally) add(us uint32) {
 	}
 }
 
-// seconds puts all n in ascending order.
+// seconds returns all n lengths in ascending order.
 func (t *tally) seconds(n int) []float64 {
 	out := make([]float64, n)
 	rest := out

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever a list of numbers holds, gaps are read from it as a list of whole numbers is, or refused.
+// Gaps are read from any list of numbers as from a list of whole numbers, or are refused.
 func FuzzGaps(f *testing.F) {
 	for _, text := range []string{"[]", "[ ]", "null", "[0]", "[1, 22 ,4294967295]", "[4294967296]", "[-1]", "[1.0]", "[1e3]", "[01]", "[null]", `["1"]`, "[[1]]", "{}", "7", "[1,]", "[,1]"} {
 		f.Add([]byte(text))
@@ -19,7 +19,7 @@ func FuzzGaps(f *testing.F) {
 		var got Gaps
 		wantErr, err := json.Unmarshal(raw, &want), json.Unmarshal(raw, &got)
 		if err != nil {
-			return // what is refused besides: null in the place of a number
+			return // also refused: null in place of a number
 		}
 		if diff := cmp.Diff(Gaps(want), got); diff != "" || wantErr != nil {
 			t.Errorf("%s: %v (-numbers +gaps):\n%s", raw, wantErr, diff)
@@ -42,7 +42,7 @@ func TestGapsRead(t *testing.T) {
 	}
 }
 
-// Gaps that are counted come out as gaps that are sorted, of one list or of several.
+// Counting gaps gives the same order as sorting them, for one list and for several.
 func TestGapsInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	itl := MustLookup("itl")

@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// Window is the time over which the level-wide rates are taken. Latencies are those of every
-// measured request under either.
+// Window is the time over which level-wide rates are taken. Latencies are those of every
+// measured request in either case.
 type Window string
 
 const (
-	// Steady is the time in which every slot was busy: ramp and drain are left
-	// out, and everything that came in that time counts, fillers included. ""
-	// is Steady too.
+	// Steady is the time in which every slot was busy. Ramp and drain are left out,
+	// and everything that happened in that time counts, including fillers. "" means
+	// Steady too.
 	Steady Window = "steady"
-	// All is the time from the first measured request to the end of the last
-	// one, and only measured requests count: their tokens by that time, as
-	// published reports have it.
+	// All is the time from the first measured request to the end of the last one, in
+	// which only measured requests count, as in published reports.
 	All Window = "all"
 )
 
@@ -27,7 +26,7 @@ type Stretch struct {
 	Round    *Round
 	From, To time.Duration
 	Measured bool // only measured requests count
-	// Among are the rounds whose requests count; nil: Round alone. Those of an
+	// Among holds the rounds whose requests count; nil means Round only. Rounds of an
 	// open loop follow each other without a drain.
 	Among []*Round
 }
@@ -42,8 +41,8 @@ func (s Stretch) among() []*Round {
 // Seconds is the stretch's length.
 func (s Stretch) Seconds() float64 { return (s.To - s.From).Seconds() }
 
-// Stretches cuts the round's window into parts of equal length; none when the
-// round has no window.
+// Stretches divides the round's window into parts of equal length; none if the round
+// has no window.
 func (r *Round) Stretches(w Window, parts int) []Stretch {
 	start, end := r.WindowStart, r.WindowEnd
 	if w == All {
@@ -60,7 +59,7 @@ func (r *Round) Stretches(w Window, parts int) []Stretch {
 	return out
 }
 
-// Windows is the window of every round that has one.
+// Windows returns the window of every round that has one.
 func (l *Level) Windows(w Window) []Stretch {
 	var out []Stretch
 	for _, r := range l.Rounds {
@@ -69,8 +68,8 @@ func (l *Level) Windows(w Window) []Stretch {
 	return out
 }
 
-// Stretches are those of a round of the level. The window of an open loop is the
-// time in which its measured requests were due, under either.
+// Stretches divides a round of the level. The window of an open loop is the time in
+// which its measured requests were due, for either Window.
 func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	if !l.Kind.Windowed() {
 		return r.Stretches(w, parts)
@@ -82,12 +81,12 @@ func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	return out
 }
 
-// rampStep is how long before the last slot a request must start to count as
-// on the ramp: slots that start at one moment are stamped one after the other.
+// rampStep is how long before the last slot's start a request must start to count as
+// on the ramp: slots that start together have slightly different times.
 const rampStep = 10 * time.Millisecond
 
-// OnRamp is how many measured requests of a closed loop were sent before every
-// slot had started: none where the ramp is filled with warm-up requests.
+// OnRamp is the number of measured requests of a closed loop that were sent before
+// every slot had started. It is 0 if the ramp is filled with warm-up requests.
 func (l *Level) OnRamp() int {
 	if l.Kind != ClosedLoop {
 		return 0
@@ -103,11 +102,11 @@ func (l *Level) OnRamp() int {
 	return n
 }
 
-// RateOver is the value of a level-wide rate over stretches: what happened in all
-// of them / their length. All requests count, also fillers and those begun before
-// the window, because they occupy the server like the measured ones; a stretch
-// with Measured set counts measured requests alone. The output of a failed
-// request does not count.
+// RateOver is the value of a level-wide rate over stretches: the events in all of
+// them / their length. All requests count, including fillers and those begun before
+// the window, because they occupy the server like the measured ones. A stretch with
+// Measured set counts only measured requests. The output of a failed request does not
+// count.
 //
 //	throughput        output tokens: of each request its usage, spread over its
 //	                  chunks (FirstTokens on the first, the rest evenly), by
@@ -148,7 +147,7 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	return Some(amount / seconds)
 }
 
-// adds is what a request adds to a rate; false: there is no such rate.
+// adds returns what a request adds to a rate; false if there is no such rate.
 func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Sample) bool) (v float64, ok bool) {
 	in := func(t time.Duration) bool { return t > st.From && t <= st.To }
 	switch name {
@@ -168,12 +167,12 @@ func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Samp
 	return v, true
 }
 
-// counts reports whether what the request produced was of use: it completed, or
-// was cut off by us.
+// counts reports whether the output of the request counts: it completed, or the run
+// cut it off.
 func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 
-// tokensPerChunk is the mean over the round's completed requests, for those
-// that were cut off before the server counted; 1 when nothing tells.
+// tokensPerChunk is the mean over the round's completed requests, for requests that
+// were cut off before the server counted; 1 if it is not known.
 func (r *Round) tokensPerChunk() float64 {
 	tokens, chunks := 0, 0
 	for _, s := range r.All() {
@@ -187,7 +186,7 @@ func (r *Round) tokensPerChunk() float64 {
 	return float64(tokens) / float64(chunks)
 }
 
-// emitted is the number of the request's output tokens that came in (from, to].
+// emitted is the number of the request's output tokens that arrived in (from, to].
 func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(_, at time.Duration) float64 {
 		if at > from && at <= to {
@@ -197,9 +196,9 @@ func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// made is the number of those that were made in (from, to], each chunk over the time since the
-// one before: all that run at once stream in steps, and of those a short stretch has one more or
-// one fewer.
+// made is the number of output tokens that were made in (from, to]: each chunk is spread over
+// the time since the one before. Requests that run together stream in steps, and a short stretch
+// would otherwise have one step more or less.
 func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(before, at time.Duration) float64 {
 		if at <= before {
@@ -209,8 +208,8 @@ func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// output adds up the request's output tokens; within says how much of a chunk that came at a
-// time, after another, belongs to (from, to].
+// output adds up the request's output tokens. within returns the share in (from, to] of a
+// chunk that arrived at a time after another chunk.
 func (s *Sample) output(from, to time.Duration, perChunk float64, within func(before, at time.Duration) float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || !s.counts() || s.First > to || s.Last <= from {
 		return 0
@@ -235,7 +234,7 @@ func (s *Sample) output(from, to time.Duration, perChunk float64, within func(be
 		return total
 	}
 	if len(s.Gaps) != s.Chunks-1 {
-		// The single gaps were not kept: evenly from First to Last.
+		// Single gaps were not recorded: spread the tokens evenly from First to Last.
 		whole := (s.Last - s.First).Seconds()
 		if whole <= 0 {
 			return sum
@@ -266,8 +265,8 @@ func (l *Level) count(keep func(*Sample) bool) int {
 	return n
 }
 
-// Answerable is how many measured requests were due and not taken back: of a
-// round that was cut short those that completed or failed.
+// Answerable is the number of measured requests that were due and not taken back. In
+// a round that was cut short these are the ones that completed or failed.
 func (l *Level) Answerable() int {
 	n := 0
 	for _, r := range l.Rounds {
@@ -284,7 +283,7 @@ func (l *Level) Answerable() int {
 	return n
 }
 
-// Success is completed / due, requests that were taken back left out.
+// Success is completed / due, without requests that were taken back.
 func (l *Level) Success() Value {
 	due := l.Answerable()
 	if due == 0 {
@@ -293,8 +292,8 @@ func (l *Level) Success() Value {
 	return Some(float64(l.Completed()) / float64(due))
 }
 
-// GoodputShare is good / due as of Success, a good request being one that completed and for
-// which good is true.
+// GoodputShare is good / due, counted as in Success. A good request completed, and good is
+// true for it.
 func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	if good == nil {
 		return None("the workload has no good block")
@@ -307,8 +306,8 @@ func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	return Some(float64(n) / float64(due))
 }
 
-// ScalingEfficiency is throughput(N) / (N × throughput(1)); one is the level
-// of concurrency 1 of the same workload on the same server, or nil.
+// ScalingEfficiency is throughput(N) / (N × throughput(1)). one is level 1 of the
+// same workload on the same server, or nil.
 func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	if one == nil || one.Skipped != "" || one.Kind != ClosedLoop || one.N != 1 {
 		return None("concurrency 1 was not run")
@@ -326,9 +325,9 @@ func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	return Some(many.V / (float64(l.N) * single.V))
 }
 
-// FirstTokenSpeed is input tokens / ttft, both summed over completed requests.
-// Only a level of one request in flight has it: with more, ttft is also the
-// wait for others.
+// FirstTokenSpeed is input tokens / ttft, both summed over completed requests. Only a
+// level with one request in flight has it: otherwise ttft includes waiting for
+// others.
 func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 	if l.Kind != ClosedLoop || l.N != 1 {
 		return None("the server tells no prefill time, and ttft is one only at concurrency 1")
@@ -345,8 +344,8 @@ func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 	return Some(tokens / seconds)
 }
 
-// CacheHitRate is cached / prompt tokens over the completed samples whose
-// usage tells.
+// CacheHitRate is cached / prompt tokens over the completed samples whose usage
+// reports it.
 func CacheHitRate(samples []*Sample) Value {
 	cached, input := 0, 0
 	for _, s := range samples {
@@ -360,8 +359,8 @@ func CacheHitRate(samples []*Sample) Value {
 	return Some(float64(cached) / float64(input))
 }
 
-// Synchrony says how far the slots of the round start in phase: 0 when their
-// starts are spread evenly or at random over the cycle, 1 in lock-step.
+// Synchrony measures how far the slots of the round start in phase. It is 0 if their
+// starts are spread evenly or at random over the cycle, and 1 if they start together.
 //
 // With T the mean time between two starts of one slot, the k-th starts of the
 // N slots are angles 2π·t/T, and R_k the length of their mean vector. R² of
@@ -429,10 +428,10 @@ func (l *Level) Synchrony() Value {
 	return Some(sum / float64(n))
 }
 
-// Value is the value of a level-wide metric, rates over the window w, as far as
-// the level alone tells: goodput needs to know what good is (nil: no value), scaling_efficiency the
-// level of concurrency 1 (nil: no value). success is the rate, goodput the
-// rate per second. What depends on prices is Cost.
+// Value is the value of a level-wide metric that the level alone determines, with rates over the
+// window w. goodput needs to know what a good request is (nil: no value), and scaling_efficiency
+// needs level 1 (nil: no value). success is the rate, goodput the rate per second. Metrics of
+// prices are in Cost.
 func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level) Value {
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)

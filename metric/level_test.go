@@ -40,12 +40,12 @@ func TestRates(t *testing.T) {
 	cut := stream(1, Filler, 14*s, 0, 16*s, 18*s)
 	cut.Usage, cut.Failure = nil, &Failure{Kind: FailCanceled}
 	r := &Round{Due: 3, Complete: true, WindowStart: 10 * s, WindowEnd: 20 * s, Samples: []*Sample{
-		// A warm-up that reaches into the window: 1 token at 8 s, then 9 over
-		// three chunks at 9, 11 and 12 s: two of them, 6 tokens, count.
+		// A warm-up request that reaches into the window: 1 token at 8 s, then 9 over
+		// three chunks at 9, 11 and 12 s. Two of these, 6 tokens, count.
 		stream(0, Warmup, 7*s, 10, 8*s, 9*s, 11*s, 12*s),
 		// Wholly inside: 21 tokens.
 		stream(0, Measured, 12*s, 21, 13*s, 14*s, 15*s),
-		// First chunk on the window's start does not count, on its end does.
+		// A first chunk at the window's start does not count, at its end it does.
 		stream(1, Measured, 9*s, 3, 10*s, 20*s, 21*s), // 1 token at 10, 1 at 20, 1 at 21
 		failed, // counts for nothing
 		cut,    // 2 chunks at the mean of 34 tokens / 10 chunks = 3.4 tokens each
@@ -53,7 +53,8 @@ func TestRates(t *testing.T) {
 	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{r}}
 	// (6 + 21 + 1 + 6.8) / 10 s
 	closeTo(t, "throughput", l.Value("throughput", Steady, nil, nil), 3.48)
-	// First tokens in (10, 20] s: the measured one at 13 s. The cut one has no usage.
+	// First tokens in (10, 20] s: the measured one at 13 s. The cut-off one has no
+	// usage.
 	closeTo(t, "input_throughput", l.Value("input_throughput", Steady, nil, nil), 10)
 	// Ended in (10, 20] s: at 12 and 15 s.
 	closeTo(t, "request_rate", l.Value("request_rate", Steady, nil, nil), 0.2)
@@ -69,9 +70,9 @@ func TestRates(t *testing.T) {
 	closeTo(t, "first half", RateOver("throughput", halves[:1], nil), 27.0/5)
 	closeTo(t, "second half", RateOver("throughput", halves[1:], nil), 7.8/5)
 
-	// Over everything measured, 8 to 24 s, the first request sent at 9 s: 21 + 3
-	// tokens and the two that completed; what failed, warmed up or filled in
-	// counts for nothing.
+	// Over everything measured, 8 to 24 s, with the first request sent at 9 s: 21 + 3
+	// tokens and the two that completed. Failed requests, warm-up and fillers do not
+	// count.
 	r.Start, r.End = 8*s, 24*s
 	closeTo(t, "throughput of all", l.Value("throughput", All, nil, nil), 24.0/16)
 	closeTo(t, "input_throughput of all", l.Value("input_throughput", All, nil, nil), 200.0/16)
@@ -109,7 +110,7 @@ func TestNoLevelValue(t *testing.T) {
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 0)
 }
 
-// What the run took back itself is neither a success nor a failure.
+// A request that the run itself took back is neither a success nor a failure.
 func TestInterrupted(t *testing.T) {
 	failed, cut := stream(0, Measured, 3*s, 5, 4*s), stream(1, Measured, 5*s, 5, 6*s)
 	failed.Failure, cut.Failure = &Failure{Kind: FailTimeout}, &Failure{Kind: FailCanceled}
@@ -175,7 +176,7 @@ func TestSynchrony(t *testing.T) {
 	// A slot a whole cycle late is in phase.
 	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).Synchrony(2), 1)
 
-	// Random phases: unbiased, so near 0 on average of ρ² whatever N.
+	// Random phases: ρ² is unbiased, so near 0 on average for any N.
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, slots := range []int{2, 5, 30} {
 		sum := 0.0

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// PartAddress is that of a part of a mix: "production/chat".
+// PartAddress is the address of a part of a mix: "production/chat".
 func PartAddress(mix, part string) string { return mix + "/" + part }
 
-// PartName is what a part is called within its mix.
+// PartName is the name of a part within its mix.
 func PartName(mix, address string) string { return strings.TrimPrefix(address, mix+"/") }
 
-// AtOnce is how many of n requests in flight are of a part with that share of them, on
-// average and at least 1; 0 stands for all.
+// AtOnce is the mean number of n requests in flight that belong to a part with that
+// share, at least 1. Share 0 means all.
 func AtOnce(n int, share float64) int {
 	if share > 0 {
 		return max(int(math.Round(share*float64(n))), 1)
@@ -23,7 +23,7 @@ func AtOnce(n int, share float64) int {
 // AtOnce is how many requests of the level are in flight, or sent at once.
 func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
 
-// OfParts reports whether a part of a mix has its own value of a metric. It has none of a metric
+// OfParts reports whether a part of a mix has its own value of a metric. It has none for metrics
 // of the server, the prices or the slots, which all parts share.
 func OfParts(d Def) bool {
 	return d.Source == Client && d.Name != "synchrony" && d.Name != "scaling_efficiency"
@@ -36,9 +36,9 @@ func (l *Level) Divide() {
 	}
 }
 
-// Part is one part's view of the level: the part's requests alone, in the rounds and
-// windows of the mix, as if they had been measured by themselves. A round without any
-// of them is left out.
+// Part returns one part's view of the level: only the part's requests, in the rounds
+// and windows of the mix, as if they had been measured separately. A round without
+// any of them is left out.
 func (l *Level) Part(of *Level) *Level {
 	out := *of
 	out.Kind, out.N, out.Rate, out.Stage, out.Cut, out.Saturation = l.Kind, l.N, l.Rate, l.Stage, l.Cut, l.Saturation
@@ -60,8 +60,8 @@ func partOf(rounds []*Round, of *Level, name string) []*Round {
 	return out
 }
 
-// part is what the round has of a part. What it lacks of its requests may have been of
-// the part.
+// part returns what the round holds of a part. A request that the round lacks may have
+// belonged to the part.
 func (r *Round) part(of *Level, name string) *Round {
 	all := r.All()
 	out := r.With(partSamples(all, of, name))
@@ -81,7 +81,7 @@ func (r *Round) part(of *Level, name string) *Round {
 	return out
 }
 
-// partSamples are the requests of a part, as its own.
+// partSamples returns the requests of a part, numbered for the part.
 func partSamples(all []*Sample, of *Level, name string) []*Sample {
 	var out []*Sample
 	orders := ordersOf(all, name)
@@ -106,7 +106,7 @@ func count(samples []*Sample, which func(*Sample) bool) int {
 	return n
 }
 
-// ordersOf are those of the requests of a part among themselves, in each phase.
+// ordersOf numbers the requests of a part in each phase.
 func ordersOf(all []*Sample, name string) map[*Sample]int {
 	var own []*Sample
 	for _, s := range all {

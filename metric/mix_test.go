@@ -32,8 +32,8 @@ func mixture() *Level {
 	return l
 }
 
-// The requests of a part are numbered among themselves. A request that a round lacks may
-// have been of any part.
+// The requests of a part are numbered by themselves. A request that a round lacks may
+// have belonged to any part.
 func TestDivide(t *testing.T) {
 	l := mixture()
 	l.Divide()

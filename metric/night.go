@@ -2,24 +2,25 @@ package metric
 
 import "time"
 
-// Night is one run of a control plan as a history keeps it: what it was run on
-// and its figures, one number each.
+// Night is one run of a control plan as a history keeps it: its servers and its
+// figures, one number each.
 type Night struct {
 	Run       string    `json:"run"`  // the run's ID: no two nights of a history share one
 	Tool      string    `json:"tool"` // tokgate's version
 	Plan      string    `json:"plan"` // name of the plan
 	Started   time.Time `json:"started"`
 	Simulated bool      `json:"simulated,omitempty"`
-	// Job is what ran it; nil where that is not known.
+	// Job is the CI job that ran it; nil if not known.
 	Job *Job `json:"job,omitempty"`
-	// Servers are the fingerprints by address.
+	// Servers holds the fingerprints by address.
 	Servers map[string]Fingerprint `json:"servers"`
 	Figures []Figure               `json:"figures"`
-	// Starts are the last start of each server that was started.
+	// Starts holds the last start of each server that was started.
 	Starts []NightStart `json:"starts,omitempty"`
 }
 
-// NightStart is how long a server took until it was ready, by what it was started.
+// NightStart is the time that a server took until it was ready, with what was
+// started.
 type NightStart struct {
 	Server  string  `json:"server"`
 	Program string  `json:"program"`         // image or command
@@ -27,8 +28,8 @@ type NightStart struct {
 	Took    float64 `json:"took_s"`
 }
 
-// Job is the job of a CI that ran a night, as that calls it; each "" where it
-// is not known.
+// Job is the CI job that ran a night, in the words of the CI; a field is "" if not
+// known.
 type Job struct {
 	Commit string `json:"commit,omitempty"`
 	Ref    string `json:"ref,omitempty"` // "refs/heads/main", of GitLab "main"
@@ -41,21 +42,21 @@ type Job struct {
 type Figure struct {
 	Trend
 	Value float64 `json:"value"`
-	N     int     `json:"n,omitempty"` // observations behind it; 0: it is not made of any
+	N     int     `json:"n,omitempty"` // number of observations behind it; 0 if it is not made from observations
 }
 
-// Trend names the figures that make one series over the nights.
+// Trend identifies the figures that make one series over the nights.
 type Trend struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	Level    string `json:"level"` // as the plan names it; "capacity" of a limit
+	Level    string `json:"level"` // as the plan names it; "capacity" for a limit
 	Metric   string `json:"metric"`
-	Stat     string `json:"stat,omitempty"` // "p95"; "" for a metric of a level
-	// Asked is a digest of what was sent: a workload that changed begins another series.
+	Stat     string `json:"stat,omitempty"` // "p95"; "" for a level-wide metric
+	// Asked is a digest of what was sent: a changed workload begins another series.
 	Asked string `json:"asked,omitempty"`
 }
 
-// Pin accepts what changed in a night: later nights are compared with it.
+// Pin accepts the changes of a night: later nights are compared with it.
 type Pin struct {
 	Run string    `json:"run"`
 	At  time.Time `json:"at"`

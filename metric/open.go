@@ -14,18 +14,18 @@ type Passage struct {
 	Rounds   []*Round
 	From, To time.Duration
 	Arrivals int // measured requests that were due in it
-	// Begin and End are how many requests were in flight at its beginning and its
-	// end: due, whether sent or not, and not ended.
+	// Begin and End are the numbers of requests in flight at its beginning and end:
+	// due, sent or not, and not ended.
 	Begin, End int
-	// Mean is how many were in flight over its time, Max the most.
+	// Mean is the mean number in flight, and Max the largest.
 	Mean float64
 	Max  int
-	// Spread is the standard deviation of what was in flight about its own
-	// straight line over time.
+	// Spread is the standard deviation of the number in flight about its own straight
+	// line over time.
 	Spread float64
 }
 
-// Passages are the windows of an open loop, in order; no other level has any.
+// Passages returns the windows of an open loop, in order; none for other levels.
 func (l *Level) Passages() []Passage {
 	if l.Kind != OpenLoop || l.Stage != nil {
 		return nil
@@ -44,11 +44,11 @@ func (l *Level) Passages() []Passage {
 	return out
 }
 
-// marks is at how many moments of a window the requests in flight are counted
-// for their spread: the line through them needs no more.
+// marks is the number of moments of a window at which the requests in flight are
+// counted for their spread; the line through them needs no more.
 const marks = 400
 
-// fill counts what was in flight.
+// fill counts the requests in flight.
 func (p *Passage) fill() {
 	changes := p.changes()
 	length := p.To - p.From
@@ -58,7 +58,7 @@ func (p *Passage) fill() {
 	}
 	p.Begin, p.Max = now, now
 	last := p.From
-	// What ends with the window was in flight up to its end.
+	// A request that ends with the window was in flight up to its end.
 	for ; i < len(changes) && (changes[i].at < p.To || changes[i].at == p.To && changes[i].by > 0); i++ {
 		area += float64(now) * (changes[i].at - last).Seconds()
 		last, now = changes[i].at, now+changes[i].by
@@ -82,13 +82,13 @@ func (p *Passage) fill() {
 	p.Spread = aboutLine(counts)
 }
 
-// change is one of how many requests are in flight.
+// change is a change in the number of requests in flight.
 type change struct {
 	at time.Duration
 	by int
 }
 
-// changes are those of all requests of the window, in order of time.
+// changes returns the changes by all requests of the window, in order of time.
 func (p *Passage) changes() []change {
 	var out []change
 	for _, r := range p.Rounds {
@@ -124,7 +124,8 @@ func aboutLine(values []float64) float64 {
 	return math.Sqrt(sum / (n - 2))
 }
 
-// Load is what is in flight or sent at once; of an open loop the rate.
+// Load is the number of requests in flight or sent at once; for an open loop the
+// rate.
 func (l *Level) Load() float64 {
 	if l.Kind == OpenLoop {
 		return l.Rate
@@ -132,18 +133,19 @@ func (l *Level) Load() float64 {
 	return float64(l.N)
 }
 
-// Growth is how much the backlog of an open loop grew over its windows.
+// Growth is the growth of an open loop's backlog over its windows.
 type Growth struct {
-	Share    float64 // requests by which it grew / arrivals; below 0: it shrank
+	Share    float64 // requests by which it grew / arrivals; negative if it shrank
 	Error    float64 // standard error of Share
 	Arrivals int
-	End      int // in flight at the end, of several windows the most
+	End      int // in flight at the end, the maximum over the windows
 }
 
-// Growth adds up the windows of the level; ok is false when it has none.
+// Growth adds up the windows of the level; ok is false if it has none.
 //
-// (N_end − N_begin)/A of A arrivals. Where the backlog moves about a line, each of
-// the two counts has the spread s about it, and their difference √2·s.
+// Each window contributes N_end − N_begin, and the result is their sum / A for A
+// arrivals. If the backlog varies about a line with the standard deviation s, each
+// count does so too, and their difference has √2·s.
 func (l *Level) Growth() (g Growth, ok bool) {
 	grown, variance := 0.0, 0.0
 	for _, p := range l.Passages() {
@@ -160,16 +162,17 @@ func (l *Level) Growth() (g Growth, ok bool) {
 	return g, true
 }
 
-// SaturationName is the level at which the largest rate of a workload on a server
-// is measured; its Probe has that purpose.
+// SaturationName is the name of the level at which the server's largest rate for a
+// workload is measured; its Probe has that purpose.
 const SaturationName = "saturation"
 
-// saturatedBlocks is into how many parts the window of a saturation is cut.
+// saturatedBlocks is the number of parts into which the window of a saturation is
+// divided.
 const saturatedBlocks = 10
 
-// RequestsPerBlock is the rate of requests, per second and in parts of the window, that the level's
-// output tokens stand for if an answer has so many. Streamed tokens are counted, not completed
-// requests, which come in waves. nil: nothing came.
+// RequestsPerBlock is the rate of requests, per second and for each part of the window, that
+// corresponds to the level's output tokens if an answer has the given number. It counts streamed
+// tokens and not completed requests, which come in waves. nil if nothing was streamed.
 func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	var out []float64
 	for _, r := range l.Rounds {
@@ -187,8 +190,8 @@ func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	return out
 }
 
-// AnsweredAtOnce is how many requests had a token and had not ended, on average over the
-// level's rounds; 0 where these have no length.
+// AnsweredAtOnce is the mean number of requests that had a token and had not ended, over
+// the level's rounds; 0 if the rounds have no length.
 func (l *Level) AnsweredAtOnce() float64 {
 	var answering, length time.Duration
 	for _, r := range l.Rounds {
@@ -210,7 +213,7 @@ func OfRates(name string) bool {
 	return name == "offered_rate" || name == "in_flight" || name == "backlog_growth" || name == "recovery"
 }
 
-// ofArrivals are the metrics that only an open loop has.
+// ofArrivals returns the metrics that only an open loop has.
 func (l *Level) ofArrivals(name string) Value {
 	if name == "recovery" {
 		return None("only a requirement tells when requests are good")
@@ -243,8 +246,8 @@ func (l *Level) ofArrivals(name string) Value {
 	return Some(sum / seconds)
 }
 
-// ofLevels are the metrics of all that is under way, which a stage shares with
-// those before and after it.
+// ofLevels reports whether a metric covers everything under way, which a stage shares
+// with the stages before and after it.
 func ofLevels(name string) bool {
 	switch name {
 	case "throughput", "input_throughput", "request_rate", "goodput", "in_flight", "backlog_growth":
@@ -256,11 +259,12 @@ func ofLevels(name string) bool {
 // OfStages reports whether a stage has the metric.
 func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rate" }
 
-// again is how many good requests in a row say that a server has recovered.
+// again is the number of consecutive good requests that show that a server has
+// recovered.
 const again = 10
 
 // Recovery is the time from the beginning of the stage's round until requests were good again:
-// until the first of ten good requests in a row was due (or of all that were left).
+// until the first of ten consecutive good requests was due, or of all that were left.
 func (r *Round) Recovery(good func(*Sample) bool) Value {
 	measured := r.MeasuredSamples()
 	slices.SortFunc(measured, func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })

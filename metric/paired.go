@@ -9,8 +9,8 @@ import (
 // temperature 0 and under the comparison's load, and how likely the control finds
 // each answer.
 type PairedAnswers struct {
-	// Due is how many prompts both were to answer, and Again how many of these the
-	// control was to answer twice, in other batches.
+	// Due is the number of prompts that both were to answer. Again is how many of
+	// these the control was to answer twice, in other batches.
 	Due   int `json:"due"`
 	Again int `json:"again"`
 	// Unscored is the reason why the control does not report how likely a given text is; "" if it
@@ -19,42 +19,43 @@ type PairedAnswers struct {
 	Pairs    []AnswerPair `json:"pairs"`
 }
 
-// AnswerPair is one prompt and its answers; nil: that answer was not asked for.
+// AnswerPair is one prompt with its answers; an answer that was not asked for is nil.
 type AnswerPair struct {
 	Workload  string        `json:"workload"`
 	Level     string        `json:"level"`
-	Order     int           `json:"order"` // of the prompt among those of the level
+	Order     int           `json:"order"` // number of the prompt at its level
 	Control   *PairedAnswer `json:"control,omitempty"`
 	Candidate *PairedAnswer `json:"candidate,omitempty"`
 	Again     *PairedAnswer `json:"again,omitempty"` // the control's second
 }
 
-// PairedAnswer is one answer to a prompt that another server, or the control a second
-// time, answered too.
+// PairedAnswer is one answer to a prompt that was also answered by another server, or
+// by the control a second time.
 type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
-	Failure string `json:"failure,omitempty"` // why there is no answer; foreign text; "": there is one
+	Failure string `json:"failure,omitempty"` // why there is no answer; foreign text; "" if there is one
 	Finish  string `json:"finish,omitempty"`
-	Asked   int    `json:"asked"`             // the most tokens that it may have
-	Tokens  int    `json:"tokens"`            // by the server's count; 0: it did not tell
-	Empty   bool   `json:"empty,omitempty"`   // nothing was said, no reasoning either
+	Asked   int    `json:"asked"`             // the maximum number of tokens
+	Tokens  int    `json:"tokens"`            // by the server's count; 0 if not reported
+	Empty   bool   `json:"empty,omitempty"`   // no text, and no reasoning either
 	Repeats bool   `json:"repeats,omitempty"` // likewise
 	Invalid bool   `json:"invalid,omitempty"` // likewise
-	// Loss is the negative log-likelihood of the answer by the control, in nats, summed over Scored
-	// tokens of the control's tokenizer. Scored 0: not known.
+	// Loss is the negative log-likelihood of the answer on the control, in nats, summed over Scored
+	// tokens of the control's tokenizer. Scored is 0 if it is not known.
 	Loss   float64 `json:"loss_nats"`
 	Scored int     `json:"scored"`
-	// Gap compares two log-probabilities of each token, by the server that answered and by
-	// the control: the sum of |difference| over Weighed tokens, in nats. Weighed 0: not
-	// known.
+	// Gap compares two log-probabilities of each token: by the server that answered, and
+	// by the control. It is the sum of |difference| over Weighed tokens, in nats. Weighed
+	// is 0 if it is not known.
 	Gap     float64 `json:"gap_nats,omitempty"`
 	Weighed int     `json:"weighed,omitempty"`
-	// Agrees is how many characters the answer and the control's first one share before
-	// they differ, over the length of the longer one; 0 for the control's first itself.
+	// Agrees is the number of characters that the answer and the control's first one
+	// share before they differ, divided by the length of the longer one. It is 0 for
+	// the control's first answer itself.
 	Agrees float64 `json:"agrees"`
-	// Stops reports that the answer is only the beginning of the one it is compared with. The
-	// candidate's answer and the control's second one are compared with the control's first, and
-	// that one with the candidate's.
+	// Stops means that the answer is only the beginning of the one with which it is compared.
+	// The candidate's answer and the control's second one are compared with the control's first,
+	// and that one with the candidate's.
 	Stops bool `json:"stops,omitempty"`
 	// Text is the answer, reasoning included. It is kept in a file of its own; "" if
 	// that file is missing.
@@ -64,7 +65,7 @@ type PairedAnswer struct {
 // Long reports whether the answer has more tokens than were asked for; it is then not read.
 func (a *PairedAnswer) Long() bool { return a.Tokens > a.Asked }
 
-// Readable reports whether there is anything that a control could read.
+// Readable reports whether there is anything to score.
 func (a *PairedAnswer) Readable() bool {
 	return a.Failure == "" && !a.Empty && !a.Long()
 }
@@ -93,8 +94,8 @@ func (p *AnswerPair) Hold() {
 	}
 }
 
-// agree is how many characters two texts share before they differ, over the length of
-// the longer one.
+// agree is the number of characters that two texts share before they differ, divided
+// by the length of the longer one.
 func agree(a, b string) float64 {
 	x, y := []rune(a), []rune(b)
 	n, longer := 0, max(len(x), len(y))

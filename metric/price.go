@@ -6,8 +6,9 @@ type Price struct {
 	Electricity float64 // a kilowatt-hour for its GPUs; 0: not priced
 }
 
-// PrefillSpeed is input tokens / prefill time by the server's own count, where
-// it tells both; else by ttft, see FirstTokenSpeed. told says which.
+// PrefillSpeed is input tokens / prefill time by the server's own counts if it
+// reports both, or else by ttft (see FirstTokenSpeed). told is set for the server's
+// counts.
 func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
 	tokens, seconds := l.Added(PrefillTokens), l.Added(PrefillSeconds)
 	if tokens.OK && seconds.OK && tokens.V > 0 && seconds.V > 0 {
@@ -16,8 +17,8 @@ func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
 	return l.FirstTokenSpeed(samples), false
 }
 
-// CacheHitRate is cached / prompt tokens by the server's usage, else by its
-// counters over the window. told says that it is by the counters.
+// CacheHitRate is cached / prompt tokens by the server's usage, or else by its
+// counters over the window. told is set for the counters.
 func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	if v = CacheHitRate(samples); v.OK {
 		return v, false
@@ -28,9 +29,10 @@ func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	return v, false
 }
 
-// accepted is accept_rate or accept_length, by the server's counters, else the mean of its gauge.
+// accepted is accept_rate or accept_length by the server's counters, or else the mean of its
+// gauge.
 func (l *Level) accepted(name string) Value {
-	// A server that speculates tells a mean above zero, where it tells means.
+	// A server with speculative decoding that reports means reports one above zero.
 	if g, why := l.Gauge(name); why == "" && g.Mean > 0 {
 		return Some(g.Mean)
 	}
@@ -85,9 +87,9 @@ func (l *Level) EnergyPerToken() Value {
 	return Some(power.Mean / speed.V)
 }
 
-// Cost is a Prices metric over a stretch of the level, or several: what an
-// hour of the server costs at the level's mean power, and a million output
-// tokens at the speed at which they come in the stretches.
+// Cost is a metric of prices over one or several stretches of the level. It is the
+// cost of an hour of the server at the level's mean power, or of a million output
+// tokens at the speed of the stretches.
 func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
 	if l.Of != "" {
 		return None("a part of a mix has no server of its own")

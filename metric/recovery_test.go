@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Requests are due every second; those that take longer than a second are bad. Good again
-// is the first of ten in a row, or of all that are left.
+// Requests are due every second; those that take longer than a second are bad. Recovery
+// is at the first of ten consecutive good requests, or of all that are left.
 func TestRecovery(t *testing.T) {
 	for _, tt := range []struct {
 		bad  []int // of 30
@@ -15,7 +15,7 @@ func TestRecovery(t *testing.T) {
 		{nil, 0},
 		{[]int{0, 1, 2}, 3},
 		{[]int{0, 1, 11}, 12},  // nine in a row from 2 on
-		{[]int{0, 1, 12}, 2},   // ten from 2 on; one that comes later is another matter
+		{[]int{0, 1, 12}, 2},   // ten from 2 on; the later bad one does not matter
 		{[]int{0, 24}, 1},      // 23 in a row
 		{[]int{5, 15, 25}, 26}, // nine each time; four are left
 		{[]int{5, 15, 29}, 16}, // 13 from 16 on

@@ -6,15 +6,15 @@ import (
 	"encoding/json"
 )
 
-// Said is a server's answer to one request, kept for natural answers, without secrets. Calls hold
-// what the model wrote, valid or not. All of it is foreign text.
+// Said is a server's answer to one request, recorded for natural answers, without secrets. Calls
+// holds what the model wrote, valid or not. All of it is foreign text.
 type Said struct {
 	Text      string     `json:"text,omitempty"` // what a reader sees
 	Reasoning string     `json:"reasoning,omitempty"`
 	Calls     []ToolCall `json:"calls,omitempty"`
-	Cut       bool       `json:"cut,omitempty"`    // it went on, and the rest was not kept
-	AtLimit   bool       `json:"-"`                // it ended at the limit of tokens: Sample.Finish says so
-	Hash      string     `json:"sha256,omitempty"` // see Hashed; "": the text itself is here
+	Cut       bool       `json:"cut,omitempty"`    // it is longer, and the rest was not recorded
+	AtLimit   bool       `json:"-"`                // it ended at the token limit, as Sample.Finish shows
+	Hash      string     `json:"sha256,omitempty"` // see Hashed; "" if the text itself is here
 }
 
 // ToolCall is one call of a tool; Arguments is the JSON that the model wrote.
@@ -23,8 +23,8 @@ type ToolCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// Hashed is the answer without its text: Hash is the SHA-256 sum, in hexadecimal, of
-// text, reasoning and calls as JSON. Equal answers have equal sums.
+// Hashed returns the answer without its text. Hash is the SHA-256 sum, in
+// hexadecimal, of text, reasoning and calls as JSON. Equal answers have equal hashes.
 func (s Said) Hashed() Said {
 	if s.Hash != "" {
 		return s

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Phase says what a request was sent for.
+// Phase is the purpose of a request.
 type Phase string
 
 const (
@@ -21,23 +21,22 @@ const (
 	Filler Phase = "filler"
 )
 
-// Sample is one request as the client saw it. Times are offsets from the
-// start of the run on the monotonic clock, taken when the bytes arrived and
-// before they were parsed. An offset of zero means that the event did not
-// happen, except Scheduled and Sent, where Sent is zero only when the request
-// could not be sent at all.
+// Sample is one request as the client saw it. Times are offsets from the start of the
+// run on the monotonic clock, taken when the bytes arrived and before they were
+// parsed. A zero offset means that the event did not happen. Scheduled may be zero;
+// Sent is zero only if the request could not be sent at all.
 type Sample struct {
 	Server   string `json:"server"`         // server address: vllm or vllm["on"]
 	Workload string `json:"workload"`       // workload address
-	Part     string `json:"part,omitempty"` // of a mix; "": the workload is none
+	Part     string `json:"part,omitempty"` // part of a mix; "" if the workload is not a mix
 	Level    string `json:"level"`          // level name as `tokgate plan` prints it: "30", "burst 8"
 	Round    int    `json:"round"`          // 0-based
 	Slot     int    `json:"slot"`           // 0-based slot of a closed loop; position in a burst
 	Order    int    `json:"order"`          // 0-based order of start within the round and phase
 	Phase    Phase  `json:"phase"`
 
-	Scheduled   time.Duration `json:"scheduled_ns"`              // when the load shape wanted it sent
-	FromDue     bool          `json:"from_due,omitempty"`        // its clock begins at Scheduled, not at Sent: an open loop
+	Scheduled   time.Duration `json:"scheduled_ns"`              // time at which it was due
+	FromDue     bool          `json:"from_due,omitempty"`        // its clock begins at Scheduled, not at Sent: open loop
 	Sent        time.Duration `json:"sent_ns"`                   // its first byte written
 	Headers     time.Duration `json:"headers_ns,omitempty"`      // status line read
 	First       time.Duration `json:"first_ns,omitempty"`        // first token-bearing chunk
@@ -47,42 +46,43 @@ type Sample struct {
 
 	Gaps        Gaps `json:"gaps_us,omitempty"`      // between token-bearing chunks
 	Chunks      int  `json:"chunks,omitempty"`       // token-bearing chunks
-	FirstTokens int  `json:"first_tokens,omitempty"` // tokens in the first one; 0: the server did not tell
+	FirstTokens int  `json:"first_tokens,omitempty"` // tokens in the first chunk; 0 if not reported
 
-	Text int `json:"text_bytes,omitempty"` // bytes of the answer as JSON writes them; 0: not recorded
+	Text int `json:"text_bytes,omitempty"` // bytes of the answer as JSON; 0 if not recorded
 
-	InputAsked  int      `json:"input_asked"`          // tokens the plan asked for; 0: as many as the prompt has
-	OutputAsked int      `json:"output_asked"`         // tokens asked for; the cap of a natural answer
-	Usage       *Usage   `json:"usage,omitempty"`      // by the server's count; nil: it sent none
+	InputAsked  int      `json:"input_asked"`          // tokens the plan asked for; 0 if the prompt decides
+	OutputAsked int      `json:"output_asked"`         // tokens asked for; the maximum of a natural answer
+	Usage       *Usage   `json:"usage,omitempty"`      // by the server's count; nil if it sent none
 	Finish      string   `json:"finish,omitempty"`     // finish_reason
-	Status      int      `json:"status,omitempty"`     // HTTP status; 0: none was read
+	Status      int      `json:"status,omitempty"`     // HTTP status; 0 if none was read
 	Reconnects  int      `json:"reconnects,omitempty"` // reused connections that died before any byte and were retried
-	Failure     *Failure `json:"failure,omitempty"`    // nil: the request completed correctly
+	Failure     *Failure `json:"failure,omitempty"`    // nil if the request completed correctly
 
-	// Answer is what a natural answer's text came to; nil: it was not looked at.
+	// Answer holds the findings on a natural answer's text; nil if it was not
+	// examined.
 	Answer *Answer `json:"answer,omitempty"`
-	// Said is the answer itself; nil: it is not kept. It is recorded in a file of its own.
+	// Said is the answer itself; nil if it is not kept. It is recorded in a separate file.
 	Said *Said `json:"-"`
 
-	Turn int `json:"turn,omitempty"` // of a conversation, from 1; 0: of none
-	Row  int `json:"row,omitempty"`  // of the data set, from 1; 0: of none
-	// Shared is the largest share of the prompt, from its beginning, that a cache can hold: that of
-	// earlier requests that begin alike.
+	Turn int `json:"turn,omitempty"` // turn of a conversation, from 1; 0 if there is none
+	Row  int `json:"row,omitempty"`  // row of the data set, from 1; 0 if there is none
+	// Shared is the largest share of the prompt, from its beginning, that a cache can hold because
+	// of earlier requests.
 	Shared float64 `json:"shared,omitempty"`
 
-	// RetryAfter is how long a failed request's answer asked to wait, at most
-	// MaxRetryAfter; 0: it did not. Its slot waited.
+	// RetryAfter is how long the answer to a failed request asked the client to wait,
+	// at most MaxRetryAfter; 0 if it did not. Its slot waited.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 }
 
-// MaxRetryAfter bounds how long a server may have a slot wait.
+// MaxRetryAfter bounds how long a server may make a slot wait.
 const MaxRetryAfter = 30 * time.Second
 
 // Usage is what the server counted.
 type Usage struct {
 	Input  int `json:"input"`
 	Output int `json:"output"`
-	Cached int `json:"cached"` // prompt tokens from a cache; -1: not told
+	Cached int `json:"cached"` // prompt tokens from a cache; -1 if not reported
 	// Hidden counts the tokens of Output that the server reports as reasoning but did not send.
 	// They came before the first chunk, so FirstTokens includes them.
 	Hidden int `json:"hidden,omitempty"`
@@ -93,7 +93,7 @@ type FailureKind string
 
 const (
 	FailConnect   FailureKind = "connect"   // no connection, or it died before the answer began
-	FailLocal     FailureKind = "local"     // the machine under us lacked ports, file descriptors or memory; says nothing about the server
+	FailLocal     FailureKind = "local"     // this machine lacked ports, file descriptors or memory; no evidence about the server
 	FailStatus    FailureKind = "status"    // an HTTP status other than 2xx
 	FailStream    FailureKind = "stream"    // an error event in the stream
 	FailTruncated FailureKind = "truncated" // the stream ended without a finish_reason
@@ -104,11 +104,11 @@ const (
 	FailMissing FailureKind = "missing"
 	// FailUnfinished requests were in flight when their level was given up; see Cut.
 	FailUnfinished FailureKind = "unfinished"
-	FailCanceled   FailureKind = "canceled" // the run was stopped; says nothing about the server
+	FailCanceled   FailureKind = "canceled" // the run was stopped; no evidence about the server
 )
 
-// Failure is why a request did not complete, in the server's own words where
-// it had any. Message is foreign text: sanitise it before showing it.
+// Failure is the reason why a request did not complete, in the server's own words if
+// it gave any. Message is foreign text: sanitise it before showing it.
 type Failure struct {
 	Kind    FailureKind `json:"kind"`
 	Message string      `json:"message"`
@@ -117,13 +117,13 @@ type Failure struct {
 // Completed reports whether the request ended as it should.
 func (s *Sample) Completed() bool { return s.Failure == nil }
 
-// Canceled reports whether the run itself gave the request up: it is then neither
-// completed nor failed.
+// Canceled reports whether the run itself cancelled the request, which is then
+// neither completed nor failed.
 func (s *Sample) Canceled() bool { return s.Failure != nil && s.Failure.Kind == FailCanceled }
 
-// Gaps holds the times between consecutive token-bearing chunks in whole
-// microseconds, in order of arrival, rounded up so that a bound is never met
-// by rounding alone. A gap above 71 minutes is kept as 71 minutes.
+// Gaps holds the times between consecutive chunks with tokens, in whole microseconds
+// and in order of arrival. They are rounded up, so that rounding alone never meets a
+// bound. A gap above 71 minutes is kept as 71 minutes.
 type Gaps []uint32
 
 // Add appends one gap.
@@ -132,8 +132,8 @@ func (g *Gaps) Add(d time.Duration) {
 	*g = append(*g, uint32(min(max(us, 0), 1<<32-1)))
 }
 
-// UnmarshalJSON reads a list of whole numbers. They are most of a recording, and the
-// standard way takes three quarters of the time in which one is judged.
+// UnmarshalJSON reads a list of whole numbers. These are most of a recording, and
+// encoding/json would take three quarters of the time for judging it.
 func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		return nil
@@ -157,9 +157,9 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Value returns the observation of a PerRequest metric, in base units;
-// ok is false when the request has none (see Def.NoValue). A failed request
-// has the values it got until it failed, except e2e and what derives from it.
+// Value returns the observation of a PerRequest metric in base units. ok is false if
+// the request has none (see Def.NoValue). A failed request has the values from before
+// its failure, but not e2e and what is computed from it.
 func (s *Sample) Value(name string) (v float64, ok bool) {
 	switch name {
 	case "ttft", "ttft_turn_1", "ttft_later":
@@ -208,9 +208,9 @@ func (s *Sample) tpot() (float64, bool) {
 	return took.Seconds() / float64(tokens), true
 }
 
-// Streamed is how many tokens came after the first chunk and the time that they
-// took: 0 and 0 of a request that failed or came without usage. An answer that
-// came in one chunk has no tokens or took no time.
+// Streamed returns the number of tokens after the first chunk and the time that they
+// took. Both are 0 if the request failed or has no usage. An answer in one chunk has
+// no tokens here, or took no time.
 func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	if s.Failure != nil || s.Usage == nil || s.First == 0 {
 		return 0, 0
@@ -218,8 +218,8 @@ func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	return max(s.Usage.Output-max(s.FirstTokens, 1), 0), max(s.Last-s.First, 0)
 }
 
-// OneChunk reports whether a completed answer has no time between two chunks, so that
-// no metric of its stream has a value, neither good nor bad.
+// OneChunk reports whether a completed answer has no time between two chunks. Metrics
+// of streaming then have no value, good or bad.
 func (s *Sample) OneChunk() bool {
 	tokens, took := s.Streamed()
 	return s.Completed() && s.Usage != nil && s.First != 0 && (tokens == 0 || took == 0)

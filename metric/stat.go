@@ -18,13 +18,13 @@ const (
 	Percentile
 	// Every bounds each single observation.
 	Every
-	// Rate is the statistic of success: completed / due, of the server's requests
-	// at large.
+	// Rate is the statistic of success: completed / due, for the server's requests in
+	// general.
 	Rate
-	// Share is the statistic of goodput: good / due, likewise.
+	// Share is the statistic of goodput: good / due, for requests in general.
 	Share
-	// Observed is that share of the requests that were sent, of success and of
-	// goodput: exact, and no claim about others.
+	// Observed is the same share among the requests of this run, for success and
+	// goodput. It is exact, and claims nothing about other requests.
 	Observed
 )
 
@@ -92,8 +92,7 @@ func (s Stat) String() string {
 	return ""
 }
 
-// Exact reports whether the statistic describes the requests that were sent, and
-// claims nothing about others.
+// Exact reports whether the statistic describes only the requests of this run.
 func (s Stat) Exact() bool {
 	return s.Kind == Min || s.Kind == Max || s.Kind == Every || s.Kind == Observed
 }
@@ -101,8 +100,8 @@ func (s Stat) Exact() bool {
 // IsShare reports whether the statistic is a share of the requests.
 func (s Stat) IsShare() bool { return s.Kind == Rate || s.Kind == Share || s.Kind == Observed }
 
-// UnitOf is the unit of a statistic of the metric: its own, but for a share of
-// the requests, as of goodput, which is a ratio.
+// UnitOf is the unit of a statistic of the metric: the metric's own, except that a
+// share of requests, as for goodput, is a ratio.
 func (d Def) UnitOf(s Stat) Unit {
 	if s.IsShare() {
 		return Ratio

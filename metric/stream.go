@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Of answers that came in one piece the end is known, but not the speed at which they
-// were made. A few of them are left out; a level that has more than mostUnstreamed says
-// nothing of its streams.
+// For an answer that arrives in one piece the end is known, but not the speed at which
+// it was made. A few such answers are left out. A level with more than mostUnstreamed
+// of them has no values for its streams.
 const (
 	mostUnstreamed = 0.05 // of the completed answers
-	// An answer came in one piece where all that followed its first chunk took less than
-	// one token does, or less than leastPerToken for each: the fastest servers stream a
-	// few thousand tokens a second to one user. With fewer tokens than leastStreamed
-	// chance alone may do that.
+	// An answer counts as arriving in one piece if everything after its first chunk took
+	// less time than one token, or less than leastPerToken for each token. The fastest
+	// servers stream a few thousand tokens a second to one user. With fewer tokens than
+	// leastStreamed this may be chance.
 	leastPerToken = 100 * time.Microsecond
 	leastStreamed = 3
-	// mostPerChunk is how many tokens a chunk may hold on average where the engine makes one
-	// a step. A real vLLM on a busy machine merges up to 1.3.
+	// mostPerChunk is the largest mean number of tokens in a chunk if the engine makes one
+	// token a step. A real vLLM on a busy machine merges up to 1.3.
 	mostPerChunk = 2.0
 	onePerStep   = 1.1
 )
 
-// FewPerChunk is how many tokens a chunk holds at most, on average, where the gap between two
+// FewPerChunk is the largest mean number of tokens in a chunk for which the gap between two
 // chunks is about the time of one token.
 const FewPerChunk = 1.05
 
-// Unstreamed says why the answers of the level tell nothing of how they streamed; "" where
-// they do. What depends on their beginning or end alone (ttft, e2e) and on how many tokens
-// came (throughput) is none of it.
+// Unstreamed explains why the answers of the level do not show how they streamed; "" if
+// they do. It does not affect metrics that depend only on the beginning or end of an
+// answer (ttft, e2e) or on its number of tokens (throughput).
 func (l *Level) Unstreamed() string {
 	samples := l.MeasuredSamples()
 	token := l.tokenTime(samples)
@@ -59,7 +59,7 @@ func (l *Level) Unstreamed() string {
 	return ""
 }
 
-// tokenTime is how long a token takes: by the server's own count, or by all streams together,
+// tokenTime is the time of one token: by the server's own count, or by all streams together,
 // whichever is longer.
 func (l *Level) tokenTime(samples []*Sample) time.Duration {
 	tokens, took := 0, time.Duration(0)
@@ -75,8 +75,8 @@ func (l *Level) tokenTime(samples []*Sample) time.Duration {
 	return token
 }
 
-// steps is how many tokens the engine makes of a request in one step, by its own counters. It
-// is a large number where they do not say.
+// steps is the number of tokens that the engine makes of a request in one step, by its own
+// counters. It is a large number if they do not report it.
 func (l *Level) steps() float64 {
 	const unknown = 1e9
 	generated := l.Added(GeneratedTokens)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A server that makes a token in 10 ms, by its own count, and a gateway that holds whole answers
-// back: 21 tokens, of which the last 20 come within 5 ms.
+// The server makes a token in 10 ms by its own count, and a gateway holds back whole answers: of
+// 21 tokens the last 20 arrive within 5 ms.
 func TestUnstreamed(t *testing.T) {
 	const ms = time.Millisecond
 	witness := func(tokens, steps float64) *Telemetry {
@@ -37,7 +37,7 @@ func TestUnstreamed(t *testing.T) {
 		{"streamed", streamed, nil, ""},
 		{"streamed, several tokens a chunk, of an engine that makes one", streamed, witness(420, 400), "a chunk holds 7 tokens on average, and the engine makes one"},
 		{"several a step", streamed, witness(420, 200), ""},
-		// 0.25 ms a token: nothing but the server knows that it takes 10.
+		// 0.25 ms a token; only the server knows that a token takes 10.
 		{"buffered, nobody says so", buffered, nil, ""},
 		{"buffered, the server says so", buffered, witness(420, 400), "20 of 20 answers came in one piece"},
 		{"faster than any server", one(21, 1, 2*s, 2*s+ms), nil, "20 of 20 answers came in one piece"},

@@ -6,40 +6,40 @@ import (
 	"slices"
 )
 
-// Distribution is a set of observations with, beside them, how many requests
-// ended without one: they failed, or completed without the metric. Those
-// count as worse than every observation.
+// Distribution is a set of observations, with the number of requests that have none:
+// they failed, or completed without the metric. Those count as worse than every
+// observation.
 type Distribution struct {
 	Values []float64 // in ascending order
 	Worst  int       // requests without a value
-	// LeftOut are answers that came in one chunk, of a metric of the stream: no
-	// observation, and no bad one either.
+	// LeftOut is the number of answers in one chunk, for a metric of streaming. They
+	// are neither observations nor bad.
 	LeftOut int
 	Better  Direction
-	// Tokens / Seconds is the mean of a metric whose mean is pooled; of any other
-	// both are 0.
+	// Tokens / Seconds is the mean of a metric whose mean is pooled. For other
+	// metrics both are 0.
 	Tokens, Seconds float64
 }
 
-// NewDistribution sorts values, which it takes over.
+// NewDistribution sorts values and keeps the slice.
 func NewDistribution(values []float64, worst int, better Direction) Distribution {
 	slices.Sort(values)
 	return Distribution{Values: values, Worst: worst, Better: better}
 }
 
-// N is the number of requests (or gaps) the distribution speaks of.
+// N is the number of requests (or gaps) that the distribution covers.
 func (d Distribution) N() int { return len(d.Values) + d.Worst }
 
-// Percentile is the nearest-rank percentile, p in (0, 100): the ⌈p/100·N⌉-th
-// smallest observation. Requests without a value rank worst: +Inf where lower
-// is better, 0 where higher is. ok is false when N is zero.
+// Percentile is the nearest-rank percentile, p in (0, 100): the ⌈p/100·N⌉-th smallest
+// observation. Requests without a value rank worst: +Inf if lower is better, 0 if
+// higher is. ok is false if N is zero.
 func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 	n := d.N()
 	if n == 0 {
 		return 0, false
 	}
-	// The subtraction absorbs p/100·N landing a rounding error above a whole
-	// number: 0.999·1000 is 999.0000000000001 in binary.
+	// The subtraction absorbs a rounding error of p/100·N above a whole number:
+	// 0.999·1000 is 999.0000000000001 in binary.
 	rank := int(math.Ceil(p/100*float64(n) - 1e-9))
 	rank = min(max(rank, 1), n)
 	if d.Better == HigherIsBetter {
@@ -54,9 +54,9 @@ func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 	return d.Values[rank-1], true
 }
 
-// Mean is the arithmetic mean of the observations alone, or the pooled one (see
-// Def.Pooled); the requests without one are left out, and the caller says how many
-// (Worst). ok is false when there is no observation.
+// Mean is the arithmetic mean of the observations, or the pooled one (see
+// Def.Pooled). Requests without an observation are left out; the caller reports their
+// number (Worst). ok is false if there is no observation.
 func (d Distribution) Mean() (v float64, ok bool) {
 	if len(d.Values) == 0 {
 		return 0, false
@@ -71,8 +71,8 @@ func (d Distribution) Mean() (v float64, ok bool) {
 	return sum / float64(len(d.Values)), true
 }
 
-// Stat returns the value of a statistic of the distribution. Min, Max and
-// Every count requests without a value as worst; Every is the worst one.
+// Stat returns a statistic of the distribution. Min, Max and Every count requests
+// without a value as worst. Every is the worst observation.
 func (d Distribution) Stat(s Stat) (v float64, ok bool) {
 	if d.N() == 0 {
 		return 0, false
@@ -133,9 +133,9 @@ func (l *Level) Due() int {
 }
 
 // Of returns the distribution of a PerRequest or PerGap metric over samples. Percentiles of a
-// PerRequest metric cover every request; those of a PerGap metric cover every gap, and a failed
-// request counts as one worst gap. Requests that the run itself gave up are left out. A negative,
-// NaN or infinite value comes from a broken clock or record and is no value.
+// PerRequest metric cover every request. Those of a PerGap metric cover every gap, and a failed
+// request counts as one worst gap. Requests that the run itself cancelled are left out. A
+// negative, NaN or infinite value comes from a broken clock or record, and counts as missing.
 func Of(def Def, samples []*Sample) Distribution {
 	d := Distribution{Better: def.Better}
 	if def.Scope == PerGap {
@@ -154,7 +154,7 @@ func Of(def Def, samples []*Sample) Distribution {
 	return d
 }
 
-// speaksOf reports whether the metric is one of such requests at all.
+// speaksOf reports whether the metric applies to such a request at all.
 func (d Def) speaksOf(s *Sample) bool {
 	switch d.Name {
 	case "ttft_turn_1":
@@ -168,7 +168,8 @@ func (d Def) speaksOf(s *Sample) bool {
 // OfTurns reports whether only conversations have the metric.
 func OfTurns(name string) bool { return name == "ttft_turn_1" || name == "ttft_later" }
 
-// gapsOf are the gaps of the requests that were not canceled, in seconds and ascending.
+// gapsOf returns the gaps of the requests that were not cancelled, in seconds and
+// ascending.
 func gapsOf(samples []*Sample) []float64 {
 	n, least, most := 0, uint32(math.MaxUint32), uint32(0)
 	for _, s := range samples {
@@ -230,7 +231,7 @@ func (d Def) Pool(lists [][]float64) []float64 {
 // micros undoes the division of a gap by a million.
 func micros(seconds float64) uint32 { return uint32(int64(seconds*1e6 + 0.5)) }
 
-// add adds what one request shows of a metric.
+// add adds a request's observation of a metric.
 func (d *Distribution) add(def Def, s *Sample) {
 	if def.Scope == PerGap {
 		switch {
@@ -268,5 +269,5 @@ type Value struct {
 // Some is a value that exists.
 func Some(v float64) Value { return Value{V: v, OK: true} }
 
-// None is no value, with the reason.
+// None is a missing value, with the reason.
 func None(why string) Value { return Value{Why: why} }

@@ -8,34 +8,34 @@ import (
 	"time"
 )
 
-// Telemetry is what the server and its GPUs told of themselves over one round:
-// differences and statistics over the measured window, and how things went in
-// between. Keys are names of Defs, or of the counters below. What is neither
-// in one of the maps nor in Missing was not asked for.
+// Telemetry holds the metrics of the server and its GPUs for one round: differences
+// and statistics over the measured window, and their course in between. Keys are
+// names of Defs, or of the counters below. A key that is in none of the maps and not
+// in Missing was not asked for.
 type Telemetry struct {
-	// From and To are when the readings were taken between which Added and
+	// From and To are the times of the two readings between which Added and
 	// Histograms are differences: those nearest to the bounds of the window.
 	From time.Duration `json:"from_ns"`
 	To   time.Duration `json:"to_ns"`
-	// Reads is how often the server's page was asked for during the round,
-	// Failed how many of these brought nothing.
+	// Reads is how often the server's page was read during the round, and Failed how
+	// often that gave nothing.
 	Reads  int `json:"reads"`
 	Failed int `json:"failed,omitempty"`
 
 	Added      map[string]float64   `json:"added,omitempty"`
 	Histograms map[string]Histogram `json:"histograms,omitempty"`
 	Gauges     map[string]Gauge     `json:"gauges,omitempty"`
-	// Series holds the gauges over the whole round, and counters as what was
-	// added since the point before. At most MaxPoints points each.
+	// Series holds the gauges over the whole round, and counters as their increase
+	// since the previous point, with at most MaxPoints points each.
 	Series []Series `json:"series,omitempty"`
-	// Restarted is set where a counter or a histogram went backwards in the window.
+	// Restarted is set if a counter or a histogram decreased in the window.
 	Restarted bool `json:"restarted,omitempty"`
-	// Missing says why there is no value, in one line.
+	// Missing explains in one line why a value is missing.
 	Missing map[string]string `json:"missing,omitempty"`
 }
 
-// The counters of Telemetry.Added. Those of one pair are differences between the same two readings,
-// so their quotient is the value of the window.
+// The counters of Telemetry.Added. Counters of a pair are differences between the same two
+// readings, so their quotient is the value over the window.
 const (
 	Preempted       = "preemptions"
 	CacheQueries    = "cache_queries" // prompt tokens looked up in the prefix cache
@@ -46,7 +46,8 @@ const (
 	DraftTokens     = "draft_tokens"     // proposed in them
 	AcceptedTokens  = "accepted_tokens"  // of them, accepted
 	GeneratedTokens = "generated_tokens" // output tokens
-	// GeneratedSeconds is the time in which they were made, from the first of each answer, added up over the answers.
+	// GeneratedSeconds is the time in which the tokens were made, from the first of each answer, summed over the
+	// answers.
 	GeneratedSeconds = "generated_seconds"
 	Aborted          = "aborted"        // requests that the client gave up, fillers among them
 	Errors           = "errors"         // requests that ended in an error of the engine
@@ -56,28 +57,28 @@ const (
 	EnergySeconds    = "energy_seconds" // between the readings of them
 )
 
-// LastXID is the gauge of the last Xid error that the driver reported of a GPU, by number; 0:
-// none since it was loaded.
+// LastXID is the gauge of the last Xid error that the driver reported for a GPU, by number; 0
+// if none since the driver was loaded.
 const LastXID = "gpu_xid"
 
-// AcceptedAt is the counter of the drafts whose token at position i, 0-based,
-// was accepted.
+// AcceptedAt is the counter of drafts whose token at position i, 0-based, was
+// accepted.
 func AcceptedAt(i int) string { return fmt.Sprintf("%s[%d]", AcceptedTokens, i) }
 
 // MaxPoints bounds a Series.
 const MaxPoints = 500
 
-// Series is one quantity over time, a point for each reading: At[i] is
-// milliseconds from the start of the run, ascending, Values[i] is in the base
-// unit of the Def called Metric.
+// Series is one quantity over time, with a point for each reading. At[i] is in
+// milliseconds from the start of the run, ascending; Values[i] is in the base unit of
+// the Def called Metric.
 type Series struct {
 	Metric string    `json:"metric"`
 	At     []int64   `json:"at_ms"`
 	Values []float64 `json:"values"`
 }
 
-// Thin halves the series until it has at most MaxPoints points. Of two
-// neighbours the larger one stays: the longest queue is what is looked for.
+// Thin halves the series until it has at most MaxPoints points. Of two neighbours it
+// keeps the larger one, because the longest queue matters most.
 func (s *Series) Thin() {
 	for len(s.At) > MaxPoints {
 		n := 0
@@ -92,23 +93,22 @@ func (s *Series) Thin() {
 	}
 }
 
-// Gauge is what was read of a quantity in the measured window. What happened
-// between two readings was not seen.
+// Gauge summarises the readings of a quantity in the measured window. Changes between
+// two readings were not seen.
 type Gauge struct {
 	N    int     `json:"n"` // readings, at least 1
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
-	// Missed is how many readings more were to be taken there and brought no
-	// value, Why the reason of the last of them.
+	// Missed is the number of further planned readings there that gave no value, and
+	// Why the reason of the last one.
 	Missed int    `json:"missed,omitempty"`
 	Why    string `json:"why,omitempty"`
 }
 
-// patchy says why the readings are too few of those that were to be taken; ""
-// where they are not. A server often fails to tell just when it has the most
-// to do, so that what was missed may have been the worst: one reading, or one
-// in twenty, may be missing.
+// patchy explains why too many of the planned readings are missing; "" if not. A
+// server often fails to answer when it is busiest, so a missed reading may have been
+// the worst. One reading, or one in twenty, may be missing.
 func (g Gauge) patchy() string {
 	if g.Missed <= max(1, (g.N+g.Missed)/20) {
 		return ""
@@ -151,9 +151,9 @@ func (g Gauge) merge(o Gauge) Gauge {
 	}
 }
 
-// Histogram counts observations in buckets: what a server tells of a quantity
-// instead of each single value. What lies in a bucket could be anywhere in it,
-// its upper bound included.
+// Histogram counts observations in buckets, which a server reports instead of each
+// single value. An observation may lie anywhere in its bucket, which includes its
+// upper bound.
 type Histogram struct {
 	Bounds []float64 `json:"bounds,omitempty"` // upper ones, ascending, finite
 	// Counts has one more element than Bounds: the last one counts observations above all bounds.
@@ -170,7 +170,7 @@ func (h Histogram) N() float64 {
 	return n
 }
 
-// Mean is exact: the server adds up the values themselves.
+// Mean is exact, because the server adds up the values themselves.
 func (h Histogram) Mean() (float64, bool) {
 	n := h.N()
 	if n <= 0 {
@@ -179,9 +179,9 @@ func (h Histogram) Mean() (float64, bool) {
 	return h.Sum / n, true
 }
 
-// Over bounds how many observations lie above limit: at least, by the buckets
-// that lie above it as a whole, and at most, by those that reach above it.
-// They are the same where limit is a bound.
+// Over bounds the number of observations above limit: least counts the buckets that
+// lie above it as a whole, most also those that reach above it. Both are equal if
+// limit is a bound.
 func (h Histogram) Over(limit float64) (least, most float64) {
 	lower := math.Inf(-1)
 	for i, c := range h.Counts {
@@ -200,11 +200,10 @@ func (h Histogram) Over(limit float64) (least, most float64) {
 	return least, most
 }
 
-// Percentile is the bucket (low, high] in which the nearest-rank percentile
-// lies, p in (0, 100), and an estimate within it that takes the bucket's
-// observations for evenly spread. The first bucket begins at 0; the last has no
-// end: high is +Inf, and the estimate is low. ok is false when there is no
-// observation or there are no buckets.
+// Percentile returns the bucket (low, high] that contains the nearest-rank
+// percentile, p in (0, 100), and an estimate within it that assumes evenly spread
+// observations. The first bucket begins at 0. The last has no end: high is +Inf, and
+// the estimate is low. ok is false without observations or buckets.
 func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) {
 	n := h.N()
 	if n <= 0 || len(h.Bounds) == 0 {
@@ -227,15 +226,15 @@ func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) 
 		low = min(max(low, 0), high)
 		return low + (high-low)*(rank-seen)/c, low, high, true
 	}
-	return low, low, math.Inf(1), true // counts that are no whole numbers
+	return low, low, math.Inf(1), true // counts that are not whole numbers
 }
 
-// sound reports whether it could have been counted: a record may hold anything.
+// sound reports whether the histogram is possible: a record may contain anything.
 func (h Histogram) sound() bool {
 	return len(h.Counts) == len(h.Bounds)+1 && slices.IsSorted(h.Bounds) && !slices.ContainsFunc(h.Counts, func(c float64) bool { return !(c >= 0) || c > 1e18 })
 }
 
-// merge adds up two histograms of the same buckets.
+// merge adds two histograms with the same buckets.
 func (h Histogram) merge(o Histogram) (Histogram, bool) {
 	if len(h.Counts) == 0 {
 		return o, true
@@ -250,9 +249,9 @@ func (h Histogram) merge(o Histogram) (Histogram, bool) {
 	return sum, true
 }
 
-// told gathers what the rounds that were run told of name; why is the reason
-// of the first that did not. A level has a value only if all of its rounds
-// have one: what was not seen may have been the worst.
+// told collects the values of name from the rounds that were run. why is the reason
+// of the first round without one. A level has a value only if all of its rounds have
+// one, because a missing one may have been the worst.
 func (l *Level) told(name string, take func(*Telemetry) bool) (why string) {
 	if l.Skipped != "" {
 		return "the level was not run: " + l.Skipped
@@ -282,18 +281,18 @@ func orNone(why string) string {
 	return why
 }
 
-// Gauge pools the readings of a PerReading metric over the level's rounds; why
-// is the reason when there are none, or too many were missed.
+// Gauge pools the readings of a PerReading metric over the level's rounds. why is the
+// reason if there are none, or if too many were missed.
 func (l *Level) Gauge(name string) (g Gauge, why string) {
 	short := ""
 	why = l.told(name, func(t *Telemetry) bool {
 		x, ok := t.Gauges[name]
-		ok = ok && x.N > 0 // a record may hold anything
+		ok = ok && x.N > 0 // a record may contain anything
 		if ok {
 			g = g.merge(x)
 		}
 		if !ok && t.Missing[name] == TooShort {
-			short = TooShort // no fault of the source: other rounds may have some
+			short = TooShort // not a failure of the source: other rounds may have readings
 			return true
 		}
 		return ok
@@ -308,12 +307,12 @@ func (l *Level) Gauge(name string) (g Gauge, why string) {
 	return g, ""
 }
 
-// TooShort is the Missing of a gauge of which nothing was read in the window
-// although nothing failed.
+// TooShort is the Missing of a gauge that was not read in the window although nothing
+// failed.
 const TooShort = "the window was too short for a reading in it"
 
-// Histogram adds up the Counted metric of the level's rounds; why is the
-// reason when there is none.
+// Histogram adds up the Counted metric of the level's rounds; why is the reason if
+// there is none.
 func (l *Level) Histogram(name string) (h Histogram, why string) {
 	mixed := false
 	why = l.told(name, func(t *Telemetry) bool {

@@ -18,9 +18,9 @@ func TestHistogram(t *testing.T) {
 		t.Errorf("mean %v, want 12/20", m)
 	}
 	for _, tt := range []struct{ limit, least, most float64 }{
-		{1, 5, 5},     // a bound: 4 + 1 are over, for certain
-		{0.5, 5, 5},   // and none lies between 0.5 and 1
-		{1.5, 1, 5},   // within (1, 2]: the four may be
+		{1, 5, 5},     // a bound: 4 + 1 are certainly over
+		{0.5, 5, 5},   // none lies between 0.5 and 1
+		{1.5, 1, 5},   // within (1, 2]: the four may be over
 		{0.1, 10, 20}, // within the first
 		{2, 1, 1},
 		{3, 0, 1}, // beyond the last bound
@@ -58,8 +58,8 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestHistogramIsHonest: what is said of buckets holds for whatever values
-// they were made of.
+// TestHistogramIsHonest: the results from buckets are valid for any values in the
+// buckets.
 func TestHistogramIsHonest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	bounds := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10}
@@ -111,7 +111,7 @@ func TestThin(t *testing.T) {
 	}
 }
 
-// toldLevel is a level of two rounds in which a server told of itself.
+// toldLevel is a level of two rounds with server metrics.
 func toldLevel() *Level {
 	tell := func(preempted, accepted float64, g Gauge, below, above, sum float64) *Telemetry {
 		return &Telemetry{
@@ -153,8 +153,8 @@ func TestToldOfALevel(t *testing.T) {
 	closeTo(t, "accept_length by a mean", l.Value("accept_length", Steady, nil, nil), 2.5)
 }
 
-// What was missed may have been the worst: of 20 readings one may be missing,
-// and one of fewer.
+// A missed reading may have been the worst: one of 20 may be missing, and one of
+// fewer.
 func TestMissedReadings(t *testing.T) {
 	for _, tt := range []struct {
 		n, missed [2]int // of two rounds
@@ -178,7 +178,7 @@ func TestMissedReadings(t *testing.T) {
 	}
 }
 
-// A level has what every one of its rounds has told.
+// A level has a value if every one of its rounds has one.
 func TestToldByAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *Level) string{
 		"a round was not asked": func(l *Level) string { l.Rounds[1].Telemetry = nil; return "nothing was read of the server" },
@@ -229,7 +229,7 @@ func TestToldByAll(t *testing.T) {
 	if _, why := l.Histogram("queue_wait"); why != "the server finished no request in the window" {
 		t.Errorf("an empty histogram: %q", why)
 	}
-	// A round too short to be read in takes nothing from the others.
+	// A round too short for a reading does not affect the others.
 	l = toldLevel()
 	delete(l.Rounds[0].Telemetry.Gauges, "waiting")
 	l.Rounds[0].Telemetry.Missing["waiting"] = TooShort

@@ -15,18 +15,18 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// AnswersFile is the name of the answers that were kept, in a run folder: a header,
-// then a line for each, in the order in which they ended.
+// AnswersFile is the name of the recorded answers in a run folder: a header, then a
+// line for each answer, in the order in which they ended.
 const AnswersFile = "answers.jsonl"
 
 var answersSchema = schema{name: "tokgate.answers/", major: 1, minor: 0}
 
 const typeAnswer = "answer"
 
-// answerLine is one line. Server, workload, level, round and order name the request;
-// without the server they name its prompt, of which row is that of the data set. What
-// both servers of a comparison were asked has its name and the side in place of server
-// and round.
+// answerLine is one line. Server, workload, level, round and order identify a request.
+// Without the server they identify its prompt, whose row is that of the data set. For
+// answers that both servers of a comparison gave to the same prompt, the name of the
+// comparison and the side replace server and round.
 type answerLine struct {
 	Type       string `json:"type"`
 	Schema     string `json:"schema,omitempty"`
@@ -39,19 +39,20 @@ type answerLine struct {
 	Round    int    `json:"round,omitempty"`
 	Order    int    `json:"order,omitempty"`
 	Row      int    `json:"row,omitempty"`
-	Tokens   int    `json:"tokens,omitempty"` // by the server's count; 0: not told
+	Tokens   int    `json:"tokens,omitempty"` // by the server's count; 0 if not reported
 	metric.Said
 }
 
-// sides of a comparison, in the order of a pair's answers.
+// sides lists the sides of a comparison, in the order of a pair's answers.
 var sides = []string{"control", "candidate", "again"}
 
-// answersOf are those of a pair by side; nil where one was not asked.
+// answersOf returns the answers of a pair by side; nil if one was not asked for.
 func answersOf(p *metric.AnswerPair) []*metric.PairedAnswer {
 	return []*metric.PairedAnswer{p.Control, p.Candidate, p.Again}
 }
 
-// answerKey is what an answer belongs to: a request of a run, or a side of a pair.
+// answerKey identifies the request of a run, or the side of a pair, that an answer
+// belongs to.
 type answerKey struct {
 	server, comparison, side, workload, level string
 	round, order                              int
@@ -77,7 +78,7 @@ func pairLine(c *metric.Comparison, p *metric.AnswerPair, side int) answerLine {
 	return l
 }
 
-// pairs appends the answers of a comparison whose text is there.
+// pairs appends the answers of a comparison that have text.
 func (w *Writer) pairs(c *metric.Comparison) error {
 	if c.Answers == nil {
 		return nil
@@ -96,7 +97,7 @@ func (w *Writer) pairs(c *metric.Comparison) error {
 	return nil
 }
 
-// answer appends a line, in a file that begins with the first one.
+// answer appends a line, and creates the file with the first one.
 func (w *Writer) answer(l answerLine) error {
 	if w.answers == nil {
 		file, err := OpenIn(filepath.Dir(w.file.Name()), AnswersFile, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND)
@@ -111,7 +112,8 @@ func (w *Writer) answer(l answerLine) error {
 	return w.answers.add(l)
 }
 
-// removeAnswers removes those of an earlier run, and nothing that tokgate did not write.
+// removeAnswers removes the answers of an earlier run, but no file that tokgate did not
+// write.
 func removeAnswers(dir string) error {
 	file, err := OpenIn(dir, AnswersFile, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,12 +136,12 @@ func removeAnswers(dir string) error {
 	return nil
 }
 
-// attachAnswers reads the answers of a run that was read from dir into its samples. A
-// run that came to its end must have all that it kept, as they were written.
+// attachAnswers reads the answers of a run from dir and attaches them to its samples.
+// If the run came to its end, all its recorded answers must be there, unchanged.
 func attachAnswers(dir string, run *metric.Run) (Problems, error) {
 	ended := run.Stopped != StoppedUnknown
 	if ended && run.Answers == "" {
-		return nil, nil // there are none: what may lie there is not of this run
+		return nil, nil // there are none: a file there belongs to another run
 	}
 	file, err := OpenIn(dir, AnswersFile, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) && !ended {
@@ -192,7 +194,7 @@ func readAnswers(r io.Reader, run *metric.Run) (problems Problems, err error) {
 	return problems, nil
 }
 
-// placesOf says where the answers of a run belong.
+// placesOf maps the answers of a run to where they belong.
 func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	places := map[answerKey]func(*answerLine){}
 	for _, l := range run.Levels {

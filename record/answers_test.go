@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// answered is a recorded run with answers, and how many.
+// answered records a run with answers, and returns their number.
 func answered(t testing.TB) (dir string, n int) {
 	t.Helper()
 	dir = t.TempDir()
@@ -33,7 +33,8 @@ func answered(t testing.TB) (dir string, n int) {
 	return dir, n
 }
 
-// small is the run of fewest requests, of some, that has so many answers.
+// small returns, of several runs, the one with the fewest requests that has enough
+// answers.
 func small(answers int) (run *metric.Run) {
 	for seed := range uint64(40) {
 		if r := random(seed); answersOf(r) >= answers && (run == nil || requestsOf(r) < requestsOf(run)) {
@@ -75,8 +76,8 @@ func answersOf(run *metric.Run) (n int) {
 	return n
 }
 
-// Answers that are missing, cut, changed, of another run or moved are an error, as
-// samples are.
+// Answers that are missing, cut, changed, moved or from another run are an error, as
+// for samples.
 func TestDamagedAnswers(t *testing.T) {
 	dir, _ := answered(t)
 	other := recorded(t, small(answersOf(small(3))+1))
@@ -132,8 +133,8 @@ func TestDamagedAnswers(t *testing.T) {
 	}
 }
 
-// Of a run that was killed the answers are there whose requests are; the last line may
-// be torn, and one more may have been written than requests.
+// A killed run has the answers of its recorded requests. The last line may be torn,
+// and one more answer than requests may have been written.
 func TestAnswersOfAKilledRun(t *testing.T) {
 	dir, n := answered(t)
 	samples, err := os.ReadFile(filepath.Join(dir, record.File))
@@ -174,7 +175,7 @@ func TestAnswersOfAKilledRun(t *testing.T) {
 	}
 }
 
-// A new run removes the answers of the one before, and no other file of that name.
+// A new run removes the answers of the one before, but no foreign file of that name.
 func TestAnswersOfAnEarlierRun(t *testing.T) {
 	dir, _ := answered(t)
 	path := filepath.Join(dir, record.AnswersFile)
@@ -199,7 +200,7 @@ func TestAnswersOfAnEarlierRun(t *testing.T) {
 	}
 }
 
-// Equal answers have equal sums, whatever was cut; others do not.
+// Equal answers have equal hashes, wherever they were cut; others do not.
 func TestHashed(t *testing.T) {
 	a := metric.Said{Text: "Paris", AtLimit: true}.Hashed()
 	if a.Text != "" || len(a.Hash) != 64 || !a.AtLimit || a.Hashed().Hash != a.Hash {
@@ -227,7 +228,7 @@ func FuzzReadAnswers(f *testing.F) {
 	}
 	f.Add(string(raw))
 	f.Add(string(raw[:len(raw)/2]))
-	empty := func() *metric.Run { // with the requests, without the answers
+	empty := func() *metric.Run { // with requests but without answers
 		run := random(seed)
 		for _, l := range run.Levels {
 			for _, r := range rounds(l) {

@@ -7,22 +7,22 @@ import (
 	"errors"
 )
 
-// chain protects a recording: each line ends with a check over its own bytes and
-// all lines before it. A line that was changed, left out, added or moved breaks
-// its own check and every later one. The sum after the last line stands for the
-// whole recording. It tells of damage; only a sum that is kept elsewhere, such as
-// in an attestation, tells of intent.
+// chain protects a recording: each line ends with a check over its own bytes and all
+// lines before it. A line that was changed, removed, added or moved breaks its own
+// check and every later one. The sum after the last line identifies the whole
+// recording. It detects damage; only a sum that is stored elsewhere, such as in an
+// attestation, detects tampering.
 type chain [sha256.Size]byte
 
 const (
 	checkHead = `,"check":"`
 	checkTail = `"}`
-	checkHex  = 16 // hexadecimal digits: the first eight bytes of the sum
+	checkHex  = 16 // hexadecimal digits of the sum's first eight bytes
 	checkSize = len(checkHead) + checkHex + len(checkTail)
 )
 
-// seal takes a JSON object with at least one member, and returns it with its
-// check as the last one.
+// seal takes a JSON object with at least one member, and returns it with its check as
+// the last member.
 func (c *chain) seal(object []byte) []byte {
 	body := object[:len(object)-1]
 	c.add(body)
@@ -31,7 +31,7 @@ func (c *chain) seal(object []byte) []byte {
 	return append(out, checkTail...)
 }
 
-// open checks a line, without its line feed.
+// open verifies a line, without its line feed.
 func (c *chain) open(line []byte) error {
 	at := len(line) - checkSize
 	if at < 1 || !bytes.HasPrefix(line[at:], []byte(checkHead)) || !bytes.HasSuffix(line, []byte(checkTail)) {
@@ -45,11 +45,11 @@ func (c *chain) open(line []byte) error {
 	return nil
 }
 
-// SealLine is an object with a check over its own bytes alone: of a file whose
-// lines may be merged with others.
+// SealLine returns an object with a check over its own bytes, for a file whose lines
+// may be merged with others.
 func SealLine(object []byte) []byte { return new(chain).seal(object) }
 
-// CheckLine says what is wrong with a line of SealLine's, without its line feed.
+// CheckLine verifies a line of SealLine, without its line feed.
 func CheckLine(line []byte) error { return new(chain).open(line) }
 
 func (c *chain) add(body []byte) {

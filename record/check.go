@@ -9,8 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// possible reports what cannot have happened in a request: its times come from one monotonic clock,
-// in this order, and its gaps are their differences. It does not look at what the server reported.
+// possible returns an error if a request's record is impossible: its times come from one monotonic
+// clock, in this order, and its gaps are their differences. It does not check what the server
+// reported.
 func possible(s *metric.Sample) error {
 	if s.Round < 0 || s.Slot < 0 || s.Order < 0 {
 		return errors.New("its place in the round is negative")
@@ -52,7 +53,7 @@ func possible(s *metric.Sample) error {
 	return nil
 }
 
-// possibleWait says what a server cannot have asked of a request's slot.
+// possibleWait returns an error if the recorded wait is impossible.
 func possibleWait(s *metric.Sample) error {
 	if s.RetryAfter < 0 || s.RetryAfter > metric.MaxRetryAfter || s.RetryAfter > 0 && s.Failure == nil {
 		return fmt.Errorf("it was asked to wait for %v", s.RetryAfter)
@@ -60,8 +61,8 @@ func possibleWait(s *metric.Sample) error {
 	return nil
 }
 
-// possibleChunks holds the gaps against the stamps. Each gap was rounded up to a
-// microsecond, so their sum is too long by less than one for each.
+// possibleChunks compares the gaps with the timestamps. Each gap was rounded up to a
+// microsecond, so their sum is too long by less than one microsecond for each.
 func possibleChunks(s *metric.Sample) error {
 	if (s.Chunks > 0) != (s.First > 0 && s.Last > 0) || len(s.Gaps) != max(s.Chunks-1, 0) {
 		return fmt.Errorf("it has %d chunks and %d gaps between them", s.Chunks, len(s.Gaps))
@@ -69,7 +70,7 @@ func possibleChunks(s *metric.Sample) error {
 	var sum time.Duration
 	for _, gap := range s.Gaps {
 		if gap == 1<<32-1 {
-			return nil // as long as can be said, or longer
+			return nil // the longest gap that is recorded, or longer
 		}
 		sum += time.Duration(gap) * time.Microsecond
 	}

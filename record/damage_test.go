@@ -13,8 +13,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// A recording of which one bit differs is an error, or ends where its last line
-// feed was.
+// A recording with one changed bit is an error, or ends at its last intact line feed.
 func TestLongBitFlips(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(recorded(t, random(3)), record.File))
 	if err != nil {
@@ -32,7 +31,7 @@ func TestLongBitFlips(t *testing.T) {
 	}
 }
 
-// A recording of which lines were left out, doubled or moved is an error.
+// A recording with lines removed, doubled or moved is an error.
 func TestMovedLines(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(recorded(t, random(3)), record.File))
 	if err != nil {
@@ -53,8 +52,8 @@ func TestMovedLines(t *testing.T) {
 	}
 }
 
-// What cannot have happened is an error whether the line has a valid check or
-// not: older versions wrote none.
+// An impossible record is an error, with or without a valid check: older versions
+// wrote none.
 func TestImpossible(t *testing.T) {
 	sample := func() *metric.Sample {
 		return &metric.Sample{
@@ -84,7 +83,7 @@ func TestImpossible(t *testing.T) {
 		{"no finish reason", func(s *metric.Sample) { s.Finish = "" }, nil, "finish reason"},
 		{"failed by a status of 200", func(s *metric.Sample) { s.Failure = &metric.Failure{Kind: metric.FailStatus} }, nil, "failed by its status"},
 		{"many chunks", func(s *metric.Sample) { s.Chunks = 1e15 }, nil, "gaps between them"},
-		// 4 µs stand for 3.001 to 4 µs, and the tokens came over 3.5.
+		// 4 µs stand for 3.001 to 4 µs, and the tokens arrived over 3.5.
 		{"a longer gap", func(s *metric.Sample) { s.Gaps[0] = 5 }, nil, "its gaps add up to 5µs"},
 		{"a shorter gap", func(s *metric.Sample) { s.Gaps[0] = 3 }, nil, "its gaps add up to 3µs"},
 		{"no first token", func(s *metric.Sample) { s.First = 0 }, nil, "chunks"},
@@ -111,8 +110,8 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// The folder of a run may be removed, moved or filled by somebody else while it
-// runs: there is no evidence then.
+// Somebody may remove, move or fill the folder of a run while it runs: then there is
+// no evidence.
 func TestRecordingIsLost(t *testing.T) {
 	for name, lose := range map[string]func(dir string) error{
 		"removed":  os.RemoveAll,
@@ -148,7 +147,7 @@ func TestRecordingIsLost(t *testing.T) {
 	}
 }
 
-// A link in the place of a recording is not followed, wherever it leads.
+// A link in place of a recording is not followed.
 func TestLinksAreNotFollowed(t *testing.T) {
 	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
 	if err := os.WriteFile(victim, nil, 0o644); err != nil {

@@ -11,13 +11,13 @@ import (
 )
 
 // sampleDecoder reads the lines of requests, which are nearly all of a recording, several
-// times as fast as encoding/json. It knows a line only as the writer of this version makes it,
-// byte for byte; every other line is left to encoding/json.
+// times as fast as encoding/json. It reads only lines exactly as this version writes them;
+// encoding/json reads the others.
 type sampleDecoder struct {
-	raw []byte // of the line, from where it was read to
+	raw []byte // the unread part of the line
 	bad bool
-	// words are those that were met before, by how they stand in the file: the names of
-	// servers and levels are the same on thousands of lines.
+	// words caches strings by their form in the file: the names of servers and levels
+	// are the same on thousands of lines.
 	words map[string]string
 }
 
@@ -26,8 +26,8 @@ const (
 	mostWords  = 1 << 12
 )
 
-// decode fills s, which is empty, and its usage, which it may point to. It is false where the
-// line is not one that it knows: s is of no use then.
+// decode fills s, which is empty, and its usage, to which s may point. If it returns false it
+// does not know the form of the line, and s must not be used.
 func (d *sampleDecoder) decode(line []byte, s *metric.Sample, usage *metric.Usage) bool {
 	if !bytes.HasPrefix(line, []byte(sampleHead)) {
 		return false
@@ -54,7 +54,7 @@ func (d *sampleDecoder) decode(line []byte, s *metric.Sample, usage *metric.Usag
 	}
 }
 
-// place reads which request it is.
+// place reads the fields that identify the request.
 func (d *sampleDecoder) place(s *metric.Sample) {
 	s.Server = d.word()
 	d.key(`,"workload":`)
@@ -74,7 +74,7 @@ func (d *sampleDecoder) place(s *metric.Sample) {
 	s.Phase = metric.Phase(d.word())
 }
 
-// stamps reads when things happened.
+// stamps reads the times of the request.
 func (d *sampleDecoder) stamps(s *metric.Sample) {
 	d.key(`,"scheduled_ns":`)
 	s.Scheduled = time.Duration(d.number())
@@ -89,7 +89,7 @@ func (d *sampleDecoder) stamps(s *metric.Sample) {
 	s.End = time.Duration(d.number())
 }
 
-// counts reads what was asked and what came.
+// counts reads the requested and the received amounts.
 func (d *sampleDecoder) counts(s *metric.Sample, usage *metric.Usage) {
 	d.optionalInt(`,"chunks":`, &s.Chunks)
 	d.optionalInt(`,"first_tokens":`, &s.FirstTokens)
@@ -111,7 +111,7 @@ func (d *sampleDecoder) counts(s *metric.Sample, usage *metric.Usage) {
 	d.key(`}`)
 }
 
-// end reads how the request ended, and the rest.
+// end reads how the request ended, and the remaining fields.
 func (d *sampleDecoder) end(s *metric.Sample) {
 	if d.optional(`,"finish":`) {
 		s.Finish = d.word()
@@ -132,7 +132,7 @@ func (d *sampleDecoder) end(s *metric.Sample) {
 	d.optionalTime(`,"retry_after_ns":`, &s.RetryAfter)
 }
 
-// optional says whether text comes next, and is then behind it.
+// optional reports whether text comes next, and skips it.
 func (d *sampleDecoder) optional(text string) bool {
 	if len(d.raw) < len(text) || string(d.raw[:len(text)]) != text {
 		return false
@@ -189,7 +189,7 @@ func (d *sampleDecoder) number() int64 {
 	return v
 }
 
-// float reads a number in (0, 1) without an exponent, and 1.
+// float reads a number in (0, 1] without an exponent.
 func (d *sampleDecoder) float() float64 {
 	n := 0
 	for n < len(d.raw) && (d.raw[n]-'0' <= 9 || d.raw[n] == '.') {
@@ -233,7 +233,7 @@ func (d *sampleDecoder) word() string {
 	return word
 }
 
-// gaps reads a non-empty list of microseconds into the memory of room.
+// gaps reads a non-empty list of microseconds, reusing the memory of room.
 func (d *sampleDecoder) gaps(room metric.Gaps) metric.Gaps {
 	end := bytes.IndexByte(d.raw, ']')
 	if end < 2 || d.raw[0] != '[' {
@@ -250,7 +250,7 @@ func (d *sampleDecoder) gaps(room metric.Gaps) metric.Gaps {
 	for _, c := range list {
 		if c -= '0'; c <= 9 {
 			if digits > 0 && v == 0 || digits == 10 {
-				d.bad = true // a number does not begin with a zero
+				d.bad = true // a number does not begin with zero
 				return nil
 			}
 			v, digits = v*10+uint64(c), digits+1

@@ -1,5 +1,4 @@
-// Package record keeps what was observed on disk: a run folder whose
-// samples.jsonl grows by one line with each thing that happened, and reads it
-// back, also when the process that wrote it was killed in between. It knows
-// neither plans nor verdicts.
+// Package record stores observations on disk, in a run folder whose samples.jsonl
+// gets one line for each event. It also reads them back, even if the process that
+// wrote them was killed. It knows neither plans nor verdicts.
 package record

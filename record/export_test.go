@@ -7,16 +7,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// ReadFrom is Read without the disk, ReadAnswers that of the answers.
+// ReadFrom and ReadAnswers are Read without the disk.
 var (
 	ReadFrom    = read
 	ReadAnswers = readAnswers
 )
 
-// ReadStored is ReadFrom of a recording that is too long for memory.
+// ReadStored is ReadFrom for a recording that is too long for memory.
 func ReadStored(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, newStore()) }
 
-// DecodeFast reads the line of a request; false: it is left to encoding/json.
+// DecodeFast reads the line of a request; false leaves it to encoding/json.
 func DecodeFast(line []byte) (*metric.Sample, bool) {
 	d := sampleDecoder{words: map[string]string{}}
 	s := new(metric.Sample)
@@ -35,7 +35,7 @@ func Packed(samples []*metric.Sample) ([]*metric.Sample, error) {
 	return p.all(), nil
 }
 
-// Reseal is Seal for lines that have checks, right or wrong.
+// Reseal is Seal for lines that already have checks, right or wrong.
 func Reseal(lines string) string {
 	var bare strings.Builder
 	for l := range strings.Lines(lines) {

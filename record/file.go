@@ -11,10 +11,10 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// WriteFile writes a whole file. After a crash, or for a reader meanwhile, the file has either its
-// old content or all of data: it is written beside its place and then renamed. Missing folders are
-// made. What is not a regular file (/dev/stdout, a named pipe) is written directly, since renaming
-// would replace it.
+// WriteFile writes a whole file. After a crash, or for a concurrent reader, the file has either
+// its old content or all of data: it is written next to its place and then renamed. Missing
+// folders are created. A file that is not regular (/dev/stdout, a named pipe) is written directly,
+// because renaming would replace it.
 func WriteFile(path string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -32,7 +32,7 @@ func WriteFile(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer disk.Remove(temp.Name()) // fails once the file has its name, as it should
+	defer disk.Remove(temp.Name()) // fails once the file was renamed, as intended
 	_, err = temp.Write(data)
 	if err == nil {
 		err = temp.Chmod(0o644)
@@ -49,8 +49,8 @@ func WriteFile(path string, data []byte) (err error) {
 	if err := disk.Rename(temp.Name(), path); err != nil {
 		return err
 	}
-	// The new name itself is on disk once the folder is. Not every system can
-	// be asked for that; the content is safe either way.
+	// Sync the folder, so that the new name is on disk. Some systems cannot do that;
+	// the content is safe either way.
 	if d, err := disk.OpenFile(dir, os.O_RDONLY, 0); err == nil {
 		_ = d.Sync()
 		d.Close()
@@ -78,7 +78,7 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It may have become a link since: what is open must be what has the name.
+	// It may have become a link since: the open file must be the one with the name.
 	opened, err := f.Stat()
 	if err == nil {
 		var named os.FileInfo
@@ -95,8 +95,8 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 
 func notRegular(path string) error { return fmt.Errorf("%s is not a regular file", path) }
 
-// special reports whether path names something that is written to and not
-// replaced. /dev/stdout may be a regular file by another name.
+// special reports whether path must be written to and not replaced. /dev/stdout may
+// be a regular file under another name.
 func special(path string) bool {
 	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return true

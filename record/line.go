@@ -12,15 +12,15 @@ import (
 // File is the name of the recording in a run folder.
 const File = "samples.jsonl"
 
-// Schema names what the lines mean, as "tokgate.samples/MAJOR.MINOR". A reader
-// takes every minor version of its major one: what was added is ignored.
+// Schema is the version of the lines, as "tokgate.samples/MAJOR.MINOR". A reader
+// accepts every minor version of its major version, and ignores what was added.
 var Schema = samplesSchema.String()
 
 var samplesSchema = schema{name: "tokgate.samples/", major: 1, minor: 3}
 
-const chainMinor = 3 // of samples: the first in which lines are protected
+const chainMinor = 3 // the first minor version of samples with checks on lines
 
-// schema is what the first line of a file says of the others.
+// schema is the version in the first line of a file.
 type schema struct {
 	name         string
 	major, minor int
@@ -30,27 +30,27 @@ func (s schema) String() string { return fmt.Sprintf("%s%d.%d", s.name, s.major,
 
 // The types of lines, in the order in which they first occur.
 const (
-	typeHeader      = "header" // the first line, alone in holding a schema
+	typeHeader      = "header" // the first line, the only one with a schema
 	typeRun         = "run"    // without servers, levels and end
 	typeServerReady = "server_ready"
 	typeLevel       = "level"  // without rounds
-	typeSample      = "sample" // one request, when it ended
+	typeSample      = "sample" // one request, at its end
 	typeRoundDone   = "round_done"
 	typeLevelDone   = "level_done"
-	typeCapacity    = "capacity"   // a search, when it ended; since 1.1
-	typeComparison  = "comparison" // how one was run, when it ended; since 1.2
+	typeCapacity    = "capacity"   // a search, at its end; since 1.1
+	typeComparison  = "comparison" // a comparison, at its end; since 1.2
 	typeServerDone  = "server_done"
 	typeRunDone     = "run_done"
 )
 
-// line is one line. Beside Type it holds what the type calls for.
+// line is one line. Besides Type it holds the fields of that type.
 type line struct {
 	Type   string            `json:"type"`
 	Schema string            `json:"schema,omitempty"`
 	Run    *metric.Run       `json:"run,omitempty"`
 	Server *metric.ServerRun `json:"server,omitempty"`
 	Level  *metric.Level     `json:"level,omitempty"`
-	Due    int               `json:"due,omitempty"` // of a level, all rounds together
+	Due    int               `json:"due,omitempty"` // of a level, over all rounds
 	Round  *metric.Round     `json:"round,omitempty"`
 	Of     *levelKey         `json:"of,omitempty"` // the level of a round
 	Sample *metric.Sample    `json:"sample,omitempty"`
@@ -68,14 +68,14 @@ type levelKey struct {
 
 func keyOf(l *metric.Level) levelKey { return levelKey{l.Server, l.Workload, l.Name} }
 
-// bare is the run without what has lines of its own.
+// bare returns the run without the parts that have their own lines.
 func bare(r *metric.Run) *metric.Run {
 	c := *r
 	c.Servers, c.Levels, c.Capacities, c.Comparisons = nil, nil, nil, nil
 	return &c
 }
 
-// hollow is the level without its rounds.
+// hollow returns the level without its rounds.
 func hollow(l *metric.Level) *metric.Level {
 	c := *l
 	c.Rounds, c.Voided = nil, nil

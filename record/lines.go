@@ -13,41 +13,42 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A recording is read on all cores: one goroutine splits it into lines and holds each to the
-// chain, which only goes in order; others decode batches of them; the caller takes them in order.
+// A recording is read on all cores. One goroutine splits it into lines and verifies the chain,
+// which is sequential. Others decode batches of lines, and the caller takes them in order.
 
-// batchSize is how many bytes of lines are decoded at once; one line may have more.
+// batchSize is the number of bytes decoded at once; one line may be longer.
 const batchSize = 128 << 10
 
-// batch is some lines that follow each other.
+// batch is a sequence of lines.
 type batch struct {
 	first int    // the number of its first line
 	raw   []byte // the lines without their line feeds
 	ends  []int
 	ready chan struct{} // closed when the lines are decoded
 	lines []decoded
-	rooms []*room // for requests that are gone once the batch was taken
-	err   error   // of what comes after its last line
+	rooms []*room // memory for requests that is reused after the batch was taken
+	err   error   // error behind its last line
 }
 
-// decoded is a line that was read. impossible says why its request cannot have been so.
+// decoded is a line that was read. impossible is set if its request could not have
+// happened.
 type decoded struct {
 	line
 	err, impossible error
 }
 
-// room is what a request takes up.
+// room is the memory of a request.
 type room struct {
 	sample metric.Sample
 	usage  metric.Usage
 }
 
-// lines are those of a recording.
+// lines reads the lines of a recording.
 type lines struct {
 	minor  int // of the recording's schema
 	chain  chain
-	torn   int  // the number of a last line that is cut; 0: none is
-	reused bool // the requests of a batch are gone once it was taken
+	torn   int  // number of a last line that was cut; 0 if none was
+	reused bool // the memory of a batch is reused after it was taken
 
 	count int
 	order chan *batch // of the lines
@@ -56,7 +57,7 @@ type lines struct {
 	stop  chan struct{}
 }
 
-// read calls take with each line after the first, in order, until one of them is in error.
+// read calls take with each line after the first, in order, until an error.
 func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
 	workers := runtime.GOMAXPROCS(0)
 	ls.order, ls.work, ls.free = make(chan *batch, 2*workers), make(chan *batch, 2*workers), make(chan *batch, 4*workers)
@@ -100,7 +101,7 @@ func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
 	return nil
 }
 
-// split hands out the lines, up to one that is in error or torn.
+// split distributes the lines, up to one with an error or a torn one.
 func (ls *lines) split(r io.Reader) {
 	defer close(ls.order)
 	defer close(ls.work)
@@ -135,7 +136,7 @@ func (ls *lines) split(r io.Reader) {
 	ls.hand(b)
 }
 
-// check holds a line to those before it.
+// check verifies a line against the chain.
 func (ls *lines) check(raw []byte) (err error) {
 	if ls.count == 1 {
 		if ls.minor, err = samplesSchema.parse(raw); err != nil {
@@ -148,7 +149,7 @@ func (ls *lines) check(raw []byte) (err error) {
 	return nil
 }
 
-// batch is one without lines.
+// batch returns a batch without lines.
 func (ls *lines) batch() *batch {
 	var b *batch
 	select {
@@ -160,7 +161,7 @@ func (ls *lines) batch() *batch {
 	return b
 }
 
-// hand gives a batch to be decoded, and to be taken; false: nobody takes any more.
+// hand passes a batch on to be decoded and taken; false if nobody takes any more.
 func (ls *lines) hand(b *batch) bool {
 	for _, to := range []chan *batch{ls.work, ls.order} {
 		select {
@@ -190,7 +191,7 @@ func (b *batch) decode(decoder *sampleDecoder, reused bool) {
 	}
 }
 
-// room is one that is empty; reused: that of an earlier batch's i-th line.
+// room returns empty memory; with reused that of the i-th line of an earlier batch.
 func (b *batch) room(i int, reused bool) *room {
 	if !reused {
 		return new(room)

@@ -4,5 +4,5 @@ package record
 
 import "github.com/tokgate/tokgate/record/disk"
 
-// lock does nothing where the standard library has no lock to offer.
+// lock does nothing, because the standard library has no lock for this system.
 func lock(*disk.File) error { return nil }

@@ -11,18 +11,18 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// packing writes requests as few bytes, or reads them back: one walk over the fields does
-// either. The bytes never leave the process that wrote them.
+// packing writes requests in few bytes, or reads them back: the same walk over the fields
+// does both. The bytes never leave the process.
 type packing struct {
-	raw     []byte // what was written, or what is still to be read
+	raw     []byte // written so far, or still to be read
 	reading bool
 	err     error // of what was read
 	words   *words
-	usage   *metric.Usage // where that of the next request read is put
-	room    metric.Gaps   // where gaps that are read are put, after those that are there
+	usage   *metric.Usage // memory for the usage of the next request
+	room    metric.Gaps   // memory for gaps; they are appended
 }
 
-// words are strings that stand once and are spoken of by their number.
+// words stores each string once and refers to it by number.
 type words struct {
 	list  []string
 	index map[string]int
@@ -69,8 +69,8 @@ func (p *packing) sample(s *metric.Sample) {
 	}
 }
 
-// has packs whether there is a value. On reading, the value goes into room, or
-// into a new one.
+// has packs whether there is a value. When reading, the value is stored in room, or
+// in new memory.
 func has[T any](p *packing, to **T, room *T) bool {
 	there := *to != nil
 	if p.flag(&there); p.reading && there {
@@ -94,7 +94,7 @@ func (p *packing) varint(v *int64) {
 	*v, p.raw = got, p.raw[n:]
 }
 
-// fail notes that the bytes are not those that were written.
+// fail records that the bytes are not the written ones.
 func (p *packing) fail() {
 	p.err, p.raw = errors.New("what was packed is damaged"), nil
 }
@@ -149,7 +149,7 @@ func (p *packing) text(s *string) {
 	}
 }
 
-// answer packs what is seldom there as JSON.
+// answer packs rare fields as JSON.
 func (p *packing) answer(a *metric.Answer) {
 	text := ""
 	if !p.reading {
@@ -163,7 +163,7 @@ func (p *packing) answer(a *metric.Answer) {
 	}
 }
 
-// gaps packs all of them in two bytes each, or in four.
+// gaps packs all gaps in two bytes each, or all in four.
 func (p *packing) gaps(g *metric.Gaps) {
 	n := len(*g)
 	p.int(&n)

@@ -16,23 +16,21 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Problems is what was wrong with a recording that could be read all the
-// same, in order of the lines, one sentence each. Empty: nothing.
+// Problems lists what was wrong with a recording that could still be read, in order
+// of the lines, one sentence each. It is empty if nothing was.
 type Problems []string
 
-// StoppedUnknown is the Stopped of a run, and of a round, whose end is not in
-// the recording.
+// StoppedUnknown is the Stopped of a run, and of a round, whose end is missing in the
+// recording.
 const StoppedUnknown = "the recording ends here"
 
-// Read reads the recording in the run folder dir, with the answers that were kept,
-// and rebuilds the run.
+// Read reads the recording in the run folder dir, with the recorded answers, and rebuilds the run.
 //
-// A recording that ends too early is read as far as it goes: a torn last line
-// is left out, a round without an end gets Complete = false, and the run is
-// Stopped; Problems tells. A line that cannot be read, that was changed, or that
-// says what cannot have happened is an error, and so are answers that are missing, and
-// a recording by another major version. Run.Recording is "" for a recording of a version that did not
-// protect its lines: damage would not be found.
+// A recording that ends too early is read up to its end. A torn last line is left out, a round
+// without an end has Complete = false, and the run is Stopped; Problems reports this. A line that
+// cannot be read, was changed, or is impossible is an error. So are missing answers, and a recording
+// of another major version. Run.Recording is "" for a recording of a version without checks on lines,
+// whose damage would not be found.
 func Read(dir string) (*metric.Run, Problems, error) {
 	path := filepath.Join(dir, File)
 	f, err := OpenIn(dir, File, os.O_RDONLY)
@@ -59,7 +57,7 @@ func Read(dir string) (*metric.Run, Problems, error) {
 type reader struct {
 	run      *metric.Run
 	minor    int    // of the recording's schema
-	kept     *store // of the requests; nil: they stay in memory
+	kept     *store // of the requests; nil if they stay in memory
 	ended    bool
 	servers  map[string]*metric.ServerRun
 	levels   map[levelKey]*metric.Level
@@ -73,11 +71,11 @@ type openRound struct {
 	ended    bool
 	seen     map[place]bool
 	measured tally
-	last     time.Duration // when the last of all its requests ended
-	packed   *packed       // its requests; nil: the round holds them
+	last     time.Duration // end of its last request
+	packed   *packed       // its requests; nil if the round holds them
 }
 
-// tally is what the measured requests of a round say of its beginning and end.
+// tally holds the beginning and end of a round, according to its measured requests.
 type tally struct {
 	n          int
 	start, end time.Duration
@@ -93,21 +91,22 @@ func (t *tally) add(s *metric.Sample) {
 	t.end = max(t.end, s.End)
 }
 
-// place is which request of its round a sample is.
+// place identifies a request within its round.
 type place struct {
 	phase metric.Phase
 	order int
 }
 
-// maxLine bounds a line: a request of a million tokens has one of 7 MB.
+// maxLine bounds the length of a line, in bytes: that of a request with a million
+// tokens has 7 MB.
 const maxLine = 64 << 20
 
-// longFile is from how many bytes the requests of a recording are kept out of memory: 16,000
-// requests of 250 tokens.
+// longFile is the size in bytes from which the requests of a recording are kept out of
+// memory: 16,000 requests of 250 tokens.
 const longFile = 32 << 20
 
-// long says whether a recording is too long for memory. One with answers is not: they are
-// looked at again, request by request.
+// long reports whether a recording is too long for memory. A recording with answers is
+// not: they are examined again, request by request.
 func long(f *disk.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Size() < longFile {
@@ -117,7 +116,7 @@ func long(f *disk.File) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// read is readAll into memory.
+// read is readAll with all requests in memory.
 func read(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, nil) }
 
 func readAll(r io.Reader, kept *store) (*metric.Run, Problems, error) {
@@ -194,8 +193,8 @@ func (rd *reader) take(n int, l *decoded) error {
 	case typeRunDone:
 		rd.runDone(l.Run)
 	default:
-		// A later minor version may record more. In one that is known, a line
-		// of no known type is one that was damaged.
+		// A later minor version may have new types of lines. In a known version an
+		// unknown type means damage.
 		if rd.minor <= samplesSchema.minor {
 			return fmt.Errorf("the type %q is unknown", l.Type)
 		}
@@ -204,7 +203,7 @@ func (rd *reader) take(n int, l *decoded) error {
 	return nil
 }
 
-// runDone takes how the run ended; what it is made of was read before.
+// runDone takes how the run ended; its parts were read before.
 func (rd *reader) runDone(r *metric.Run) {
 	before := rd.run
 	rd.run = bare(r)
@@ -212,7 +211,7 @@ func (rd *reader) runDone(r *metric.Run) {
 	rd.ended = true
 }
 
-// hollow reports whether what a line of its type is about is missing.
+// hollow reports whether the line lacks the object of its type.
 func (l *line) hollow() bool {
 	switch l.Type {
 	case typeRun, typeRunDone:
@@ -286,7 +285,7 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	return nil
 }
 
-// end lets go of what only an open round needs.
+// end drops what only an open round needs.
 func (o *openRound) end() {
 	o.ended, o.seen = true, nil
 	if o.packed != nil {
@@ -330,7 +329,7 @@ func (rd *reader) round(l *metric.Level, index int) *openRound {
 	return open
 }
 
-// close settles what has no end.
+// close handles servers and rounds without an end.
 func (rd *reader) close() {
 	last := rd.run.End
 	for _, s := range rd.run.Servers {
@@ -355,13 +354,13 @@ func (rd *reader) close() {
 	if !rd.ended {
 		rd.run.End, rd.run.Stopped = last, StoppedUnknown
 		for _, s := range rd.run.Servers {
-			s.Unended = true // what came after the last line may have been an error of theirs
+			s.Unended = true // an error of the server may have followed the last line
 		}
 		rd.problem("the run has no end: its process was killed, or still runs")
 	}
 }
 
-// divide gives the parts of mixes their requests, which were recorded as those of the mix.
+// divide gives the parts of mixes their requests, which were recorded with the mix.
 func (rd *reader) divide() {
 	for _, l := range rd.run.Levels {
 		if mix := rd.levels[levelKey{l.Server, l.Of, l.Name}]; l.Of != "" && mix != nil && mix != l {
@@ -373,8 +372,7 @@ func (rd *reader) divide() {
 	}
 }
 
-// firstLine reads no more than a header could be long: the file may be
-// anything.
+// firstLine reads at most the length of a header, because the file may be anything.
 func firstLine(r io.Reader) []byte {
 	line, _ := bufio.NewReader(io.LimitReader(r, 4096)).ReadBytes('\n')
 	return line

@@ -18,7 +18,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// replay tells w of a run as exec would.
+// replay reports a run to w as exec would.
 func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 	t.Helper()
 	must := func(err error) {
@@ -37,7 +37,7 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			if l.Skipped == "" {
 				must(w.LevelStarted(l, l.Due(), 0))
 			}
-			var legs []*metric.Round // which wait for their pairs
+			var legs []*metric.Round // legs that wait for their pairs
 			for _, round := range rounds(l) {
 				for _, x := range round.Samples {
 					w.RequestStarted(l, x.Phase)
@@ -71,13 +71,13 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 	must(w.RunDone(r))
 }
 
-// rounds are all of a level in order of time, those included that were measured
-// again.
+// rounds returns all rounds of a level in order of time, including those that were
+// measured again.
 func rounds(l *metric.Level) []*metric.Round {
 	return slices.SortedFunc(slices.Values(slices.Concat(l.Rounds, l.Voided)), func(a, b *metric.Round) int { return a.Index - b.Index })
 }
 
-// random makes a run of everything a run can hold.
+// random makes a run with everything that a run can contain.
 func random(seed uint64) *metric.Run {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	dur := func() time.Duration { return time.Duration(1 + rng.Int64N(int64(time.Hour))) }
@@ -198,7 +198,7 @@ func random(seed uint64) *metric.Run {
 	return run
 }
 
-// settle makes the end of a round what its requests say.
+// settle sets the end of a round from its requests.
 func settle(r *metric.Round, complete bool) {
 	for i, x := range r.MeasuredSamples() {
 		if i == 0 {
@@ -237,10 +237,10 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLongCutAnywhere cuts a recording after every byte, as a crash may. What was
-// written in full before is there, and the rest is said to be missing.
+// TestLongCutAnywhere cuts a recording after every byte, as a crash may. Complete
+// lines are read, and the rest is reported as missing.
 func TestLongCutAnywhere(t *testing.T) {
-	var raw []byte // the shortest of some runs that have rounds
+	var raw []byte // the shortest of several runs with rounds
 	for seed := range uint64(20) {
 		r, err := os.ReadFile(filepath.Join(recorded(t, random(seed)), record.File))
 		if err != nil {
@@ -317,7 +317,7 @@ func TestReadRejects(t *testing.T) {
 		{"request twice", header + run + level + sample + sample, "is there twice"},
 		{"round twice", header + run + level + round + round, "ends twice"},
 		{"late request", header + run + level + round + sample, "after the end"},
-		// In a schema that is known, it is a line that was damaged.
+		// In a known schema an unknown type means a damaged line.
 		{"unknown type", header + run + level + `{"type":"server_d0ne","server":{"address":"s","error":"died"}}` + "\n", `line 4: the type "server_d0ne" is unknown`},
 		{"after the end", header + run + `{"type":"run_done","run":{"id":"x"}}` + "\n" + level, "after the run's end"},
 		{"no checks in a version that has them", strings.Replace(header, "1.0", "1.3", 1) + run, "no check"},
@@ -338,8 +338,8 @@ func TestReadRejects(t *testing.T) {
 	}
 }
 
-// A server of which the end is missing may have died: that it was the same one
-// at the end is not known.
+// A server whose end is missing may have died, so it is not known whether it was the
+// same at the end.
 func TestReadWithoutServerDone(t *testing.T) {
 	const begin = `{"type":"header","schema":"tokgate.samples/1.2"}
 {"type":"run","run":{"id":"x"}}
@@ -354,7 +354,7 @@ func TestReadWithoutServerDone(t *testing.T) {
 		{"ready", begin + end, true, true},
 		{"done", begin + done + end, false, false},
 		{"ready again", begin + done + `{"type":"server_ready","server":{"address":"s"}}` + "\n" + end, true, true},
-		// What became of the run is not known: it may have been stopped by an error.
+		// How the run ended is not known: an error may have stopped it.
 		{"done, but not the run", begin + done, true, false},
 	} {
 		run, problems, err := record.ReadFrom(strings.NewReader(tt.content))
@@ -492,8 +492,8 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// What is no regular file keeps its name: a report to /dev/null, written by
-// root, must not take its place.
+// A file that is not regular keeps its name: a report to /dev/null, written by root,
+// must not replace it.
 func TestWriteFileReplacesNoDevice(t *testing.T) {
 	dir := t.TempDir()
 	for _, row := range []struct {
@@ -554,14 +554,14 @@ func FuzzRead(f *testing.F) {
 	f.Add(raw[:len(raw)/2])
 	f.Add([]byte(`{"type":"header","schema":"tokgate.samples/1.0"}` + "\n" + `{"type":"run","run":{}}` + "\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		// As it is, which its checks refuse almost always, and with checks that are
-		// right.
+		// First unchanged, which its checks nearly always refuse, then with correct
+		// checks.
 		for _, content := range []string{string(content), record.Reseal(string(content))} {
 			run, _, err := record.ReadFrom(strings.NewReader(content))
 			if err != nil {
 				continue
 			}
-			// What could be read can be judged: these walk all of it.
+			// A run that could be read can be judged: these calls visit all of it.
 			for _, l := range run.Levels {
 				l.Due()
 				for _, s := range l.MeasuredSamples() {
@@ -572,7 +572,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The requests of a mix are written once; what its parts have of them comes from there.
+// The requests of a mix are written once, and the parts get theirs from them.
 func TestPartsOfAMix(t *testing.T) {
 	mix := &metric.Level{Server: "vllm", Workload: "production", Name: "4", Kind: metric.ClosedLoop, N: 4, Asked: &metric.Asked{Mix: "chat 50%, long 50%"}}
 	for _, name := range []string{"chat", "long"} {

@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// Redacted stands where a secret was.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// minSecret is the shortest secret that is looked for, in bytes. Anything
-// shorter occurs in ordinary words, and taking it out would tell what it is.
+// minSecret is the length of the shortest secret that is removed, in bytes. A shorter
+// one occurs in ordinary words, and removing it would reveal it.
 const minSecret = 4
 
-// Redactor takes secrets out of foreign text. The zero Redactor knows none.
+// Redactor removes secrets from foreign text. The zero Redactor knows none.
 type Redactor struct {
 	replacer *strings.Replacer
-	forms    []string // in which secrets are looked for, the longest first
+	forms    []string // forms in which secrets occur, longest first
 }
 
-// NewRedactor returns a Redactor that knows secrets, plain, URL-encoded and as
-// JSON writes them.
+// NewRedactor returns a Redactor for secrets in plain form, URL-encoded and as JSON.
 func NewRedactor(secrets []string) Redactor {
 	var forms []string
 	for _, s := range slices.Concat(secrets, longLines(secrets)) {
@@ -29,7 +28,7 @@ func NewRedactor(secrets []string) Redactor {
 			forms = append(forms, s, url.QueryEscape(s), url.PathEscape(s), quoted(s, true), quoted(s, false))
 		}
 	}
-	// The longest first, so that no secret leaves the rest of a longer one.
+	// Longest first, so that no secret leaves the rest of a longer one.
 	slices.SortFunc(forms, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(b) - len(a)
@@ -47,11 +46,12 @@ func NewRedactor(secrets []string) Redactor {
 	return Redactor{strings.NewReplacer(pairs...), forms}
 }
 
-// minLine is the shortest line of a longer secret that is looked for by itself.
+// minLine is the length of the shortest line of a longer secret that is removed by
+// itself.
 const minLine = 16
 
-// longLines are the lines of secrets that have several: logs are read line by
-// line.
+// longLines returns the long lines of secrets with several lines, because logs are
+// read line by line.
 func longLines(secrets []string) []string {
 	var out []string
 	for _, s := range secrets {
@@ -67,7 +67,7 @@ func longLines(secrets []string) []string {
 	return out
 }
 
-// quoted is s within a JSON string, whose writer escapes <, > and & or not.
+// quoted is s inside a JSON string; html sets whether <, > and & are escaped.
 func quoted(s string, html bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -78,11 +78,11 @@ func quoted(s string, html bool) string {
 	return b.String()[1 : b.Len()-len("\"\n")]
 }
 
-// cut is how a text ends that was cut before it came here.
+// cut is the end of a text that was cut before it arrived.
 const cut = "…"
 
-// Text returns s without the secrets, and without the beginning of one at the
-// end of a text that was cut.
+// Text returns s without the secrets. If s was cut, the beginning of a secret at its
+// end is removed too.
 func (r Redactor) Text(s string) string {
 	if r.replacer == nil {
 		return s
@@ -101,8 +101,8 @@ func (r Redactor) Text(s string) string {
 	return strings.Join(parts, cut)
 }
 
-// Pending is how many bytes at the end of s may be the beginning of a secret:
-// what is to be kept back when a text comes in pieces.
+// Pending is the number of bytes at the end of s that may begin a secret. They must
+// be held back if a text arrives in pieces.
 func (r Redactor) Pending(s string) int {
 	most := 0
 	for _, f := range r.forms {

@@ -2,7 +2,7 @@ package record
 
 import "testing"
 
-// A text that was cut may end in the middle of a secret.
+// A cut text may end in the middle of a secret.
 func TestRedactCutText(t *testing.T) {
 	r := NewRedactor([]string{"sk-verysecret"})
 	for text, want := range map[string]string{
@@ -25,8 +25,7 @@ func TestRedactCutText(t *testing.T) {
 	}
 }
 
-// Logs are read line by line, so that a secret of several lines is known by
-// each.
+// Logs are read line by line, so each line of a secret counts.
 func TestRedactLines(t *testing.T) {
 	r := NewRedactor([]string{"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nab==\n-----END KEY-----"})
 	if got := r.Text("read MIIEvQIBADANBgkqhkiG9w0"); got != "read [redacted]" {

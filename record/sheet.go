@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// sheet is a file that grows by a line at a time, each protected by those before it.
+// sheet is a file to which lines are appended; each line's check covers those before
+// it.
 type sheet struct {
 	file  *disk.File
 	size  int64
@@ -26,8 +27,8 @@ func (s *sheet) add(v any) error {
 	return err
 }
 
-// keep has the disk keep what was written. It is an error when the file that has its
-// name is not the one that was written.
+// keep syncs the file to disk. It returns an error if the file with its name is not
+// the one that was written.
 func (s *sheet) keep() error {
 	if err := s.file.Sync(); err != nil {
 		return err
@@ -44,8 +45,7 @@ func (s *sheet) close() error {
 	return err
 }
 
-// there reports whether the file is still the one that was written, where it was
-// written.
+// there reports whether the written file is still in its place.
 func (s *sheet) there() error {
 	written, err := s.file.Stat()
 	if err != nil {

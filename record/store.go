@@ -9,17 +9,17 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Lost is what the requests of a long recording are read with when they cannot be read again:
-// a panic, since whoever looks at requests has no way on without them.
+// Lost is the panic value when the requests of a long recording cannot be read again. It is a
+// panic because no caller can continue without the requests.
 type Lost struct{ error }
 
-// Unwrap is what went wrong.
+// Unwrap returns the underlying error.
 func (l Lost) Unwrap() error { return l.error }
 
 func (l Lost) Error() string { return "could not read requests again: " + l.error.Error() }
 
-// store keeps the requests of a long recording packed, in a file without a name, or in memory
-// where none can be made. The rounds that were looked at last are unpacked.
+// store keeps the requests of a long recording packed, in an unnamed file, or in memory if no
+// file can be made. The rounds that were used last are unpacked.
 type store struct {
 	words words
 	file  *disk.File
@@ -33,7 +33,7 @@ type store struct {
 
 const (
 	partSize   = 256 << 10 // bytes that are written at once
-	mostRecent = 32 << 20  // bytes of requests that stay unpacked beside those of the last round
+	mostRecent = 32 << 20  // bytes of requests that stay unpacked besides those of the last round
 )
 
 func newStore() *store {
@@ -42,7 +42,7 @@ func newStore() *store {
 	if err != nil {
 		return st
 	}
-	if disk.Remove(file.Name()) != nil { // not every system takes the name of an open file
+	if disk.Remove(file.Name()) != nil { // some systems cannot remove the name of an open file
 		_ = file.Close()
 		_ = disk.Remove(file.Name())
 		return st
@@ -51,7 +51,7 @@ func newStore() *store {
 	return st
 }
 
-// keep takes over a part.
+// keep stores a part.
 func (st *store) keep(raw []byte) part {
 	p := part{at: st.size, size: len(raw), sum: crc32.ChecksumIEEE(raw)}
 	if st.file != nil {
@@ -64,7 +64,7 @@ func (st *store) keep(raw []byte) part {
 	return p
 }
 
-// read gives back a part, in room where that is large enough.
+// read returns a part, in room if that is large enough.
 func (st *store) read(p part, room []byte) ([]byte, error) {
 	if p.raw != nil {
 		return p.raw, nil
@@ -82,24 +82,24 @@ func (st *store) read(p part, room []byte) ([]byte, error) {
 	return room, nil
 }
 
-// part is some packed requests of a round.
+// part is a sequence of packed requests of a round.
 type part struct {
 	at   int64
 	size int
 	sum  uint32
-	raw  []byte // where the file could not take it
+	raw  []byte // if the file could not take it
 }
 
-// packed is the requests of a round.
+// packed holds the packed requests of a round.
 type packed struct {
 	store   *store
 	n, gaps int
 	parts   []part
-	open    []byte // packed, and not yet in a part
+	open    []byte // packed, but not yet in a part
 	samples []*metric.Sample
 }
 
-// add takes a request, which the caller may use again.
+// add packs a request, which the caller may then reuse.
 func (p *packed) add(s *metric.Sample) error {
 	if p.open == nil {
 		p.open, p.store.room = p.store.room, nil
@@ -120,7 +120,7 @@ func (p *packed) flush() {
 	}
 }
 
-// all is every request of the round, in the order in which they were added.
+// all returns every request of the round, in the order in which they were added.
 func (p *packed) all() []*metric.Sample {
 	st := p.store
 	st.mu.Lock()
@@ -140,7 +140,7 @@ func (p *packed) all() []*metric.Sample {
 	return p.samples
 }
 
-// weight is about how many bytes the requests take up.
+// weight estimates the bytes of the requests in memory.
 func (p *packed) weight() int { return p.n*480 + p.gaps*4 }
 
 func (p *packed) unpack() {

@@ -21,7 +21,7 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// filled is a request of which every field says something.
+// filled is a request with every field set.
 func filled() *metric.Sample {
 	n := int64(0)
 	var fill func(reflect.Value)
@@ -140,7 +140,8 @@ func FuzzFastLine(f *testing.F) {
 	})
 }
 
-// A recording reads alike whether its requests stay in memory or are kept outside it.
+// A recording reads the same whether its requests are kept in memory or outside of
+// it.
 func TestStoredAlike(t *testing.T) {
 	for seed := range uint64(30) {
 		run := random(seed)
@@ -193,7 +194,7 @@ func mixed(run *metric.Run) []*metric.Level {
 	return []*metric.Level{l, part}
 }
 
-// Lines that cannot be read are told alike wherever they stand among batches of others.
+// Unreadable lines are reported the same wherever they are among the batches.
 func TestDamageBehindBatches(t *testing.T) {
 	line := strings.Replace(string(lineOf(t, &metric.Sample{Server: "s", Workload: "w", Level: "1", Order: 77, Phase: metric.Filler, Sent: 1, End: 2,
 		Failure: &metric.Failure{Kind: metric.FailStream, Message: strings.Repeat("x", 1000)}})), `"order":77`, `"order":%d`, 1)

@@ -12,21 +12,21 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Writer appends to the recording of one run. It hears of the run as it
-// happens; each call that has something to record writes one line, in one
-// write, before it returns. Not safe for concurrent use.
+// Writer appends to the recording of one run, as the run happens. Each call that has
+// something to record writes one line, in one write, before it returns. It is not
+// safe for concurrent use.
 type Writer struct {
 	sheet          // the samples
-	answers *sheet // nil: none was kept so far
-	err     error  // of the first line that could not be written: none comes after it
+	answers *sheet // nil if no answer was recorded so far
+	err     error  // of the first line that could not be written; none is written after it
 }
 
-// Create makes the run folder dir, with its parents, and begins a recording in
-// it. A folder holds one run: an earlier recording there is replaced, and with
-// it its answers and the files named in stale (names within dir), so that no report of
-// an earlier run can be taken for one of this, and none is written through a link. It
-// is an error when a file of the recording's or the answers' name is there that tokgate
-// did not write, or when another process is recording there.
+// Create makes the run folder dir, with its parents, and begins a recording in it. A
+// folder holds one run. An earlier recording there is replaced, and with it its answers
+// and the files named in stale (names within dir). So no report of an earlier run can
+// be mistaken for one of this run, and none is written through a link. Create returns
+// an error if a file with the name of the recording or the answers was not written by
+// tokgate, or if another process is recording there.
 func Create(dir string, stale ...string) (*Writer, error) {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("could not make the results folder: %w", err)
@@ -69,7 +69,7 @@ func (w *Writer) begin(dir string, stale []string) error {
 		return fmt.Errorf("could not replace the earlier recording: %w", err)
 	}
 	if err := w.write(line{Type: typeHeader, Schema: Schema}); err != nil {
-		_ = w.file.Truncate(0) // or half a header would be in the next run's way
+		_ = w.file.Truncate(0) // otherwise half a header would block the next run
 		return err
 	}
 	return nil
@@ -78,7 +78,7 @@ func (w *Writer) begin(dir string, stale []string) error {
 // write appends one line.
 func (w *Writer) write(l line) error {
 	if w.err != nil {
-		return w.err // what is behind half a line could not be read
+		return w.err // a line after half a line could not be read
 	}
 	if err := w.add(l); err != nil {
 		w.err = fmt.Errorf("could not write to the recording: %w", err)
@@ -86,8 +86,8 @@ func (w *Writer) write(l line) error {
 	return w.err
 }
 
-// Close ends the recording and has the disk keep it. It is an error when the file
-// is no longer where it was written.
+// Close ends the recording and syncs it to disk. It returns an error if the file is
+// no longer in its place.
 func (w *Writer) Close() error {
 	err := w.close()
 	if w.answers != nil {
@@ -127,7 +127,7 @@ func (w *Writer) LevelStarted(l *metric.Level, due int, expected time.Duration) 
 // RequestStarted records nothing.
 func (w *Writer) RequestStarted(*metric.Level, metric.Phase) {}
 
-// SampleDone records one request, and before it its answer where that is kept.
+// SampleDone records one request, preceded by its answer if that is recorded.
 func (w *Writer) SampleDone(s *metric.Sample) error {
 	if s.Said != nil {
 		w.keepAnswers(func() error { return w.answer(answerLineOf(s)) })
@@ -141,8 +141,8 @@ func (w *Writer) RoundDone(l *metric.Level, r *metric.Round) error {
 	return w.write(line{Type: typeRoundDone, Of: &key, Round: r})
 }
 
-// LevelDone records the level; its rounds were recorded before, but for that of a
-// leg, which waits for its pair.
+// LevelDone records the level. Its rounds were recorded before, except that of a leg,
+// which waits for its pair.
 func (w *Writer) LevelDone(l *metric.Level) error {
 	return w.write(line{Type: typeLevelDone, Level: hollow(l)})
 }
@@ -152,7 +152,7 @@ func (w *Writer) CapacityDone(c *metric.Capacity) error {
 	return w.write(line{Type: typeCapacity, Capacity: c})
 }
 
-// keepAnswers writes to the answers, unless something could not be written before.
+// keepAnswers writes answers, unless an earlier write failed.
 func (w *Writer) keepAnswers(write func() error) {
 	if w.err != nil {
 		return
@@ -169,9 +169,9 @@ func (w *Writer) ComparisonDone(c *metric.Comparison) error {
 	return w.write(line{Type: typeComparison, Comparison: c})
 }
 
-// RunDone records how the run ended, has the disk keep it, and sets r.Answers and
-// r.Recording. It is an error when a file that has the recording's name is not the one
-// that was written: a verdict needs its evidence.
+// RunDone records how the run ended, syncs the recording to disk, and sets r.Answers
+// and r.Recording. It returns an error if the file with the recording's name is not
+// the one that was written: a verdict needs its evidence.
 func (w *Writer) RunDone(r *metric.Run) error {
 	if w.answers != nil {
 		if err := w.answers.keep(); err != nil {

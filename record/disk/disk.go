@@ -1,5 +1,5 @@
-// Package disk is the file system of everything that records and reports: calls
-// of package os, each of which a test can have fail (Inject).
+// Package disk is the file system for everything that records and reports. It has the
+// calls of package os; a test can make each of them fail (Inject).
 package disk
 
 import (
@@ -9,21 +9,21 @@ import (
 	"sync/atomic"
 )
 
-// Call is one that is about to be made.
+// Call is a call that is about to be made.
 type Call struct {
-	Op   string // open (also of a new file), read, write, truncate, chmod, sync, close, stat, list, rename, remove, mkdir
+	Op   string // open (also creates), read, write, truncate, chmod, sync, close, stat, list, rename, remove, mkdir
 	Path string
-	Size int // of a write, in bytes
+	Size int // bytes of a write
 }
 
-// Fault says how a call fails: with err, a write after done of its bytes. nil: it
-// goes through.
+// Fault decides how a call fails: with err, a write after done of its bytes. A nil
+// err lets the call through.
 type Fault func(Call) (done int, err error)
 
 var injected atomic.Pointer[Fault]
 
-// Inject has every call of this process ask fault first, until undo. It is for
-// tests, one at a time.
+// Inject makes every call of this process ask fault first, until undo is called. It
+// is for tests, one at a time.
 func Inject(fault Fault) (undo func()) {
 	if !injected.CompareAndSwap(nil, &fault) {
 		panic("faults are injected already")
@@ -31,7 +31,7 @@ func Inject(fault Fault) (undo func()) {
 	return func() { injected.Store(nil) }
 }
 
-// ask is what becomes of a call.
+// ask returns what happens to a call.
 func ask(op, path string, size int) (done int, err error) {
 	fault := injected.Load()
 	if fault == nil {
@@ -43,7 +43,7 @@ func ask(op, path string, size int) (done int, err error) {
 	return min(done, size), err
 }
 
-// call makes one that returns something.
+// call makes a call that returns a value.
 func call[T any](op, path string, do func() (T, error)) (got T, err error) {
 	if _, err := ask(op, path, 0); err != nil {
 		return got, err
@@ -51,7 +51,7 @@ func call[T any](op, path string, do func() (T, error)) (got T, err error) {
 	return do()
 }
 
-// act makes one that does not.
+// act makes a call without a result.
 func act(op, path string, do func() error) error {
 	if _, err := ask(op, path, 0); err != nil {
 		return err
@@ -119,15 +119,15 @@ func OpenRoot(dir string) (*Root, error) {
 	return &Root{dir, r}, err
 }
 
-// Close is that of os.Root: nothing was written by it.
+// Close is os.Root's: it has written nothing.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Lstat is that of os.Root.
+// Lstat is os.Root's.
 func (r *Root) Lstat(name string) (fs.FileInfo, error) {
 	return call("stat", filepath.Join(r.dir, name), func() (fs.FileInfo, error) { return r.root.Lstat(name) })
 }
 
-// OpenFile is that of os.Root.
+// OpenFile is os.Root's.
 func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 	return open(filepath.Join(r.dir, name), func() (*os.File, error) { return r.root.OpenFile(name, flag, perm) })
 }
@@ -135,10 +135,10 @@ func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 // File is an open os.File.
 type File struct{ file *os.File }
 
-// Name is that of os.File.
+// Name is os.File's.
 func (f *File) Name() string { return f.file.Name() }
 
-// Fd is that of os.File, for locks.
+// Fd is os.File's, for locks.
 func (f *File) Fd() uintptr { return f.file.Fd() }
 
 // Read implements io.Reader.
@@ -171,23 +171,23 @@ func (f *File) write(p []byte, do func([]byte) (int, error)) (int, error) {
 	return n, err
 }
 
-// Stat is that of os.File.
+// Stat is os.File's.
 func (f *File) Stat() (fs.FileInfo, error) { return call("stat", f.Name(), f.file.Stat) }
 
-// Truncate is that of os.File.
+// Truncate is os.File's.
 func (f *File) Truncate(size int64) error {
 	return act("truncate", f.Name(), func() error { return f.file.Truncate(size) })
 }
 
-// Chmod is that of os.File.
+// Chmod is os.File's.
 func (f *File) Chmod(mode fs.FileMode) error {
 	return act("chmod", f.Name(), func() error { return f.file.Chmod(mode) })
 }
 
-// Sync is that of os.File.
+// Sync is os.File's.
 func (f *File) Sync() error { return act("sync", f.Name(), f.file.Sync) }
 
-// Close is that of os.File. One that fails has closed the file all the same.
+// Close is os.File's. A failed Close has closed the file too.
 func (f *File) Close() error {
 	_, fault := ask("close", f.Name(), 0)
 	if err := f.file.Close(); err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Whichever call fails while a night is added, as a whole or after half of a
-// write: nights that were added are read again, each once, and the next one can
-// be added. What is half there is told.
+// Any call may fail while a night is added, at once or in the middle of a write.
+// Nights that were added are read back once each, and the next one can be added. A
+// torn line is reported.
 func TestDiskFaults(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		at, calls := 0, 0
-		for calls >= at { // the last time there are fewer, and none fails
+		for calls >= at { // in the last pass there are fewer calls, and none fails
 			dir := t.TempDir()
 			at++
 			calls = 0
@@ -48,7 +48,8 @@ func TestDiskFaults(t *testing.T) {
 			if len(want) > 0 || failed > 1 {
 				t.Fatalf("call %d: nights %v are lost, %d could not be added", at, want, failed)
 			}
-			// One that could not be added is added on the second try, or is there.
+			// A night that could not be added is added on the second try, or is
+			// already there.
 			for i := range 3 {
 				if _, _, err := Add(dir, night(fmt.Sprint("run-", i), november, 1)); err != nil {
 					t.Fatal(err)

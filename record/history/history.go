@@ -33,9 +33,9 @@ type line struct {
 	Pin    *metric.Pin   `json:"pin,omitempty"`
 }
 
-// Add adds a night to the folder, which is made if it is not there. It is false
-// when the night's run is in the history already. repaired says what an earlier
-// writer left torn, "" when nothing.
+// Add adds a night to the folder, which it creates if necessary. added is false if
+// the history already has the night's run. repaired describes a torn line that an
+// earlier writer left; else "".
 func Add(dir string, n metric.Night) (added bool, repaired string, err error) {
 	if n.Run == "" || n.Started.IsZero() {
 		return false, "", errors.New("could not add the night: its run has no name or no time")
@@ -112,8 +112,7 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 	return true, repaired, nil
 }
 
-// prepare makes the folder, and has git keep the lines of both sides of a
-// merge.
+// prepare creates the folder, and makes git keep the lines of both sides of a merge.
 func prepare(dir string) error {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -125,9 +124,8 @@ func prepare(dir string) error {
 	return record.WriteFile(path, []byte("*.jsonl merge=union\n"))
 }
 
-// Read reads the folder. problems are lines that do not count, each said in
-// one line with its place. A folder that is not there is an error, an empty one
-// is a history without nights.
+// Read reads the folder. problems lists the lines that do not count, each with its
+// place. A missing folder is an error; an empty one is a history without nights.
 func Read(dir string) (h metric.History, problems []string, err error) {
 	entries, err := disk.ReadDir(dir)
 	if err != nil {
@@ -157,7 +155,8 @@ func Read(dir string) (h metric.History, problems []string, err error) {
 	return h, problems, nil
 }
 
-// maxMonth bounds what is read of one month: 100,000 nights of a dozen figures.
+// maxMonth bounds the size of one month's file, in bytes: 100,000 nights of a dozen
+// figures.
 const maxMonth = 256 << 20
 
 func readFile(dir, name string) ([]byte, error) {
@@ -177,8 +176,8 @@ func readAll(f *disk.File) ([]byte, error) {
 	return src, err
 }
 
-// ours reports whether a file is empty or has a line of a history, whole or cut
-// short. Nothing is added to another file, and nothing is cut off it.
+// ours reports whether a file is empty or has a line of a history, whole or torn.
+// Other files are left unchanged.
 func ours(src []byte) bool {
 	const head = `{"schema":"tokgate.history/`
 	for raw := range bytes.Lines(src) {

@@ -72,7 +72,7 @@ func TestAddAndRead(t *testing.T) {
 	}
 }
 
-// What git's union merge or a copy may leave: a night twice, out of order.
+// git's union merge or a copy may leave a night twice, or out of order.
 func TestReadMerged(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []string{"b", "a"} {
@@ -88,7 +88,7 @@ func TestReadMerged(t *testing.T) {
 	if err := os.WriteFile(path, append(src, src...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Even if a hand moved one of them in time.
+	// Even if somebody moved one of them in time.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -168,8 +168,8 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// A file that cannot be read may hold the last night, and one that cannot be
-// written keeps none: an error that names it.
+// A file that cannot be read may contain the last night, and a file that cannot be
+// written keeps none. Both are errors that name the file.
 func TestFilesThatCannotBeUsed(t *testing.T) {
 	const month = "2026-11.jsonl"
 	for _, tt := range []struct {
@@ -228,7 +228,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// What editors and git make of a file counts as what it was, or is named.
+// Changes by editors and git count as what they were before, or are reported.
 func TestForeignHands(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []string{"a", "b"} {
@@ -273,7 +273,7 @@ func TestForeignHands(t *testing.T) {
 	}
 }
 
-// Two processes add to one history at once: nothing is lost, nothing torn.
+// Two processes add to one history at once: nothing is lost or torn.
 func TestTwoWriters(t *testing.T) {
 	if writer, ok := os.LookupEnv("TOKGATE_TEST_WRITER"); ok {
 		for i := range *nights {
@@ -285,7 +285,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var writers []*exec.Cmd
-	var said [2]bytes.Buffer // kept, since a share of the code that it covers is not that of these tests
+	var said [2]bytes.Buffer // kept, because the coverage of the subprocess is separate
 	for i, name := range []string{"a", "b"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestTwoWriters$", fmt.Sprintf("-nights=%d", *nights))
 		cmd.Env = append(os.Environ(), "TOKGATE_TEST_WRITER="+name, "TOKGATE_TEST_DIR="+dir)
@@ -335,8 +335,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A repository may hold a link where a month belongs: what it leads to is
-// neither read nor written, and a file that is not a history is left alone.
+// A repository may contain a link in place of a month. Its target is neither read nor
+// written, and a file that is not a history is left alone.
 func TestForeignFilesAreLeftAlone(t *testing.T) {
 	const precious = "precious 1\nprecious 2 without a line break"
 	for name, make := range map[string]func(month, victim string) error{
@@ -359,8 +359,7 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A line that was changed does not count; one of a version that wrote no checks
-// does.
+// A changed line does not count; a line from a version without checks does.
 func TestChangedLines(t *testing.T) {
 	dir := t.TempDir()
 	if _, _, err := Add(dir, night("a", november, 1)); err != nil {

@@ -4,6 +4,6 @@ package history
 
 import "github.com/tokgate/tokgate/record/disk"
 
-// lock does nothing where the standard library has no lock to offer: lines are
-// added in one write each.
+// lock does nothing, because the standard library has no lock for this system: each
+// line is added in one write.
 func lock(*disk.File) error { return nil }

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// A writer that has written half a line is waited for: its line would else be
-// taken for one that was cut short, and removed.
+// A second writer waits for one that has written half a line: that half would
+// otherwise be taken for torn, and removed.
 func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 	const each = 50
 	dir := t.TempDir()
@@ -46,8 +46,7 @@ func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 	}
 }
 
-// addInHalves writes a line in two pieces, each of which is on disk before the
-// next begins.
+// addInHalves writes a line in two pieces; each is on disk before the next begins.
 func addInHalves(path string, n metric.Night) error {
 	raw, err := json.Marshal(line{Schema: Schema, Night: &n})
 	if err != nil {
