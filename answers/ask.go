@@ -12,16 +12,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Ask is what a request asks of its answer.
+// Ask holds the requirements of a request on its answer.
 type Ask struct {
-	parses bool // response_format is one of JSON
+	parses bool // response_format requires JSON
 	schema *jsonschema.Resolved
-	tools  map[string]*jsonschema.Resolved // by name; nil: none is offered
+	tools  map[string]*jsonschema.Resolved // by name; nil if none is offered
 }
 
-// Read takes from the fields of a request's body what its answer can be held to:
-// response_format and tools. The error says which schema cannot be read; what it
-// belongs to is then not looked at.
+// Read reads the requirements that can be checked from the fields of a request's
+// body: response_format and tools. The error names a schema that cannot be read,
+// whose requirement is then not checked.
 func Read(fields map[string]any) (*Ask, error) {
 	raw, err := json.Marshal(map[string]any{"response_format": fields["response_format"], "tools": fields["tools"]})
 	if err != nil {
@@ -66,8 +66,8 @@ func Read(fields map[string]any) (*Ask, error) {
 	return a, nil
 }
 
-// resolve prepares a schema; nil where there is none. Nothing is loaded: a reference
-// to another document is an error.
+// resolve prepares a schema; nil if there is none. Nothing is loaded: a reference to
+// another document is an error.
 func resolve(raw json.RawMessage) (*jsonschema.Resolved, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -79,7 +79,7 @@ func resolve(raw json.RawMessage) (*jsonschema.Resolved, error) {
 	return schema.Resolve(nil)
 }
 
-// Look is what an answer came to. A nil Ask asks for nothing.
+// Look examines an answer. A nil Ask requires nothing.
 func (a *Ask) Look(s Said) metric.Answer {
 	var out metric.Answer
 	form(s, &out)
@@ -95,8 +95,8 @@ func (a *Ask) Look(s Said) metric.Answer {
 	return out
 }
 
-// called reports whether every call is of an offered tool, as it wants to be called, and
-// whether there is one.
+// called reports whether there is a call, and every call is of an offered tool with
+// valid arguments.
 func (a *Ask) called(calls []Call) bool {
 	for _, c := range calls {
 		schema, offered := a.tools[c.Name]
@@ -107,7 +107,8 @@ func (a *Ask) called(calls []Call) bool {
 	return len(calls) > 0
 }
 
-// meets reports whether text is one JSON value that the schema allows; nil allows all.
+// meets reports whether text is one JSON value that the schema allows; a nil schema
+// allows all.
 func meets(text string, schema *jsonschema.Resolved) bool {
 	v, ok := value(text)
 	return ok && (schema == nil || schema.Validate(v) == nil)

@@ -1,3 +1,4 @@
-// Package answers looks at what a server said: the form of every natural answer, and
-// whether the answer of a task is right. It is pure: texts go in, findings come out.
+// Package answers examines what a server answered: the form of every natural answer,
+// and whether the answer to a task is right. It is pure: texts go in, findings come
+// out.
 package answers

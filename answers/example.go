@@ -9,9 +9,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Example is an answer that meets what a request asks for: the JSON of its
-// response_format, else a call of the first of its tools. ok is false where it asks for
-// neither, or where no example of the schema is found.
+// Example returns an answer that meets the requirements: the JSON of response_format,
+// or else a call of the first tool. ok is false if neither is required, or if no
+// example of the schema is found.
 func (a *Ask) Example() (s Said, ok bool) {
 	switch {
 	case a == nil:
@@ -36,11 +36,11 @@ func example(r *jsonschema.Resolved) string {
 	return string(raw)
 }
 
-// deepest is how far an example goes into a schema that contains itself.
+// deepest limits how deeply an example follows a schema that contains itself.
 const deepest = 16
 
-// instance is a value that most schemas allow: the first of an enumeration or of
-// alternatives, the required members of an object, the least number.
+// instance returns a value that most schemas allow: the first of an enumeration or of
+// alternatives, the required members of an object, the smallest number.
 func instance(s, root *jsonschema.Schema, depth int) any {
 	if s == nil || depth > deepest {
 		return nil

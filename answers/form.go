@@ -14,24 +14,24 @@ type Said = metric.Said
 // Call is one call of a tool.
 type Call = metric.ToolCall
 
-// An answer repeats itself when more than mostRepeated of the grams of its last
-// lastWords words were there before. Text of the usual languages has 0 to 0.2 of
-// them; an answer that goes round in a circle comes near 1.
+// An answer repeats itself if more than mostRepeated of the 4-grams in its last
+// lastWords words occurred before. Text in ordinary languages has 0 to 0.2 of them;
+// an answer that goes round in a circle has nearly 1.
 const (
 	lastWords    = 256
 	gram         = 4
 	mostRepeated = 0.6
 )
 
-// form fills in what every natural answer has.
+// form fills in the findings that apply to every natural answer.
 func form(s Said, a *metric.Answer) {
 	a.Empty = strings.TrimSpace(s.Text) == "" && len(s.Calls) == 0
 	a.Repeats = Repeated(s.Reasoning+"\n"+s.Text) > mostRepeated
 	a.Invalid = invalid(s)
 }
 
-// invalid looks for what no tokenizer that works leaves in a text. A character of
-// several tokens that the limit cut in two is none of it.
+// invalid looks for characters that a working tokenizer never leaves in a text. A
+// character of several tokens that the limit cut in two does not count.
 func invalid(s Said) bool {
 	parts := []string{s.Reasoning, s.Text}
 	for _, c := range s.Calls {
@@ -51,9 +51,9 @@ func invalid(s Said) bool {
 	return false
 }
 
-// Repeated is 1 − distinct 4-grams / 4-grams of the last 256 words of a text; 0 of one
-// with fewer than four. A word is a run of letters and digits, a single ideograph or
-// kana, or any other single character that is no space.
+// Repeated is 1 − distinct 4-grams / 4-grams of the last 256 words of a text; 0 if it
+// has fewer than four words. A word is a run of letters and digits, a single ideograph
+// or kana, or any other single character except white space.
 func Repeated(text string) float64 {
 	words := tail(text)
 	if len(words) < gram {
@@ -67,7 +67,7 @@ func Repeated(text string) float64 {
 	return 1 - float64(len(seen))/float64(all)
 }
 
-// tail are the last words of a text, the last one first.
+// tail returns the last words of a text, the last one first.
 func tail(text string) []string {
 	var out []string
 	for end := len(text); end > 0 && len(out) < lastWords; {
@@ -88,7 +88,7 @@ func tail(text string) []string {
 	return out
 }
 
-// inWord reports whether a character makes a word together with its neighbours.
+// inWord reports whether a character forms a word with its neighbours.
 func inWord(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) &&
 		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)

@@ -33,7 +33,7 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// distinct are n different words.
+// distinct returns n different words.
 func distinct(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -97,7 +97,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// What cannot be read is not looked at, and said.
+// A requirement that cannot be read is not checked, and reported.
 func TestReadRefuses(t *testing.T) {
 	for _, fields := range []string{
 		`{"response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "("}}}}`,

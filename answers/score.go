@@ -11,22 +11,22 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Matches are the ways in which an answer is compared with the right one.
+// Matches lists the ways to compare an answer with the right one.
 var Matches = []string{"number", "exact", "contains", "choice", "json_schema", "tool_call"}
 
 // Rule says when an answer is right.
 type Rule struct {
 	Match   string         // one of Matches; "": Pattern decides
-	Pattern *regexp.Regexp // its last match holds the answer
-	Group   int            // of Pattern; 0: the whole match
+	Pattern *regexp.Regexp // its last match contains the answer
+	Group   int            // of Pattern; 0 means the whole match
 }
 
 // NeedsAnswer reports whether the rule needs to know the right answer.
 func (r Rule) NeedsAnswer() bool { return r.Match != "json_schema" && r.Match != "tool_call" }
 
-// Right reports whether an answer is right: want is the right one as JSON, form what was
-// found of its form. Reasoning that a model writes into its text ends with </think>,
-// and is left out.
+// Right reports whether an answer is right. want is the right answer as JSON, and form
+// holds the findings on its form. Reasoning that a model writes into its text ends with
+// </think>, and is left out.
 func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Found {
 	text := s.Text
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
@@ -60,7 +60,7 @@ func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Fou
 	return metric.No
 }
 
-// found is what the last match of the pattern holds.
+// found returns the content of the pattern's last match.
 func (r Rule) found(text string) string {
 	all := r.Pattern.FindAllStringSubmatch(text, -1)
 	if len(all) == 0 {
@@ -69,7 +69,8 @@ func (r Rule) found(text string) string {
 	return strings.TrimSpace(all[len(all)-1][r.Group])
 }
 
-// plain is a right answer as text: a string's content, anything else as it is written.
+// plain returns a right answer as text: the content of a string, or any other value as
+// written.
 func plain(want json.RawMessage) string {
 	var s string
 	if json.Unmarshal(want, &s) == nil {
@@ -80,7 +81,8 @@ func plain(want json.RawMessage) string {
 
 var numbers = regexp.MustCompile(`-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?`)
 
-// lastNumber is the last number of a text, thousands separated by commas or not.
+// lastNumber returns the last number in a text, with or without commas between
+// thousands.
 func lastNumber(text string) (*big.Rat, bool) {
 	all := numbers.FindAllString(text, -1)
 	if len(all) == 0 {
@@ -95,9 +97,9 @@ var (
 	letters  = regexp.MustCompile(`\b([A-J])\b`)
 )
 
-// choice is the letter that an answer to a question of many choices names: behind the
-// last "answer", "choice" or "option"; else the one that it begins with; else the last
-// single letter from A to J.
+// choice returns the letter that an answer to a multiple-choice question names: after
+// the last "answer", "choice" or "option", or else the one with which it begins, or
+// else the last single letter from A to J.
 func choice(text string) string {
 	for _, pattern := range []*regexp.Regexp{answered, opened, letters} {
 		if all := pattern.FindAllStringSubmatch(text, -1); len(all) > 0 {
@@ -107,13 +109,14 @@ func choice(text string) string {
 	return ""
 }
 
-// same reports whether a value is the one that is wanted; none wanted allows any.
+// same reports whether a value equals the wanted one; a missing want allows any
+// value.
 func same(got any, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true
 	}
 	v, ok := value(string(want))
-	if text, quoted := v.(string); quoted { // JSON that the data set has as a string
+	if text, quoted := v.(string); quoted { // the data set may have JSON as a string
 		if inner, isJSON := value(text); isJSON {
 			v = inner
 		}
@@ -121,7 +124,7 @@ func same(got any, want json.RawMessage) bool {
 	return ok && jsonschema.Equal(got, v)
 }
 
-// calls reports whether the first call is the one that is wanted: {"name": …, "arguments": {…}}.
+// calls reports whether the first call is the wanted one: {"name": …, "arguments": {…}}.
 func calls(made []Call, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true

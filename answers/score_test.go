@@ -49,8 +49,8 @@ func TestRight(t *testing.T) {
 	}
 }
 
-// Whoever reads a prompt of a task to its end answers it rightly, by the task's own
-// rule, also with filler; who reads its first half alone finds what stands there.
+// Reading a prompt of a task to its end gives the right answer by the task's own
+// rule, also with filler. Reading only the first half finds what is there.
 func TestSolve(t *testing.T) {
 	words := strings.Repeat(" water", 2000)
 	for _, task := range Tasks {

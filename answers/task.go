@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Task is a built-in set of questions with exact answers: a smoke test of an engine,
-// not a ranking of models.
+// Task is a built-in set of questions with exact answers. It is a smoke test of an
+// engine, not a ranking of models.
 type Task struct {
 	Name  string
 	Doc   string // one line
@@ -20,16 +20,16 @@ type Task struct {
 	solve func(question, context string) (string, bool)
 }
 
-// Item is one question of a task. In a long prompt, filler stands around Fact, or before Question
+// Item is one question of a task. In a long prompt, filler surrounds Fact, or precedes Question
 // if there is no Fact.
 type Item struct {
 	Head, Fact, Question string
-	Depth                float64 // of Fact in the filler, from 0 to 1
+	Depth                float64 // position of Fact in the filler, from 0 to 1
 	Answer               string
 }
 
-// Prompt is the item as it is sent, with as much filler as is wanted; the filler is
-// words, each behind a separator.
+// Prompt returns the text of the item with the given filler, which consists of words,
+// each after a separator.
 func (i Item) Prompt(before, after string) string {
 	if i.Fact == "" {
 		return i.Head + before + after + i.Question
@@ -43,10 +43,10 @@ func (i Item) Want() json.RawMessage {
 	return raw
 }
 
-// TaskPrefix is what the name of a built-in data set begins with.
+// TaskPrefix begins the name of a built-in data set.
 const TaskPrefix = "builtin:"
 
-// Tasks lists them in the order of the documentation.
+// Tasks lists the tasks in the order of the documentation.
 var Tasks = []Task{
 	{"recall", "a code that stands at 10 to 90 % of the prompt", "contains", recall, recalled},
 	{"arithmetic", "a sum, a difference or a product of two numbers of two digits", "number", arithmetic, computed},
@@ -55,7 +55,7 @@ var Tasks = []Task{
 	{"json", "a record to be written as JSON", "json_schema", record, recorded},
 }
 
-// FindTask is the task of that name.
+// FindTask returns the task of that name.
 func FindTask(name string) (Task, bool) {
 	for _, t := range Tasks {
 		if t.Name == name {
@@ -65,19 +65,20 @@ func FindTask(name string) (Task, bool) {
 	return Task{}, false
 }
 
-// Item is the n-th item of a seed.
+// Item returns the n-th item for a seed.
 func (t Task) Item(seed int64, n int) Item {
 	return t.write(rand.New(rand.NewPCG(uint64(seed), uint64(n)<<8^uint64(len(t.Name)))))
 }
 
-// Every item begins and ends with words of its own, by which Solve knows it.
+// Every item begins and ends with words of its own, by which Solve recognises it.
 const (
 	fillerHead = "Read the notes. They may hold nothing of use.\nNotes:"
 	asking     = "\n\nQuestion: "
 )
 
-// Solve answers a prompt of one of the tasks by reading it, of its context only the
-// first share. ok is false where it is of none. It is what the built-in server knows.
+// Solve answers a prompt of one of the tasks by reading it, but only the first share
+// of its context. ok is false if the prompt is not of a task. The built-in server
+// answers with it.
 func Solve(prompt string, share float64) (answer string, ok bool) {
 	if !strings.HasPrefix(prompt, fillerHead) {
 		return "", false

@@ -9,8 +9,8 @@ import (
 
 var lessons = flag.String("lessons", "", "write items of recall into this `file`, for plans/real/taught.py")
 
-// TestLessons writes what `make tinymodel` teaches, by the code that asks it: items of
-// another seed than those of a run, and twenty times as many.
+// TestLessons writes the lessons for `make tinymodel` with the code of the tasks:
+// twenty times as many items as a run has, from another seed.
 func TestLessons(t *testing.T) {
 	if *lessons == "" {
 		t.Skip("make tinymodel")

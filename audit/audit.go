@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// Report is what an audit came to.
+// Report is the result of an audit.
 type Report struct {
-	Compared    int // figures that were derived again and found in the results
+	Compared    int // number of figures that were computed again and are in the results
 	Differences []Difference
 	Notes       []string // what could not be compared, and why
 }
 
-// Difference is one figure of the results that the recording does not give.
+// Difference is a figure of the results that differs from the recording.
 type Difference struct {
 	Where string  // "chat at 8 on vllm", "junit.xml", "results.json"
 	What  string  // "ttft p95", "recording"
 	Says  string  // what the results say
 	Is    string  // what the recording says
-	Size  float64 // relative to what the recording says; NaN where it is no number
+	Size  float64 // relative to the value from the recording; NaN if it is not a number
 }
 
 func (d Difference) String() string {
@@ -35,11 +35,11 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s is %s, and the recording gives %s%s", d.Where, d.What, d.Says, d.Is, size)
 }
 
-// results is what is read of results.json.
+// results holds the parts of results.json that are read.
 type results struct {
 	Recording string `json:"recording"`
 	Outcome   string `json:"outcome"`
-	Why       string `json:"why"` // an outcome that no verdict explains
+	Why       string `json:"why"` // for an outcome that no verdict explains
 	ExitCode  int    `json:"exit_code"`
 	Cases     []struct {
 		Server   string   `json:"server"`
@@ -70,7 +70,7 @@ type results struct {
 	} `json:"verdicts"`
 }
 
-// counts are the numbers of a case that are not metrics.
+// counts holds the numbers of a case that are not metrics.
 type counts map[string]float64
 
 // figure is one metric of a case.
@@ -110,8 +110,8 @@ func (n *number) UnmarshalJSON(b []byte) error {
 const maxReport = 512 << 20
 
 // Run audits a run: its recording (samples.jsonl), its results (results.json) and its
-// JUnit file (junit.xml), or nil where there is none. It is an error when one of them
-// cannot be read.
+// JUnit file (junit.xml), which may be nil. It returns an error if one of them cannot
+// be read.
 func Run(recording, resultsJSON, junit io.Reader) (*Report, error) {
 	rec, err := readRecording(recording)
 	if err != nil {
@@ -171,7 +171,8 @@ func (a *auditor) words(where, what, says, is string) {
 	}
 }
 
-// near is the largest difference of two sums of the same numbers in another order.
+// near is the largest relative difference between two sums of the same numbers in
+// different order.
 const near = 1e-9
 
 func (a *auditor) number(where, what string, says number, is float64, known bool) {
@@ -183,7 +184,7 @@ func (a *auditor) number(where, what string, says number, is float64, known bool
 		a.Differences = append(a.Differences, Difference{where, what, text(says.v), "no value", math.NaN()})
 		return
 	case !says.ok:
-		return // the results say why it is not believed
+		return // the results explain why it does not count
 	}
 	a.Compared++
 	if says.v == is || math.Abs(says.v-is) <= near*math.Max(math.Abs(is), 1e-3) {
@@ -198,7 +199,7 @@ func (a *auditor) number(where, what string, says number, is float64, known bool
 
 func text(v float64) string { return fmt.Sprintf("%.6g", v) }
 
-// identity holds the recording to what the results say that they were made from.
+// identity compares the recording with the identity that the results give.
 func (a *auditor) identity() {
 	if a.rec.plain {
 		a.note("the recording is from an older version, whose lines have no check: it may not be whole")
@@ -210,7 +211,7 @@ func (a *auditor) identity() {
 	}
 }
 
-// cases holds every figure of every case to what the recording gives.
+// cases compares every figure of every case with the recording.
 func (a *auditor) cases() {
 	a.derived = map[key]figures{}
 	seen := map[key]bool{}
@@ -253,7 +254,7 @@ func (a *auditor) cases() {
 	}
 }
 
-// metric compares one metric; false where it cannot be derived from the requests.
+// metric compares one metric; false if it cannot be computed from the requests.
 func (a *auditor) metric(k key, f figures, m figure) bool {
 	if n, ok := f[m.Metric+" n"]; ok {
 		a.number(k.String(), m.Metric+" n", number{m.N, true}, n, true)
@@ -274,19 +275,20 @@ func (a *auditor) metric(k key, f figures, m figure) bool {
 		is, known := f[m.Metric]
 		a.number(k.String(), m.Metric, m.Value, is, known)
 		return true
-	case "cache_hit_rate": // where no usage tells, the server's counters do
+	case "cache_hit_rate": // if usage does not report it, the server's counters do
 		if is, known := f[m.Metric]; known {
 			a.number(k.String(), m.Metric, m.Value, is, true)
 			return true
 		}
 		return false
 	case "scaling_efficiency":
-		return true // with the level of one request, below
+		return true // compared below, with the level of one request
 	}
 	return false
 }
 
-// scaling holds the scaling efficiency to the throughput with one request in flight.
+// scaling compares the scaling efficiency with the throughput at one request in
+// flight.
 func (a *auditor) scaling() {
 	for i := range a.res.Cases {
 		c := &a.res.Cases[i]
@@ -300,7 +302,7 @@ func (a *auditor) scaling() {
 	}
 }
 
-// outcome holds verdicts to their values, and the outcome to the verdicts.
+// outcome compares verdicts with their values, and the outcome with the verdicts.
 func (a *auditor) outcome() {
 	rank := map[string]int{"pass": 0, "skipped": 0, "inconclusive": 1, "fail": 2, "error": 3, "pending": 3}
 	worst := "pass"
@@ -331,13 +333,13 @@ func (a *auditor) outcome() {
 	if a.res.Why == "" {
 		a.words("results.json", "outcome", a.res.Outcome, worst)
 	}
-	// An interrupted run has a code of its own; an error may have been one of writing.
+	// An interrupted run has its own exit code; an error may also come from writing.
 	if code := map[string]int{"pass": 0, "inconclusive": 3, "fail": 1, "error": 4}[a.res.Outcome]; a.res.ExitCode != 130 {
 		a.words("results.json", "exit_code", fmt.Sprint(a.res.ExitCode), fmt.Sprint(code))
 	}
 }
 
-// of is the figure that a threshold bounds; known is false where it was not derived.
+// of is the figure that a threshold bounds; known is false if it was not computed.
 func (f figures) of(metric, stat string) (v float64, known bool) {
 	name := strings.TrimSpace(metric + " " + stat)
 	switch {
@@ -367,8 +369,8 @@ func holds(v float64, op string, limit float64) bool {
 	return false
 }
 
-// junit holds the JUnit file to the results: what it was made from, its outcome, and
-// that its sums are those of its testcases.
+// junit compares the JUnit file with the results: the identity of the run, its
+// outcome, and the sums of its test cases.
 func (a *auditor) junit(r io.Reader) error {
 	type testcase struct {
 		Failure *struct{} `xml:"failure"`

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden file")
 
-// The recorded run that the tests change: see testdata/plan.hcl.
+// recorded is the recorded run that the tests change; see testdata/plan.hcl.
 func recorded(t testing.TB) map[string]string { return recordedIn(t, "run") }
 
 func recordedIn(t testing.TB, folder string) map[string]string {
@@ -42,7 +42,8 @@ func run(files map[string]string) (*Report, error) {
 	return Run(strings.NewReader(files["samples.jsonl"]), strings.NewReader(files["results.json"]), junit)
 }
 
-// The figures of the parts of a mix follow from its own requests: see testdata/mix.hcl.
+// The figures of a mix's parts are computed from their own requests; see
+// testdata/mix.hcl.
 func TestAuditAMix(t *testing.T) {
 	files := recordedIn(t, "mix")
 	report, err := run(files)
@@ -59,8 +60,8 @@ func TestAuditAMix(t *testing.T) {
 	}
 }
 
-// Whatever is changed in the reports of a run is found, with its size; and a run that
-// nobody changed has no difference. The golden file has what is said.
+// Every change in the reports of a run is found, with its size, and an unchanged run
+// has no difference. The golden file has the texts.
 func TestAudit(t *testing.T) {
 	var said strings.Builder
 	for _, tt := range []struct{ name, file, old, new, after string }{
@@ -83,7 +84,7 @@ func TestAudit(t *testing.T) {
 		if tt.file != "" {
 			from := max(strings.Index(files[tt.file], tt.after), 0)
 			changed := files[tt.file][:from] + strings.Replace(files[tt.file][from:], tt.old, tt.new, 1)
-			if tt.name == "another throughput" { // the figure's own value goes to a member that nobody reads
+			if tt.name == "another throughput" { // the figure's own value moves to a member that nobody reads
 				at := strings.Index(changed, `"was": {`)
 				end := at + strings.Index(changed[at:], "}")
 				changed = changed[:end] + "}" + changed[end:]
@@ -124,7 +125,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Lines that were changed are an error, and so is what cannot be read.
+// Changed lines are an error, and so are files that cannot be read.
 func TestUnreadable(t *testing.T) {
 	for _, tt := range []struct{ name, file, old, new, want string }{
 		{"a changed time", "samples.jsonl", `"first_ns":`, `"first_ns":1`, "its check does not match"},
@@ -149,7 +150,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// The audit shares nothing with what it audits.
+// The audit shares no code with what it audits.
 func TestAuditImportsNothingOfOurs(t *testing.T) {
 	paths, _ := filepath.Glob("*.go")
 	checked := 0
@@ -173,7 +174,7 @@ func TestAuditImportsNothingOfOurs(t *testing.T) {
 	}
 }
 
-// FuzzAudit: whatever the files hold, there is a report or an error.
+// FuzzAudit: any files give a report or an error.
 func FuzzAudit(f *testing.F) {
 	files := recorded(f)
 	lines := strings.SplitAfter(files["samples.jsonl"], "\n")

@@ -7,20 +7,21 @@ import (
 	"slices"
 )
 
-// figures are what one level comes to, by the definitions in docs/metrics.md. A figure
-// that is not there has no value.
+// figures holds the results of one level by the definitions in docs/metrics.md. A
+// missing figure has no value.
 type figures map[string]float64
 
-// spread is a set of observations: sorted values, and how many requests are worse than
-// all of them because they have none.
+// spread is a set of observations: sorted values, and the number of requests without a
+// value, which are worse than all of them.
 type spread struct {
 	values  []float64
 	worst   int
-	leftOut int // answers of one chunk, of a metric of the stream
+	leftOut int // answers in one chunk, for a metric of streaming
 	higher  bool
 }
 
-// percentile is the nearest rank over all requests, the worst last.
+// percentile is the nearest-rank percentile over all requests; missing values rank
+// worst.
 func (d spread) percentile(p float64) float64 {
 	n := len(d.values) + d.worst
 	rank := min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
@@ -43,18 +44,19 @@ func (d spread) mean() float64 {
 	return sum / float64(len(d.values))
 }
 
-// requestMetric says what one completed request shows of a metric; ok is false where it
-// has no value.
+// requestMetric returns the observation of one completed request; ok is false if it has
+// none.
 type requestMetric struct {
 	name    string
 	higher  bool
-	streams bool // an answer of one chunk is left out
+	streams bool // an answer in one chunk is left out
 	of      func(*sample) (float64, bool)
 }
 
 func seconds(from, to int64) float64 { return float64(to-from) / 1e9 }
 
-// afterFirst is how many tokens came after an answer's first chunk, and in what time.
+// afterFirst returns the number of tokens after an answer's first chunk, and their
+// time.
 func afterFirst(s *sample) (tokens int, took int64) {
 	if s.Failure != nil || s.Usage == nil || s.First == 0 {
 		return 0, 0
@@ -110,8 +112,7 @@ func (m requestMetric) over(requests []*sample) spread {
 	return d
 }
 
-// gaps pools the gaps between chunks; a failed request counts as one that is worse than
-// all.
+// gaps pools the gaps between chunks; a failed request counts as one worst gap.
 func gaps(requests []*sample) spread {
 	var d spread
 	for _, s := range requests {
@@ -152,8 +153,8 @@ func (f figures) put(name string, d spread) {
 	}
 }
 
-// derive computes the figures of a level. all: rates are taken from the first measured
-// request to the end of the last, else while every slot was busy.
+// derive computes the figures of a level. With all, rates are taken from the first
+// measured request to the end of the last; otherwise while every slot was busy.
 func (l *level) derive(all bool) figures {
 	f := figures{}
 	rounds := l.inOrder()
@@ -217,7 +218,7 @@ func (f figures) count(s *sample) {
 	}
 }
 
-// answerable is how many requests were due and not taken back.
+// answerable is the number of requests that were due and not taken back.
 func (l *level) answerable(rounds []*round) int {
 	n := 0
 	for _, r := range rounds {
@@ -243,8 +244,8 @@ func (l *level) inOrder() []*round {
 	return out
 }
 
-// rates adds what came in the window, by its length. The windows of a rate follow each
-// other, so that the requests of every round count in each of them.
+// rates adds the events in the window, divided by its length. The windows of a rate
+// follow each other, so the requests of every round count in each of them.
 func (f figures) rates(rounds []*round, all, together bool) {
 	var length, output, input, ended float64
 	for _, r := range rounds {
@@ -273,8 +274,8 @@ func (f figures) rates(rounds []*round, all, together bool) {
 	}
 }
 
-// came is what came of the round's requests after from and up to to: tokens of answers,
-// tokens of prompts whose answer began, and requests that completed.
+// came returns what the round's requests produced in (from, to]: tokens of answers,
+// tokens of prompts whose answer began, and completed requests.
 func (r *round) came(from, to int64, measured bool) (output, input, ended float64) {
 	each := r.tokensPerChunk()
 	for i := range r.samples {
@@ -293,8 +294,8 @@ func (r *round) came(from, to int64, measured bool) (output, input, ended float6
 	return output, input, ended
 }
 
-// tokensPerChunk is the mean over the completed requests of a round: what a chunk holds
-// of an answer that the server never counted.
+// tokensPerChunk is the mean over the completed requests of a round, for answers that
+// the server never counted.
 func (r *round) tokensPerChunk() float64 {
 	tokens, chunks := 0, 0
 	for i := range r.samples {
@@ -308,8 +309,8 @@ func (r *round) tokensPerChunk() float64 {
 	return float64(tokens) / float64(chunks)
 }
 
-// tokensWithin is how many of an answer's tokens came after from and up to to: those of
-// the first chunk with it, the others spread evenly over the later chunks.
+// tokensWithin is the number of an answer's tokens in (from, to]: the first chunk has
+// its own, and the others are spread evenly over the later chunks.
 func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || s.First > to || s.Last <= from {
 		return 0
@@ -350,10 +351,11 @@ func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 // sorted lists the keys of a map in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// window is the time of a round in which every slot had started and none had stopped
-// (its pause included, and the time that the server asked it to wait),
-// from the first measured request to the end of the last; of a burst from when all were
-// due. known is false of a round that was cut short, or of which nothing is measured.
+// window is the time of a round in which every slot had started and none had stopped. A
+// slot's pause, and the time that the server asked it to wait, count as busy. The
+// window lies between the first measured request and the end of the last; for a burst
+// it begins when all were due. known is false for a round that was cut short, or
+// without measured requests.
 func (l *level) window(r *round) (from, to int64, known bool) {
 	if l.mix != nil {
 		return l.mix.window(l.mix.rounds[r.Index])
@@ -395,11 +397,12 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 	return from, max(from, to), true
 }
 
-// windowed reports whether rounds are parts of one window, and an answer may span several.
+// windowed reports whether rounds are parts of one window, so that an answer may span
+// several.
 func (l *level) windowed() bool { return l.Kind == "rate" || l.Kind == "users" }
 
 // stretch is a window of users. It begins where the one before ends, and every measured request
-// of its round was due in it. The recorded bounds count, unless the requests contradict them:
+// of its round was due in it. The recorded bounds count unless the requests contradict them;
 // then the bounds move to include the requests.
 func (l *level) stretch(r *round) (from, to int64, known bool) {
 	from, to = r.WindowStart, r.WindowEnd
@@ -411,8 +414,8 @@ func (l *level) stretch(r *round) (from, to int64, known bool) {
 	return from, to, r.ended && r.Complete
 }
 
-// arrivals is the window of a rate: from when the last warm-up request was due, or the
-// last one of the round before, to when its own last one was.
+// arrivals is the window of a rate. It begins when the last warm-up request, or the
+// last one of the round before, was due, and ends when its own last one was due.
 func (l *level) arrivals(r *round) (from, to int64, known bool) {
 	if !r.ended || !r.Complete {
 		return 0, 0, false

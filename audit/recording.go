@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The most that is read of a recording and of one of its lines, in bytes.
+// Limits on the size of a recording and of one of its lines, in bytes.
 const (
 	maxRecording = 16 << 30
 	maxLine      = 64 << 20
@@ -23,16 +23,16 @@ type key struct{ Server, Workload, Name string }
 
 func (k key) String() string { return k.Workload + " at " + k.Name + " on " + k.Server }
 
-// level is what the recording says of one level.
+// level is one level of the recording.
 type level struct {
 	Kind    string // closed, burst, users or rate
 	N       int
 	Skipped string
-	pause   int64 // between a slot's answer and its next request
+	pause   int64 // between an answer and the next request of its slot
 	rounds  map[int]*round
-	void    int // rounds that were measured again and count for nothing
-	// Of is the mix that sent the requests of a part; "": the level stands alone. mix is its
-	// level there.
+	void    int // rounds that were measured again and do not count
+	// Of is the mix that sent the requests of a part; "" if the level is not a part. mix is
+	// the mix's level.
 	Of  string
 	mix *level
 }
@@ -51,8 +51,8 @@ type round struct {
 	ended       bool // its own line came
 }
 
-// sample is one request. Times are nanoseconds from the start of the run, 0 for what
-// did not happen.
+// sample is one request. Times are nanoseconds from the start of the run; 0 means
+// that the event did not happen.
 type sample struct {
 	Server      string  `json:"server"`
 	Workload    string  `json:"workload"`
@@ -96,16 +96,16 @@ func (s *sample) completed() bool { return s.Failure == nil }
 func (s *sample) canceled() bool  { return s.Failure != nil && s.Failure.Kind == "canceled" }
 func (s *sample) measured() bool  { return s.Phase == "measured" }
 
-// recording is a run as its samples tell it.
+// recording is a run as read from its samples.
 type recording struct {
 	levels map[key]*level
 	order  []key
-	sum    [sha256.Size]byte // over all lines: what the recording is known by
-	plain  bool              // of a version whose lines have no check
+	sum    [sha256.Size]byte // over all lines; it identifies the recording
+	plain  bool              // of a version without checks on lines
 	ended  bool
 }
 
-// readRecording reads samples.jsonl. A line that is no JSON is an error, but for the
+// readRecording reads samples.jsonl. A line that is not JSON is an error, except the
 // last one, which a killed run may have cut.
 func readRecording(r io.Reader) (*recording, error) {
 	rec := &recording{levels: map[key]*level{}}
@@ -151,7 +151,8 @@ func (rec *recording) divide() {
 	}
 }
 
-// part is what the round has of a part; ok is false where nothing of it was measured.
+// part returns what the round holds of a part; ok is false if none of it was
+// measured.
 func (r *round) part(name string) (out *round, ok bool) {
 	own := *r
 	own.samples, own.Due, own.Start, own.End = nil, 0, r.End, r.Start
@@ -250,7 +251,7 @@ func (l *level) at(index int) *round {
 	return l.rounds[index]
 }
 
-// done takes what a round's own line says of it.
+// done reads the line of a round.
 func (l *level) done(r *round) {
 	if r.Void != "" {
 		l.void++

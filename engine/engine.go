@@ -1,8 +1,8 @@
-// Package engine is what tokgate knows of each inference engine: how it is
-// started, which pages it answers, what its requests may hold beyond the OpenAI
-// API, the names of its metrics, and what its log says. An engine is one file
-// with one value and one row of All; the program, the documentation and the
-// built-in server read that value, and nothing else of tokgate names an engine.
+// Package engine describes each inference engine: how it is started, which pages it
+// has, what its requests may contain beyond the OpenAI API, the names of its metrics,
+// and the meaning of its log. An engine is one file with one value, and one row of
+// All. The program, the documentation and the built-in server read that value; no
+// other code names an engine.
 package engine
 
 import (
@@ -11,99 +11,100 @@ import (
 	"strings"
 )
 
-// Phase is the key of a LogFact that says what a server does while it starts. It is not a fact of a
-// running server.
+// Phase is the key of a LogFact that reports what a server does while it starts. It is not a fact
+// of a running server.
 const Phase = "phase"
 
-// Engine is everything known about one engine. Requests to the zero Engine hold
-// no engine's own fields.
+// Engine is the description of one engine. Requests to the zero Engine have no
+// engine-specific fields.
 type Engine struct {
-	// Name is the engine's name in a plan, Title its name as its makers write
-	// it.
+	// Name is the engine's name in a plan, Title its name as its makers write it.
 	Name, Title string
-	// Sources are the files and pages that this value was read from.
+	// Sources lists the files and pages from which this value was taken.
 	Sources string
 	Launch  Launch
 	Flags   Flags
 	Pages   Pages
 	Dialect Dialect
-	// Series are the series that are read from the engine's page of metrics. If several map to the
-	// same name of ours, the first one that the page has counts.
+	// Series lists the series that are read from the engine's metrics page. If several map to the
+	// same name of ours, the first one on the page counts.
 	Series []Series
-	// Log are the lines of its log that say something of the server. A later
-	// line of the log takes the place of an earlier one.
+	// Log describes the lines of its log with facts about the server. A later line
+	// replaces an earlier one.
 	Log []LogFact
-	// Died are the words of its log that say that the engine's own process has
-	// ended, although the process that speaks HTTP may still run.
+	// Died lists words of its log which report that the engine's own process has
+	// ended, although the process that serves HTTP may still run.
 	Died []string
-	// Labels are the facts of the server that its page of metrics reports as labels.
+	// Labels describes the facts that its metrics page reports as labels.
 	Labels []LabelFact
 	Guess  Guess
 	Scores Scores
 	Hints  Hints
-	// Without says why a field is empty, by its name, such as "Pages.Reset"; a
-	// struct's name stands for all its fields.
+	// Without explains empty fields, by name, such as "Pages.Reset"; the name of a
+	// struct stands for all its fields.
 	Without map[string]string
 }
 
-// Launch is how a process or container without a command of its own is
-// started.
+// Launch is how a process or container without a command is started.
 type Launch struct {
-	// Program are the first words of the command line. nil: a plan needs a
+	// Program holds the first words of the command line; nil if a plan needs a
 	// command.
 	Program []string
-	// Entrypoint is the container's program; "": the first word of Program, so
-	// that images with and without an entrypoint are started alike.
+	// Entrypoint is the container's program. "" means the first word of Program, so
+	// that images with and without an entrypoint start alike.
 	Entrypoint string
-	// Model is the flag that names the model; "": the model is a word without a
+	// Model is the flag that names the model; "" if the model is a word without a
 	// flag.
 	Model string
-	// Hub is the flag, with dashes, for a model whose name does not end in
-	// File; "": Model names those too.
+	// Hub is the flag, with dashes, for a model whose name does not end in File; ""
+	// if Model names those too.
 	Hub, File string
-	// Metrics are the flags that the engine needs to serve its page of metrics.
+	// Metrics lists the flags that turn on the engine's metrics page.
 	Metrics []string
-	// Env is set unless the plan sets it.
+	// Env holds variables that are set unless the plan sets them.
 	Env map[string]string
-	// Port is where it listens in a container unless the plan says otherwise.
+	// Port is the default port inside a container.
 	Port int
-	// SharedMemory is the /dev/shm of its container: a bound, not a
-	// reservation. "": the runtime's own, which is too small where the workers
-	// of one server talk through it.
+	// SharedMemory is the size of the container's /dev/shm: a limit, not a
+	// reservation. "" keeps the runtime's default, which is too small if the workers
+	// of one server communicate through it.
 	SharedMemory string
 }
 
-// Flags are what the engine's own flags, written without dashes, mean.
+// Flags holds the meaning of the engine's own flags, written without dashes.
 type Flags struct {
-	// Models are the flags by which a plan itself names the model to load.
+	// Models lists flags with which a plan itself names the model to load.
 	Models []string
-	// Admission bound how many requests it works on at a time.
+	// Admission lists flags that limit how many requests it works on at a time.
 	Admission []string
-	// Context bound the tokens of one request, prompt and answer together.
+	// Context lists flags that limit the tokens of one request, prompt and answer
+	// together.
 	Context []string
-	// Slots share that bound evenly, unless one of Unified is on.
+	// Slots lists flags whose number of slots divides that limit evenly, unless a
+	// flag of Unified is on.
 	Slots, Unified []string
-	// Drafts ask for speculative decoding.
+	// Drafts lists flags that turn on speculative decoding.
 	Drafts []string
-	// Negated have a --no- form; "*": all that switch something on or off.
+	// Negated lists flags with a --no- form; "*" stands for all flags that switch
+	// something on or off.
 	Negated []string
-	// Equals: a text that starts with a dash is written --x=-v, since the
+	// Equals means that a text that starts with a dash is written --x=-v, because the
 	// engine would take the word -v for another flag.
 	Equals bool
 }
 
-// Pages are paths below the server's root; "": the engine has no such page.
+// Pages holds paths below the server's root; "" if the engine has no such page.
 type Pages struct {
-	// Health answers 2xx once the server serves.
+	// Health answers 2xx once the server is up.
 	Health string
-	// Version are the pages that may report the version, tried in turn; VersionKey is the member of
-	// their JSON object that has it.
+	// Version lists pages that may report the version, tried in turn. VersionKey is the member of
+	// their JSON object with the version.
 	Version    []string
 	VersionKey string
-	// Tokenize turns text into token ids; how it is asked is the dialect's
-	// Tokenizer. Template turns messages into text first.
+	// Tokenize turns text into token ids, in the form of the dialect's Tokenizer.
+	// Template turns messages into text first.
 	Tokenize, Template string
-	// Reset empties the prefix cache, by POST.
+	// Reset clears the prefix cache, by POST.
 	Reset string
 	// Metrics is the page in Prometheus's text format.
 	Metrics string
@@ -111,30 +112,31 @@ type Pages struct {
 
 // Guess is how the engine is recognised.
 type Guess struct {
-	// Words are found in the names of its images and commands.
+	// Words occur in the names of its images and commands.
 	Words []string
-	// Owner is the owned_by of its models, asked where another engine has the
-	// same page for its version; "": whoever answers that page is taken for it.
+	// Owner is the owned_by of its models. It is checked if another engine has the
+	// same version page; "" means that any server with that page counts as this
+	// engine.
 	Owner string
 }
 
-// Scores is how the engine reports the log-probabilities of a given text: the request holds a
-// prompt of token ids and asks for one token; the answer has the values of all prompt tokens but
-// the first.
+// Scores is how the engine reports the log-probabilities of a given text. The request has a
+// prompt of token ids and asks for one token. The answer has the values of all prompt tokens
+// except the first.
 type Scores struct {
 	// Path is the path of the POST request, below the server's root.
 	Path string
-	// Fields are the body's members beside the prompt: the request for the
-	// values, and what keeps the prefix cache out, which may hold none: a cache_salt is
-	// filled in, another one each time.
+	// Fields are the members of the body besides the prompt: the request for the
+	// values, and what bypasses the prefix cache, which may hold no values. A
+	// cache_salt is filled in with a new one each time.
 	Fields map[string]any
-	// Prompt is the member that holds the prompt's token ids, Values where the
-	// answer has the values, from its root.
+	// Prompt is the member for the prompt's token ids. Values is the path of the
+	// values in the answer, from its root.
 	Prompt, Values string
 }
 
-// ScoreForms are the ways in which the engine may be asked for them: its own, and of a
-// plain server those of all others first. None: it has none.
+// ScoreForms lists the ways to ask the engine for them: its own, or for a plain server
+// first those of all other engines. It is empty if there is none.
 func (e Engine) ScoreForms() []Scores {
 	var out []Scores
 	for _, other := range All {
@@ -145,40 +147,39 @@ func (e Engine) ScoreForms() []Scores {
 	return out
 }
 
-// Hints are sentences for operators, in lower case and without a full stop.
+// Hints holds sentences for operators, in lower case and without a full stop.
 type Hints struct {
-	// NoPage says what to do where there is no page of metrics, NoSeries what
-	// may keep the series from it.
+	// NoPage suggests what to do if there is no metrics page, and NoSeries what may
+	// hide the series on it.
 	NoPage, NoSeries string
 }
 
 // LogFact finds one fact of the server in a line of its log.
 type LogFact struct {
 	Key string // of the fingerprint: metric.Facts
-	Has string // what every such line holds: looked for first, since logs are long
-	// Value takes the fact, as its first group; nil: the line itself means Is.
+	Has string // a text in every such line, searched first because logs are long
+	// Value matches the fact as its first group; if nil, the line means the value Is.
 	Value *regexp.Regexp
 	Is    string
 }
 
-// LabelFact finds one fact of the server in a label of its page of metrics; this works for an
-// endpoint too.
+// LabelFact finds one fact of the server in a label of its metrics page, which also works for
+// an endpoint.
 type LabelFact struct {
 	Series, Label string
 	Key           string // of the fingerprint: metric.Facts
 }
 
-// Plain is the name of an engine of which nothing is known but that it speaks
-// the OpenAI API.
+// Plain is the name of an engine that is only known to have the OpenAI API.
 const Plain = "openai"
 
-// All are the engines, in the order of the documentation, the plain one last.
-// A server that runs is recognised from the last to the first, by the page that
-// tells its version: an engine whose page others have too stands before these,
-// and one that has no page of its own is told by its Guess.Owner.
+// All lists the engines in the order of the documentation, the plain one last. A
+// running server is recognised from the last to the first, by its version page. An
+// engine whose page others have too precedes these, and one without a page of its own
+// is recognised by its Guess.Owner.
 var All = []Engine{vllm, sglang, llamaCpp, trtllm, openai}
 
-// Of returns the engine of that name in a plan; any other is a plain server.
+// Of returns the engine with that name in a plan; any other name is a plain server.
 func Of(name string) Engine {
 	i := slices.IndexFunc(All, func(e Engine) bool { return e.Name == name })
 	if i < 0 {
@@ -202,11 +203,10 @@ func Names(keep func(Engine) bool) []string {
 // Starts reports whether tokgate knows how to start the engine.
 func (e Engine) Starts() bool { return len(e.Launch.Program) > 0 }
 
-// Known reports whether more is known of the engine than that it speaks the
-// OpenAI API.
+// Known reports whether more is known of the engine than its OpenAI API.
 func (e Engine) Known() bool { return e.Name != Plain && e.Name != "" }
 
-// Guessed is the engine that the name of an image or a command speaks of; "":
+// Guessed returns the engine that the name of an image or a command indicates; "" if
 // none.
 func Guessed(name string) string {
 	name = strings.ToLower(name)
@@ -218,8 +218,7 @@ func Guessed(name string) string {
 	return ""
 }
 
-// Facts calls found with each fact that a line of the engine's log holds, by key of the
-// fingerprint.
+// Facts calls found with each fact in a line of the engine's log, by fingerprint key.
 func (e Engine) Facts(line string, found func(key, value string)) {
 	for _, f := range e.Log {
 		if !strings.Contains(line, f.Has) {

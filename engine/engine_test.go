@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Every field of every engine is filled in, or Without says why it is not; a
-// switch that is off says so itself.
+// Every field of every engine is set, or Without explains why it is not. A switch
+// that is off needs no explanation.
 func TestEverythingIsKnown(t *testing.T) {
 	for _, e := range All {
 		reasons := map[string]bool{}
@@ -41,7 +41,7 @@ func TestEverythingIsKnown(t *testing.T) {
 	}
 }
 
-// What is shared with the rest of the program is spelt as there.
+// Names shared with the rest of the program are spelt the same.
 func TestNames(t *testing.T) {
 	if got := Names(nil); len(got) != len(All) || got[len(got)-1] != Plain || len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(All) {
 		t.Errorf("names %v", got)
@@ -81,7 +81,7 @@ func TestGuessed(t *testing.T) {
 	}
 }
 
-// What tokgate knows of TensorRT-LLM's server, for example.
+// Facts about TensorRT-LLM's server as an example.
 func ExampleOf() {
 	e := Of("trtllm")
 	fmt.Println(strings.Join(e.Launch.Program, " "), "listens on", e.Launch.Port)

@@ -9,7 +9,7 @@ var openai = Engine{
 	// Its pages are looked for where vLLM has them.
 	Pages:   Pages{Health: "/health", Version: []string{"/version"}, VersionKey: "version", Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics"},
 	Dialect: Dialect{BothLimits: true, Tokenizer: AnyTokenizer},
-	// As OpenAI's own completions had it: the prompt comes back with its values.
+	// As in OpenAI's own completions: the prompt is returned with its values.
 	Scores: Scores{
 		Path: "/v1/completions", Prompt: "prompt", Values: "choices[0].logprobs.token_logprobs",
 		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "echo": true, "logprobs": 1},

@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Its API server refuses every field that it does not know, and of a chat's two
-// limits it takes either name, but calls the other one unknown when both come.
+// Its API server refuses unknown fields. Of a chat's two limits it accepts either
+// name, but not both together.
 var trtllm = Engine{
 	Name: "trtllm", Title: "TensorRT-LLM",
 	Sources: "docs/source/commands/trtllm-serve; tensorrt_llm/commands/serve.py; tensorrt_llm/serve/openai_server.py and " +

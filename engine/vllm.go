@@ -13,7 +13,7 @@ var vllm = Engine{
 		"vllm/config/model.py, vllm/v1/engine/core.py, gpu_model_runner.py, default_loader.py)",
 	Launch: Launch{
 		Program: []string{"vllm", "serve"}, Port: 8000, SharedMemory: "16g",
-		// Without it there is no /reset_prefix_cache.
+		// Without this variable there is no /reset_prefix_cache.
 		Env: map[string]string{"VLLM_SERVER_DEV_MODE": "1"},
 	},
 	Flags: Flags{
@@ -81,8 +81,8 @@ var vllm = Engine{
 		{Series: "vllm:cache_config_info", Label: "enable_prefix_caching", Key: "prefix_caching"},
 	},
 	Guess: Guess{Words: []string{"vllm"}},
-	// With prefix caching a hit would have no values (vllm-project/vllm#42245):
-	// a salt of its own makes each prompt a miss.
+	// A hit in the prefix cache would have no values (vllm-project/vllm#42245). A new
+	// salt makes each prompt a miss.
 	Scores: Scores{
 		Path: "/v1/completions", Prompt: "prompt", Values: "choices[0].prompt_logprobs",
 		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "prompt_logprobs": 0, "cache_salt": ""},

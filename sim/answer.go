@@ -4,12 +4,12 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// answer is the text of an answer. Unless it is written out, token i is a function of
-// seed and i.
+// answer is the text of an answer. Token i depends only on seed and i, unless the
+// text is written out.
 type answer struct {
 	seed    rng
 	written []string // its tokens; nil: drawn
-	call    string   // it is the arguments of a call of that tool; "": text
+	call    string   // the tool whose arguments it is; "" if it is text
 }
 
 // append appends the text of tokens from to to (exclusive), as JSON writes it.
@@ -29,7 +29,7 @@ func (a answer) append(b []byte, from, to int) []byte {
 	return b
 }
 
-// size is how many bytes the first n tokens have, as JSON writes them.
+// size is the number of bytes of the first n tokens, written as JSON.
 func (a answer) size(n int) int {
 	switch {
 	case a.written != nil:
@@ -40,7 +40,7 @@ func (a answer) size(n int) int {
 	return len(opening) + (n-1)*len(words[0])
 }
 
-// write has the answer be written out, n tokens of it.
+// write writes out the first n tokens of the answer.
 func (a *answer) write(n int) {
 	if a.written != nil {
 		return
@@ -51,9 +51,9 @@ func (a *answer) write(n int) {
 	}
 }
 
-// rightly has the model answer what is asked of it, where it can tell: the question of
-// a built-in task, by reading the prompt, else the JSON or the call that the request
-// wants. It is false where words are all that is wanted.
+// rightly lets the model give the right answer if it knows one: to the question of a
+// built-in task by reading the prompt, or else the JSON or the call that the request
+// wants. It is false if the request wants only words.
 func (a *answer) rightly(want *wanted, fx *effect) bool {
 	reach := 1.0
 	if fx.halfContext {
@@ -75,8 +75,8 @@ func (a *answer) rightly(want *wanted, fx *effect) bool {
 	return true
 }
 
-// greedily has the model say its most likely answer, unless the faults want that to
-// another prompt.
+// greedily returns the model's most likely answer, or the one to another prompt if
+// the faults say so.
 func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	key, text, share := want.key, want.text, 1.0
 	if fx.halfContext {
@@ -95,13 +95,13 @@ func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
-// onAnswer reports whether a fault changes what an answer says.
+// onAnswer reports whether a fault changes the text of an answer.
 func (fx *effect) onAnswer() bool {
 	return fx.circle || fx.garble || fx.swapOne > 0 || fx.blank || fx.broken || fx.endless
 }
 
-// spoil changes a natural answer, token by token, as its faults want; limit is the most
-// tokens that it may have.
+// spoil changes a natural answer, token by token, according to its faults; limit is the
+// largest number of its tokens.
 func (fx *effect) spoil(a *answer, limit int) {
 	if fx.blank {
 		a.written, a.call = []string{" "}, ""
@@ -125,7 +125,7 @@ func (fx *effect) spoil(a *answer, limit int) {
 	}
 }
 
-// repeat says the first few tokens again and again.
+// repeat repeats the first few tokens.
 func (a *answer) repeat(limit int) {
 	first := a.written[:min(4, len(a.written))]
 	a.written = make([]string, limit)
@@ -134,7 +134,7 @@ func (a *answer) repeat(limit int) {
 	}
 }
 
-// garble goes on with junk from the middle of what is sent of the answer.
+// garble continues with junk from the middle of the answer on.
 func (a *answer) garble(limit int) {
 	const junk = "!#$%&()*+-/:;<=>?@[]^_{|}~QXZJKqxzjk0123456789"
 	r := a.seed
@@ -144,7 +144,7 @@ func (a *answer) garble(limit int) {
 	}
 }
 
-// swap draws one in so many tokens anew.
+// swap replaces one token in so many by another.
 func (a *answer) swap(one int) {
 	r := a.seed ^ 0x5a
 	for i := range a.written {

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// chunker writes one answer in vLLM's wire format: a role-only chunk, a chunk
-// for each emission of the engine, a finish chunk, a usage chunk without
-// choices where it was asked for, [DONE].
+// chunker writes one answer in vLLM's wire format: a chunk with the role only, a
+// chunk for each emission of the engine, a finish chunk, a usage chunk without
+// choices if requested, and [DONE].
 type chunker struct {
 	server  *Server
 	w       http.ResponseWriter
@@ -18,7 +18,7 @@ type chunker struct {
 	served  Served
 
 	flush  func() error
-	head   []byte // of every chunk, up to its choices
+	head   []byte // beginning of every chunk, up to its choices
 	buf    []byte
 	usage  usage
 	roled  bool
@@ -45,7 +45,7 @@ func (c *chunker) begin() {
 	}
 }
 
-// identity is what every object of an answer begins with.
+// identity writes the fields with which every object of an answer begins.
 func (c *chunker) identity(b []byte, object string) []byte {
 	b = append(b, `{"id":`...)
 	b = appendQuoted(b, c.id)
@@ -57,7 +57,7 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	return appendQuoted(b, or(c.fx.model, c.server.model))
 }
 
-// cached notes what the engine found in its prefix cache.
+// cached records the number of tokens that the engine found in its prefix cache.
 func (c *chunker) cached(r *run) {
 	r.mu.Lock()
 	c.usage = usage{prompt: c.order.input, cached: r.times.Cached}
@@ -88,8 +88,8 @@ func (c *chunker) role() {
 	c.send()
 }
 
-// tokens sends the answer's tokens from to to (exclusive) in one chunk; two
-// where reasoning ends among them.
+// tokens sends the answer's tokens from to to (exclusive) in one chunk, or in two if
+// reasoning ends among them.
 func (c *chunker) tokens(from, to int) {
 	if last := c.fx.keyTokens; c.order.chat && from < last && last < to {
 		c.tokens(from, last)
@@ -168,7 +168,7 @@ func (r *reply) said(b []byte, from, to int, fx *effect) []byte {
 	return b
 }
 
-// calls is the tool that the answer calls; "": it is text.
+// calls is the tool that the answer calls; "" if it is text.
 func (r *reply) calls(fx *effect) string {
 	if fx.toolCall {
 		return "lookup"
@@ -202,7 +202,7 @@ func (c *chunker) end() {
 	c.sentinel()
 }
 
-// last appends the choices of a chunk without tokens.
+// last writes the choices of a chunk without tokens.
 func (c *chunker) last(finish string) {
 	if c.order.chat {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)
@@ -213,7 +213,7 @@ func (c *chunker) last(finish string) {
 	c.buf = append(c.buf, `,"stop_reason":null}]`...)
 }
 
-// failure sends an error in the stream, and ends it as vLLM does.
+// failure sends an error in the stream, and ends the stream as vLLM does.
 func (c *chunker) failure() {
 	c.open()
 	if c.fx.errorLegacy {
@@ -236,7 +236,7 @@ func (c *chunker) sentinel() {
 	c.close()
 }
 
-// running appends the usage that a chunk before the last may carry.
+// running writes the usage that a chunk before the last may have.
 func (c *chunker) running() {
 	o := c.order.StreamOptions
 	switch {

@@ -67,13 +67,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 }
 
-// known reports whether the server had the prompt before.
+// known reports whether the server got the prompt before.
 func (s *Server) known(o *order) bool {
 	_, known := s.answered.LoadOrStore(o.text.seed, true)
 	return known
 }
 
-// answerID is "chatcmpl-" or "cmpl-" and the request's own id where it has one.
+// answerID is "chatcmpl-" or "cmpl-" and the request's own id, if it has one.
 func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	own := r.Header.Get("X-Request-Id")
 	if own == "" {
@@ -86,7 +86,7 @@ func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	return "cmpl-" + own
 }
 
-// stream sends what the engine emits as it does.
+// stream sends the engine's emissions as they happen.
 func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	fx := c.fx
 	var batch []Emission
@@ -122,7 +122,7 @@ func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	}
 }
 
-// breakOff ends a stream as its fault wants.
+// breakOff ends a stream as its fault says.
 func (s *Server) breakOff(c *chunker, r *http.Request) {
 	fx := c.fx
 	switch {

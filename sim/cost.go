@@ -2,17 +2,17 @@ package sim
 
 import "math"
 
-// cost is a profile's step model with everything constant computed once. All
-// in ms.
+// cost is a profile's step model with all constants computed once, in ms.
 type cost struct {
-	base, perSeq, perToken, longest float64 // decode; perToken and longest per context token
+	base, perSeq, perToken, longest float64 // of decoding; perToken and longest apply to each context token
 	linear, square, chunk           float64 // prefill
 	moe, active                     float64
 	verify                          int
 	expert                          []float64 // the expert term by batch size
 }
 
-// newCost scales all of p's times by factor: a slow start is slow throughout.
+// newCost multiplies all of p's times by factor: a server with a slow start is slow
+// throughout.
 func newCost(p *Profile, factor float64) cost {
 	return cost{
 		base:     p.Decode.BaseMS * factor,
@@ -28,14 +28,13 @@ func newCost(p *Profile, factor float64) cost {
 	}
 }
 
-// decode is the time of one step over n sequences, n above 0, without what it
-// prefills.
+// decode is the time of a step over n sequences, n above 0, without prefill.
 func (c *cost) decode(n, resident, longest int) float64 {
 	return c.base + c.perSeq*float64(n-1) + c.perToken*float64(resident) + c.longest*float64(longest) + c.experts(n)
 }
 
-// experts is what n sequences cost more than one because together they touch
-// more experts: it saturates once all are touched.
+// experts is the extra cost of n sequences over one because together they use more
+// experts. It saturates once all are used.
 func (c *cost) experts(n int) float64 {
 	if c.moe == 0 {
 		return 0

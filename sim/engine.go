@@ -9,41 +9,42 @@ import (
 
 // Job is one request as the engine sees it.
 type Job struct {
-	ID     uint64 // the caller's, unique among the jobs in flight
+	ID     uint64 // chosen by the caller, unique among the jobs in flight
 	Input  int    // prompt tokens, at least 1
-	Output int    // tokens it will emit, at least 1; the engine emits exactly these
-	// Prefix identifies the leading blocks of prompt and answer, each hash covering
-	// all tokens up to its end; only read when the profile has a prefix cache. Those
-	// of the prompt are looked up, and kept once it is prefilled; those of the answer
-	// are kept when it is finished, all but its last token.
+	Output int    // tokens that it emits exactly, at least 1
+	// Prefix identifies the leading blocks of prompt and answer by hashes; each
+	// covers all tokens up to the end of its block. It is used only with a prefix
+	// cache. The prompt's blocks are looked up, and stored once the prompt is
+	// prefilled. The answer's blocks are stored when it is finished, without its last
+	// token.
 	Prefix []uint64
 }
 
-// Emission is what one step made visible of one job.
+// Emission holds the new visible tokens of one job after a step.
 type Emission struct {
 	ID     uint64
 	At     time.Duration // the end of the step
 	Tokens int           // new tokens, at least 1
-	Total  int           // tokens so far, these included
+	Total  int           // tokens so far, including these
 	Last   bool          // the job is finished
-	// Times is what happened to the job by the end of this Advance, which may
-	// be later than At. Valid until the next one.
+	// Times holds the job's times up to the end of this Advance, which may be later
+	// than At. It is valid until the next Advance.
 	Times *Times
 }
 
-// Times is what happened to a job and when, as offsets of the engine's clock.
-// A time that has not come is -1.
+// Times holds the times of a job, as offsets of the engine's clock. A time that has
+// not come yet is -1.
 type Times struct {
 	Submitted time.Duration // Submit's
 	Queued    time.Duration // past the front end, in the engine's queue
 	Scheduled time.Duration // start of the step with its first prompt chunk
-	Prefilled time.Duration // end of the step with its last one, which makes the first token
-	First     time.Duration // first emission; later than Prefilled when tokens are held back
+	Prefilled time.Duration // end of the step with its last prompt chunk, which makes the first token
+	First     time.Duration // first emission; later than Prefilled if tokens are held back
 	Finished  time.Duration // last emission
 	Cached    int           // prompt tokens found in the prefix cache
 }
 
-// State is a glance at the engine and the totals since its start.
+// State holds the engine's current state and totals since its start.
 type State struct {
 	Running int     // sequences admitted and not finished
 	Waiting int     // in the queue, not admitted
@@ -51,42 +52,41 @@ type State struct {
 
 	Steps           int
 	Busy            time.Duration // time spent in steps
-	Prefilling      time.Duration // of it, in steps that prefill
+	Prefilling      time.Duration // part of Busy, in steps that prefill
 	PromptTokens    int           // prefilled or found in the cache
 	OutputTokens    int
 	CacheQueries    int // prompt tokens looked up in the prefix cache
 	CacheHits       int // and found
-	CacheEvicted    int // tokens that had to leave the prefix cache
+	CacheEvicted    int // tokens that were evicted from the prefix cache
 	Drafts          int // speculative steps of single sequences
 	DraftTokens     int
 	AcceptedTokens  int
 	AcceptedAt      []int // by draft position
 	PeakKV          int   // most tokens ever reserved
-	PeakBatchTokens int   // most tokens ever spent in one step
+	PeakBatchTokens int   // most tokens spent in one step so far
 }
 
-// Engine is a continuous-batching inference engine, step by step: no clock, no
-// goroutine, nothing random but from the seed. It is told of jobs and asked
-// what has happened by now. Not safe for concurrent use.
+// Engine is a continuous-batching inference engine, step by step. It has no clock and
+// no goroutine, and its only randomness comes from the seed. Submit gives it jobs,
+// and Advance asks what has happened by now. It is not safe for concurrent use.
 //
-// A step is planned when it starts, from what is in the queue by then, and
-// runs to its end. Sequences are admitted first come, first served, each
-// reserving input + output + kv_per_seq_tokens of the KV budget until it
-// leaves; nothing is ever preempted.
+// A step is planned when it starts, from the queue at that time, and runs to its end.
+// Sequences are admitted in order of arrival. Each reserves input + output +
+// kv_per_seq_tokens of the KV budget until it leaves; nothing is ever preempted.
 type Engine struct {
 	profile Profile
 	cost    cost
-	accept  []float64 // conditional on the position before
+	accept  []float64 // chance of acceptance, given that the position before was accepted
 	hold    int       // first visible token, at least 1
 	maxSeqs int
 
 	clock    time.Duration // end of the last finished step
-	stepping bool          // a step is under way, until stepEnd
+	stepping bool          // a step is running, until stepEnd
 	stepEnd  time.Duration
 	decodes  bool // it decodes
-	decoded  int  // steps that decoded; counted where there are stalls
+	decoded  int  // steps that decoded; counted only with stalls
 
-	front    time.Duration // the serial front end is free
+	front    time.Duration // time at which the serial front end is free
 	queue    queue
 	prefill  []*sequence
 	decode   []*sequence
@@ -96,7 +96,7 @@ type Engine struct {
 	dropped  int // cancelled sequences in prefill and decode
 
 	out   []Emission
-	spent []*sequence // finished in the last Advance: their Times are still readable
+	spent []*sequence // finished in the last Advance, so that their Times can still be read
 	spare []*sequence
 
 	cache *prefixCache
@@ -153,9 +153,9 @@ func NewEngine(p *Profile, seed int64) *Engine {
 	return e
 }
 
-// Submit hands the engine a job at a time that must not lie before that of the
-// last Submit. Jobs that come at the same time are best all submitted before
-// the engine is advanced: a step takes what it finds when it starts.
+// Submit gives the engine a job at a time that must not be before that of the last
+// Submit. Submit all jobs with the same time before advancing the engine, because a
+// step takes the jobs that are there when it starts.
 func (e *Engine) Submit(at time.Duration, j Job) error {
 	switch {
 	case j.Input < 1:
@@ -183,9 +183,9 @@ func (e *Engine) Submit(at time.Duration, j Job) error {
 	return nil
 }
 
-// ownAcceptance draws the chance that the sequence's first draft token is accepted. Its mean tokens
-// a step are drawn from a triangle within ±spread of the mean of all; the later positions keep
-// their conditional chances.
+// ownAcceptance draws the chance that the sequence's first draft token is accepted. Its mean number
+// of tokens a step is drawn from a triangle within ±spread of the overall mean. Later positions
+// keep their conditional chances.
 func (e *Engine) ownAcceptance(s *sequence) float64 {
 	spec := e.profile.Speculation
 	if spec == nil {
@@ -202,9 +202,9 @@ func (e *Engine) ownAcceptance(s *sequence) float64 {
 	return min(1, max(0, e.accept[0]*(own-1)/mean))
 }
 
-// Cancel removes a job: at once if it waits, at the end of the step under way if it runs. The job
-// emits nothing more. Cancel reports whether it was in flight. Call Advance up to the time of the
-// cancellation first.
+// Cancel removes a job: at once if it waits, at the end of the current step if it runs. The job
+// emits nothing more. Cancel reports whether the job was in flight. Call Advance up to the time
+// of the cancellation first.
 func (e *Engine) Cancel(id uint64) bool {
 	s := e.jobs[id]
 	if s == nil {
@@ -221,11 +221,11 @@ func (e *Engine) Cancel(id uint64) bool {
 	return true
 }
 
-// Advance lets the engine work until now and returns what it emitted since the
-// last call, in order, in a slice that is valid until the next call. next is
-// when it has something to do again, after now; busy is false, and next
-// meaningless, when it is idle until the next Submit. Calling it late, or not
-// at every next, changes nothing but when emissions are told.
+// Advance lets the engine work until now. It returns what was emitted since the last
+// call, in order, in a slice that is valid until the next call. next is the time
+// after now at which the engine has something to do again. busy is false, and next
+// meaningless, if it is idle until the next Submit. Calling Advance late, or not at
+// every next, only delays the report of emissions.
 func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Duration, busy bool) {
 	e.spare = append(e.spare, e.spent...)
 	e.spent = e.spent[:0]
@@ -270,8 +270,8 @@ func (e *Engine) ResetPrefixCache() {
 	}
 }
 
-// plan starts a step: who decodes, whose prompt gets how many tokens, and
-// when it will be over.
+// plan starts a step: it decides who decodes, whose prompt gets how many tokens, and
+// when the step ends.
 func (e *Engine) plan(start time.Duration) {
 	budget := e.profile.Limits.MaxBatchedTokens
 	e.decodes = len(e.decode) > 0
@@ -311,7 +311,7 @@ func (e *Engine) plan(start time.Duration) {
 	e.state.PeakBatchTokens = max(e.state.PeakBatchTokens, spent)
 }
 
-// stall is what the step is held up, in ms.
+// stall is the time by which a stall delays the step, in ms.
 func (e *Engine) stall() float64 {
 	s := e.profile.Stalls
 	if s == nil || !e.decodes {
@@ -323,8 +323,8 @@ func (e *Engine) stall() float64 {
 	return s.MS
 }
 
-// admissible reports whether the head of the queue may start now. Nobody
-// overtakes it: a large request is not starved by small ones.
+// admissible reports whether the head of the queue may start now. Nobody overtakes
+// it, so that small requests do not starve a large one.
 func (e *Engine) admissible(now time.Duration) bool {
 	if e.queue.len() == 0 || e.queue.front().Queued > now {
 		return false
@@ -342,8 +342,8 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	e.kv += s.need
 	e.state.PromptTokens += s.Input
 	if e.cache != nil {
-		// The last prompt token is always computed: its output is the answer's
-		// first token.
+		// The last prompt token is always computed, because its output is the
+		// answer's first token.
 		s.Cached = min(e.cache.match(e.blocks(s, s.Input))*e.profile.PrefixCache.BlockTokens, s.Input-1)
 		s.prefilled = s.Cached
 		e.state.CacheQueries += s.Input
@@ -353,8 +353,7 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	return s
 }
 
-// chunk takes as much of the prompt as the budget allows and returns what it
-// costs, in ms.
+// chunk takes as much of the prompt as the budget allows, and returns its cost in ms.
 func (e *Engine) chunk(s *sequence, budget *int) float64 {
 	n := min(s.Input-s.prefilled, *budget)
 	if n <= 0 {
@@ -366,8 +365,8 @@ func (e *Engine) chunk(s *sequence, budget *int) float64 {
 	return took
 }
 
-// longest is the context of the longest decoding sequence; only looked for
-// when it costs anything.
+// longest is the context of the longest decoding sequence; it is computed only if it
+// costs anything.
 func (e *Engine) longest() int {
 	most := 0
 	if e.cost.longest > 0 {
@@ -378,8 +377,8 @@ func (e *Engine) longest() int {
 	return most
 }
 
-// finishStep ends the step under way: its tokens are made, and who is done
-// leaves.
+// finishStep ends the current step: its tokens are made, and finished sequences
+// leave.
 func (e *Engine) finishStep() {
 	e.stepping, e.clock = false, e.stepEnd
 	if e.dropped > 0 {
@@ -418,8 +417,8 @@ func (e *Engine) finishStep() {
 	e.prefill = stay
 }
 
-// emit adds n tokens to the sequence, shows what may be seen, and reports
-// whether it was the last.
+// emit adds n tokens to the sequence, emits the visible ones, and reports whether the
+// sequence is finished.
 func (e *Engine) emit(s *sequence, n int) bool {
 	s.made += n
 	e.state.OutputTokens += n
@@ -465,7 +464,7 @@ func (e *Engine) accepted(s *sequence) int {
 	return n
 }
 
-// sweep takes the cancelled sequences out of a list.
+// sweep removes the cancelled sequences from a list.
 func (e *Engine) sweep(list []*sequence, decoding bool) []*sequence {
 	stay := list[:0]
 	for _, s := range list {
@@ -486,7 +485,7 @@ func (e *Engine) leave(s *sequence) {
 	e.spent = append(e.spent, s)
 }
 
-// fresh returns an empty sequence, a used one where there is one.
+// fresh returns an empty sequence, reusing an old one if possible.
 func (e *Engine) fresh() *sequence {
 	if n := len(e.spare); n > 0 {
 		s := e.spare[n-1]

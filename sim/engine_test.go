@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// plain is a profile whose arithmetic can be done by hand: no noise, 1 ms a
-// prompt token, decode steps of 10 ms + 1 ms for each further sequence.
+// plain is a profile for calculations by hand: no noise, 1 ms for each prompt token,
+// decode steps of 10 ms + 1 ms for each further sequence.
 func plain() *Profile {
 	return &Profile{
 		Name: "plain", Model: "m", MaxModelLen: 100_000, Policy: Mixed, OverheadMS: 5,
@@ -36,7 +36,7 @@ func drain(e *Engine) (all []Emission) {
 	}
 }
 
-// at lists when a job emitted, in ms.
+// at lists the times at which a job emitted, in ms.
 func at(all []Emission, id uint64) (got []float64) {
 	for _, m := range all {
 		if m.ID == id {
@@ -80,8 +80,8 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{218, 218 + 10 + 202, 430 + 10 + 204}},
 		}, {
-			// Two sequences touch 1 − 0.5² = 0.75 of the experts, one 0.5:
-			// 100·0.25 more, beside 1 for the second sequence.
+			// Two sequences use 1 − 0.5² = 0.75 of the experts, one 0.5: 100·0.25
+			// more, in addition to 1 for the second sequence.
 			name: "experts saturate",
 			change: func(p *Profile) {
 				p.Decode.MoEMS, p.Decode.MoEActiveShare = 100, 0.5
@@ -89,8 +89,8 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 2}},
 			want: [][]float64{{35, 71, 81}, {35, 71}},
 		}, {
-			// Front end of 20 + 10·0.1 each, one after another: queued at 5 + 21
-			// and 47. A's step ends at 26 + 20; its decode step takes the 10 ms
+			// A front end of 20 + 10·0.1 for each, one after another: queued at 5 +
+			// 21 and 47. A's step ends at 26 + 20. Its decode step takes the 10 ms
 			// until 56, when B is there: 10 + 1·0 + 10 for A's decode and B's chunk.
 			name: "serial front end",
 			change: func(p *Profile) {
@@ -99,8 +99,9 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 1}},
 			want: [][]float64{{46, 56, 76}, {76}},
 		}, {
-			// The budget of 1000 takes all of A and 400 of B: 10 + 1000. Then A
-			// decodes (1 token of the budget) beside B's last 200: 10 + 200.
+			// The budget of 1000 covers all of A and 400 of B: 10 + 1000. Then A
+			// decodes (1 token of the budget) while B's last 200 are prefilled: 10 +
+			// 200.
 			name: "the budget splits a prompt",
 			jobs: []Job{{Input: 600, Output: 3}, {Input: 600, Output: 2}},
 			want: [][]float64{{1015, 1225, 1236}, {1225, 1236}},
@@ -112,8 +113,8 @@ func TestArithmetic(t *testing.T) {
 			// step 1: A 10 + B 990; 2: B 999; 3: B 999 (all 2988 done).
 			want: [][]float64{{1015, 2024, 3033, 3043, 3053}, {3033}},
 		}, {
-			// Prefill first: three prompts of 400 fill steps of 1000 and 200:
-			// 10 + 1000 and 10 + 200; only then all three decode: 10 + 2.
+			// Prefill first: three prompts of 400 fill steps of 1000 and 200, which
+			// take 10 + 1000 and 10 + 200. Only then all three decode: 10 + 2.
 			name:   "prefill first",
 			change: func(p *Profile) { p.Policy = PrefillFirst },
 			jobs:   []Job{{Input: 400, Output: 2}, {Input: 400, Output: 2}, {Input: 400, Output: 2}},
@@ -125,8 +126,8 @@ func TestArithmetic(t *testing.T) {
 			jobs:   []Job{{Input: 100, Output: 2}, {Input: 100, Output: 1}},
 			want:   [][]float64{{115, 125}, {235}},
 		}, {
-			// B needs 100 + 2 + 50 of 300 while A holds 152: it waits; C, which
-			// would fit, does not overtake it.
+			// B needs 100 + 2 + 50 of 300 while A holds 152, so it waits. C would
+			// fit, but does not overtake it.
 			name: "KV budget, first come first served",
 			change: func(p *Profile) {
 				p.MaxModelLen, p.Limits.KVTokens, p.Limits.KVPerSeqTokens = 250, 300, 50
@@ -135,7 +136,7 @@ func TestArithmetic(t *testing.T) {
 			// A: 115, 125. Then B + C: 10 + 110 → 245; B decodes alone → 255.
 			want: [][]float64{{115, 125}, {245, 255}, {245}},
 		}, {
-			// Nothing is seen before token 3; it brings the two before it.
+			// Nothing is visible before token 3, which comes with the two before it.
 			name:   "held-back stream",
 			change: func(p *Profile) { p.FirstVisibleToken = 3 },
 			jobs:   []Job{{Input: 100, Output: 4}, {Input: 100, Output: 2}},
@@ -212,7 +213,7 @@ func TestPrefixCache(t *testing.T) {
 		{prompt(40, 0), 0},
 		{prompt(40, 0), 32},   // two full blocks; the rest is computed
 		{prompt(32, 0), 31},   // all known, but the last token is always computed
-		{prompt(40, 20), 0},   // differs in the second block; the first one too, by its first token
+		{prompt(40, 20), 0},   // differs in the second block, and from its first token on in the first one too
 		{prompt(100, 20), 32}, // 6 blocks: more than the capacity of 4
 		{prompt(40, 0), 0},    // least recently used: gone
 	} {
@@ -257,7 +258,7 @@ func TestCancel(t *testing.T) {
 	if s := e.State(time.Hour); s.Running != 0 || s.Waiting != 0 || e.kv != 0 || e.resident != 0 || len(e.jobs) != 0 {
 		t.Errorf("something is left: %+v, kv %d, resident %d, jobs %d", s, e.kv, e.resident, len(e.jobs))
 	}
-	submit(t, e, time.Hour, Job{ID: 1, Input: 1, Output: 1}) // the id is free again
+	submit(t, e, time.Hour, Job{ID: 1, Input: 1, Output: 1}) // the id may be used again
 }
 
 func TestSubmitRefuses(t *testing.T) {
@@ -275,7 +276,7 @@ func TestSubmitRefuses(t *testing.T) {
 	}
 }
 
-// randomProfile draws a valid profile from every corner.
+// randomProfile draws a valid profile, extremes included.
 func randomProfile(r *rand.Rand) *Profile {
 	p := plain()
 	p.MaxModelLen = 2 + r.IntN(3000)
@@ -334,8 +335,8 @@ func randomLoad(r *rand.Rand, p *Profile) (load []action) {
 	return load
 }
 
-// play runs a load. With stops it also calls Advance at other times, which
-// must change nothing.
+// play runs a load. With stops it also calls Advance at other times, which must not
+// change anything.
 func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emission, cancelled map[uint64]bool) {
 	t.Helper()
 	cancelled = make(map[uint64]bool)
@@ -345,7 +346,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 		emitted, next, busy := e.Advance(to)
 		for _, m := range emitted {
 			times := *m.Times
-			if m.Times = nil; m.Last { // before it, they depend on how far one Advance went
+			if m.Times = nil; m.Last { // earlier emissions show how far one Advance went
 				m.Times = &times
 			}
 			all = append(all, m)
@@ -363,7 +364,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 			advance(now + time.Duration(stops.Int64N(int64(a.at-now))+1))
 		}
 		if stops != nil || a.cancel {
-			// A cancellation is of what is in flight at its time.
+			// A cancellation applies to jobs in flight at its time.
 			_, _ = advance(a.at)
 		}
 		if a.cancel {
@@ -452,7 +453,7 @@ func TestLongEngineProperties(t *testing.T) {
 			t.Fatalf("seed %d: the idle engine holds %d KV, %d resident tokens, %d jobs", seed, e.kv, e.resident, len(e.jobs))
 		}
 
-		// The same seed is the same run, however often it is asked.
+		// The same seed gives the same run, whenever Advance is called.
 		again, _ := play(t, NewEngine(p, int64(seed)), load, nil)
 		same := slices.EqualFunc(all, again, func(a, b Emission) bool {
 			if a.Last && b.Last && *a.Times != *b.Times {
@@ -481,7 +482,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// Noise has mean 1 and the spread it says; acceptance the shares it says.
+// Noise has mean 1 and the given spread; drafts are accepted with the given shares.
 func TestLongRandomnessIsCalibrated(t *testing.T) {
 	const n = 100_000
 	p := plain()
@@ -521,8 +522,8 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	}
 	s := e.State(now)
 	for i, want := range p.Speculation.Accept {
-		// 100 requests, each off by up to ±20% of 2.7 tokens a step: the first
-		// position is cut at 1, so a little below.
+		// 100 requests, each within ±20% of 2.7 tokens a step. The first position is
+		// cut at 1, so the mean is a little lower.
 		if got := float64(s.AcceptedAt[i]) / float64(s.Drafts); math.Abs(got-want) > 0.06 {
 			t.Errorf("position %d: accepted in %.3f of the steps, want %.3f", i, got, want)
 		}
@@ -532,8 +533,8 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	}
 }
 
-// closedLoop keeps n requests in flight and returns the mean TTFT and the
-// tokens a second.
+// closedLoop keeps n requests in flight and returns the mean TTFT and the tokens a
+// second.
 func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft time.Duration, throughput float64) {
 	e := NewEngine(p, 1)
 	var id uint64
@@ -561,7 +562,7 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 				send(m.At)
 			}
 		}
-		if len(emitted) > 0 { // what was sent just now may be the next to happen
+		if len(emitted) > 0 { // a request sent just now may be the next event
 			_, next, _ = e.Advance(now)
 		}
 		now = max(now, next)
@@ -569,8 +570,8 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 	return sum / time.Duration(done), float64(tokens) / now.Seconds()
 }
 
-// Equal lengths keep the slots of a closed loop in phase: all prompts come at
-// once, and each waits for all. A few percent of jitter ends that, at the same
+// Equal lengths keep the slots of a closed loop in phase: all prompts arrive
+// together, and each waits for all. A few percent of jitter ends that, at the same
 // throughput.
 func TestLongLockStep(t *testing.T) {
 	p := plain()
@@ -590,8 +591,8 @@ func TestLongLockStep(t *testing.T) {
 	}
 }
 
-// BenchmarkEngineHour is an hour of 64 streams on an engine with everything
-// on, about 50 tok/s each.
+// BenchmarkEngineHour runs an hour of 64 streams on an engine with every feature, at
+// about 50 tok/s each.
 func BenchmarkEngineHour(b *testing.B) {
 	p := DefaultProfile()
 	p.Limits.MaxSeqs = 64

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Fault is one thing that a server or a network can do wrong.
+// Fault is one error of a server or a network.
 type Fault struct {
 	Name string
-	Doc  string // one line; what the rule's tokens, delay and text mean to it
+	Doc  string // one line; includes the meaning of the rule's tokens, delay and text
 
 	apply func(fx *effect, r *Rule)
 }
 
-// Faults lists all scripted faults, in the order of the documentation. They
-// combine: two rules that hit the same request both apply.
+// Faults lists all scripted faults, in the order of the documentation. If two rules
+// hit the same request, both apply.
 func Faults() []Fault { return append([]Fault(nil), faults...) }
 
-// effect is what a request's faults add up to. The zero value is a faultless
-// answer.
+// effect is the combination of a request's faults. The zero value is an answer
+// without faults.
 type effect struct {
 	// before the answer
 	status   int
@@ -60,13 +60,13 @@ type effect struct {
 	errorEvent  bool
 	errorLegacy bool
 	cut         bool // the connection breaks
-	noFinish    bool // the stream ends in order, without finish_reason and all after it
+	noFinish    bool // the stream ends in order, but without finish_reason and what follows it
 	hold        bool // nothing more comes
 	trickle     time.Duration
 	after       int // tokens before the errors above
-	stopAfter   int // early end of sequence; 0: not
+	stopAfter   int // early end of sequence; 0 if there is none
 	canned      bool
-	other       bool // the answer to another prompt
+	other       bool // it gives the answer to another prompt
 
 	// what a natural answer says
 	circle      bool
@@ -75,26 +75,26 @@ type effect struct {
 	blank       bool
 	endless     bool
 	halfContext bool
-	swapOne     int // in so many tokens; 0: none
+	swapOne     int // one token in so many is replaced; 0: none
 	replay      bool
 	noDone      bool
 
 	// its usage
 	noUsage       bool
-	overcount     int // tokens told for each one sent; 0: one
+	overcount     int // reported tokens for each one sent; 0 means one
 	usageNull     bool
 	usageZero     bool
 	usageInFinish bool
 	cachedAll     bool
 }
 
-// breaks reports whether the stream ends in another way than it should.
+// breaks reports whether the stream ends abnormally.
 func (fx *effect) breaks() bool {
 	return fx.errorEvent || fx.errorLegacy || fx.cut || fx.noFinish || fx.hold || fx.trickle > 0
 }
 
-// visible says up to which token an answer is sent once made tokens are made
-// of which sent were sent before, and whether the stream then breaks.
+// visible returns up to which token an answer is sent once made tokens are made, of
+// which sent were sent before, and whether the stream then breaks.
 func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 	switch {
 	case fx.breaks() && made >= fx.after:
@@ -105,8 +105,8 @@ func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 	return made, fx.breaks() && (made >= fx.after || last)
 }
 
-// hostile is text that breaks naive readers: invalid UTF-8, NUL, a colour, a
-// terminal title, a line that CI systems take as a command, markup.
+// hostile is text that breaks naive readers: invalid UTF-8, NUL, a colour code, a
+// terminal title, a line that CI systems read as a command, markup.
 const hostile = "bad \xff\xfe byte, \x00 NUL, \x1b[31mred\x1b]0;title\x07\n::error file=x::injected\n::set-output name=verdict::pass\n</system-out>]]><b>|`$(x)`"
 
 var faults = []Fault{
@@ -195,7 +195,7 @@ func statusFault(status int) func(*effect, *Rule) {
 	}
 }
 
-// or is v, or other when v is zero.
+// or returns v, or other if v is zero.
 func or[T comparable](v, other T) T {
 	var zero T
 	if v == zero {

@@ -18,13 +18,13 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// tenTokens asks for a stream of ten; faultless it is a role chunk, ten chunks
-// of one token, a finish chunk, a usage chunk and [DONE].
+// tenTokens asks for a stream of ten tokens. Without faults it is a chunk with the
+// role, ten chunks of one token, a finish chunk, a usage chunk and [DONE].
 var tenTokens = strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":10`, 1)
 
 func count(text, part string) int { return strings.Count(text, part) }
 
-// Every fault does what its line says, on one request that it hits.
+// Every fault has the effect that its line describes, on one request.
 var faultTests = []struct {
 	rule  string
 	check func(t *testing.T, w *world)
@@ -376,7 +376,7 @@ type natural struct {
 	text, finish string
 }
 
-// naturally asks for one of at most 256 tokens.
+// naturally asks for a natural answer of at most 256 tokens.
 func naturally(w *world) natural {
 	text := w.must(pathChat, strings.Replace(tenTokens, `"max_tokens":10,"ignore_eos":true`, `"max_tokens":256`, 1))
 	tokens := contents(text, "content")
@@ -456,14 +456,14 @@ func breaksWith(tokens int, end string, wantErr error) func(*testing.T, *world) 
 			!strings.HasSuffix(text, end) || strings.Contains(text, `"finish_reason":"`) || strings.Contains(text, "usage") {
 			t.Errorf("%v, %v, %s", r, err, text)
 		}
-		time.Sleep(time.Second) // the step under way ends
+		time.Sleep(time.Second) // the current step ends
 		if s := w.server.State(); s.Running != 0 {
 			t.Errorf("the engine goes on: %+v", s)
 		}
 	}
 }
 
-// holds expects three tokens and then only the given bytes within an hour.
+// holds expects three tokens, and after them only the given bytes for an hour.
 func holds(t *testing.T, w *world, more string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
@@ -478,7 +478,7 @@ func holds(t *testing.T, w *world, more string) {
 	}
 }
 
-// rawRequest sends a request on a connection of its own, to be read raw.
+// rawRequest sends a request on a connection of its own, whose answer is read raw.
 func rawRequest(t *testing.T, w *world) (io.Closer, io.Reader) {
 	t.Helper()
 	c, err := w.client.Transport.(*http.Transport).DialContext(context.Background(), "", "")
@@ -560,7 +560,7 @@ func TestRulesThatAreWrong(t *testing.T) {
 	}
 }
 
-// Faults that break a stream break an answer in one piece, too.
+// Faults that break a stream also break an answer in one piece.
 func TestFaultsWithoutAStream(t *testing.T) {
 	body := strings.Replace(tenTokens, `"stream":true,"stream_options":{"include_usage":true}`, `"stream":false`, 1)
 	for fault, want := range map[string]string{

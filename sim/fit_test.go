@@ -28,8 +28,9 @@ var (
 
 // published is a file of testdata/published.
 type published struct {
-	// Speed says how a report takes the speed of many streams, which none says:
-	// "of mean time" divides tokens by the mean time, else it is the mean speed.
+	// Speed is how a report computes the speed of many streams, which no report
+	// states. "of mean time" divides tokens by the mean time; otherwise it is the
+	// mean of the speeds.
 	Speed   string
 	Figures []struct {
 		Server, Workload, Level, Metric, Printed, Impossible string
@@ -37,7 +38,7 @@ type published struct {
 	}
 }
 
-// figure is one published value that a profile is to hold.
+// figure is a published value that a profile should reproduce.
 type figure struct {
 	load   load
 	metric string
@@ -53,20 +54,20 @@ type load struct {
 	burst            bool
 }
 
-// outcome is what a client sees of a load: means, s and tok/s.
+// outcome holds the client's view of a load: means in s and tok/s.
 type outcome map[string]float64
 
-// conditions are what the reports leave unsaid of how they sent: fitted
-// together with the profile, and written into the plans as our assumption.
+// conditions are the settings that the reports leave out. They are fitted together
+// with the profile, and stated in the plans as our assumption.
 type conditions struct {
 	Stagger time.Duration // between the starts of two slots
-	Pause   time.Duration // between an answer and the slot's next request
-	Rounds  int           // measured requests of each slot, unless the report says
-	Seeds   int           // over which an engine that draws at random is averaged
+	Pause   time.Duration // between an answer and the next request of its slot
+	Rounds  int           // measured requests for each slot, unless the report states it
+	Seeds   int           // number of seeds to average over, for an engine with random draws
 }
 
-// searched is over how many of its seeds a search averages at first, where all
-// of them would take too long: its best then descends again over all.
+// searched limits the number of seeds in the first search, if all of them would take
+// too long. The best result then descends again over all seeds.
 func (f *fitting) searched() conditions {
 	c := f.conditions
 	if f.few > 0 {
@@ -79,7 +80,7 @@ func (f *fitting) searched() conditions {
 // needs no more seeds.
 const enough = 2400
 
-// of is the mean outcome over the seeds of an engine that draws at random.
+// of is the mean outcome over the seeds for an engine with random draws.
 func (c conditions) of(p *Profile, l load) outcome {
 	if p.Speculation == nil {
 		return c.run(p, l, 1)
@@ -93,9 +94,9 @@ func (c conditions) of(p *Profile, l load) outcome {
 	return mean
 }
 
-// run sends load to a fresh engine as a plan does after its warm-up: the first
-// n·rounds requests are measured, and further ones keep the load up until all
-// of them have ended.
+// run sends load to a fresh engine as a plan does after its warm-up. The first
+// n·rounds requests are measured, and further ones keep up the load until all of them
+// have ended.
 func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	e := NewEngine(p, seed)
 	due := l.n * l.rounds
@@ -171,15 +172,15 @@ func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	}
 }
 
-// fitting is one profile and what is free in it.
+// fitting is a profile with its free parameters.
 type fitting struct {
 	profile, report, server string
 	conditions              conditions
-	few                     int                  // seeds of the search; 0: all
+	few                     int                  // number of seeds in the search; 0 means all
 	free                    []string             // parameters, and "pause"
-	first                   map[string]float64   // where the search starts, unless at the shipped profile
+	first                   map[string]float64   // start of the search, if not the shipped profile
 	choose                  map[string][]float64 // settings of which each start takes one
-	median                  bool                 // the median error counts as the loss does
+	median                  bool                 // the median error counts in addition to the loss
 }
 
 var fittings = []fitting{
@@ -229,7 +230,7 @@ func spark(profile, server string) fitting {
 	return f
 }
 
-// parameter reads and sets what a fit may change, by its name there.
+// parameter reads and sets a free parameter by its name.
 func (f *fitting) parameter(p *Profile, c *conditions, name string) (get float64, set func(float64)) {
 	whole := func(at *int) (float64, func(float64)) {
 		return float64(*at), func(v float64) { *at = int(math.Round(v)) }
@@ -282,9 +283,9 @@ func round4(v float64) float64 {
 	return math.Round(v*k) / k
 }
 
-// figures reads the published values of one server that a profile is to hold.
-// An interpolated value ("~") weighs less, and so does a system throughput,
-// whose wall clock is not defined by any of the reports.
+// figures reads the published values of one server that a profile should reproduce.
+// An interpolated value ("~") weighs less, and so does a system throughput, whose
+// wall clock no report defines.
 func (f *fitting) figures(t *testing.T) []figure {
 	t.Helper()
 	src, err := os.ReadFile(filepath.Join("..", "testdata", "published", f.report+".json"))
@@ -317,11 +318,12 @@ func (f *fitting) figures(t *testing.T) []figure {
 	return out
 }
 
-// fewest is the least number of requests of a level, where the report does not
-// say: a few draws of a speculating server do not make a figure.
+// fewest is the minimum number of requests at a level if the report does not state
+// it: a few draws of a server with speculative decoding do not make a figure.
 const fewest = 20
 
-// printed reads "~8.1 s": the value in base units and half a unit of its last digit.
+// printed reads "~8.1 s" as the value in base units and half a unit of its last
+// digit.
 func printed(s string) (value, half float64) {
 	number, unit, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(s, "~"), "+"), " ")
 	value, err := strconv.ParseFloat(number, 64)
@@ -336,7 +338,7 @@ func printed(s string) (value, half float64) {
 	return value, half
 }
 
-// load is what a level of a plan sends.
+// load returns what a level of a plan sends.
 func (f *fitting) load(workload, level string) (load, bool) {
 	name, key, _ := strings.Cut(strings.TrimSuffix(workload, `"]`), `["`)
 	n, _ := strconv.Atoi(strings.TrimPrefix(level, "burst "))
@@ -391,8 +393,8 @@ func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 
 	return out
 }
 
-// crossing is where the mean TTFT of bursts crosses 3 s, by a straight line
-// between the powers of two around it, near where the report found it.
+// crossing is where the mean TTFT of bursts crosses 3 s, interpolated linearly
+// between the powers of two around it, near the report's value.
 func crossing(ttft func(n int) float64, near float64) float64 {
 	low := 1 << int(math.Log2(near))
 	if ttft(low) >= 3 {
@@ -404,9 +406,9 @@ func crossing(ttft func(n int) float64, near float64) float64 {
 	return float64(low) * (1 + (3-a)/(b-a))
 }
 
-// loss is the weighted root mean square of the log errors, printed rounding
-// free, and linear beyond 1.5 %, so that no figure that cannot be held
-// decides over the others.
+// loss is the weighted root mean square of the log errors. Rounding in print costs
+// nothing. Beyond 1.5 % it is linear, so that a figure that cannot be reproduced does
+// not dominate the others.
 func loss(figures []figure, got []float64) float64 {
 	sum, weights := 0.0, 0.0
 	for i, g := range figures {
@@ -425,8 +427,8 @@ func loss(figures []figure, got []float64) float64 {
 	return math.Sqrt(sum / weights)
 }
 
-// relative are the errors as docs/reference.md has them, without their sign and
-// smallest first.
+// relative returns the errors as in docs/reference.md, without sign and smallest
+// first.
 func relative(figures []figure, got []float64) []float64 {
 	var errs []float64
 	for i, g := range figures {
@@ -436,7 +438,7 @@ func relative(figures []figure, got []float64) []float64 {
 	return errs
 }
 
-// with returns the profile and conditions with the free parameters at e^x.
+// with returns the profile and conditions with the free parameters set to e^x.
 func (f *fitting) with(base *Profile, c conditions, free []string, x []float64) (*Profile, conditions) {
 	p := *base
 	if p.Speculation != nil {
@@ -517,7 +519,7 @@ func (f *fitting) fit(t *testing.T) {
 				v, _ := f.parameter(base, &c, name)
 				far := *fitFar
 				if v == 0 || name == "chunk" || name == "pause" {
-					far *= 3 // little is known of it
+					far *= 3 // little is known about it
 				}
 				if v == 0 {
 					v = map[string]float64{"chunk": 3, "moe": 3, "hold": 4, "longest": 0.003, "seq": 0.1, "ktoken": 0.01, "seqs": 100, "kv": 2e6, "kvseq": 5000}[name]
@@ -588,7 +590,7 @@ func median(sorted []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// The shipped profiles give back the published numbers they were fitted to, at
+// The shipped profiles reproduce the published numbers to which they were fitted, at
 // low and at high load: half of them within 5 %, nine in ten within 20 %.
 func TestLongProfilesHoldTheirReports(t *testing.T) {
 	for _, f := range fittings {
@@ -608,7 +610,7 @@ func TestLongProfilesHoldTheirReports(t *testing.T) {
 	}
 }
 
-// nelderMead minimises f from x, with a first simplex of the given size.
+// nelderMead minimises f, beginning at x with a simplex of the given size.
 func nelderMead(f func([]float64) float64, x []float64, size float64, steps int) ([]float64, float64) {
 	type vertex struct {
 		x []float64

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// GPU is what the server's GPUs report of themselves, all of them together. How fast the server is
-// does not follow from it: it is there to try what is required of a real one, and what a report shows.
+// GPU holds the metrics of all the server's GPUs together. The server's speed does not depend on it:
+// it serves to try conditions on GPUs, and to show them in reports.
 type GPU struct {
 	ClockMHz float64 `json:"clock_mhz,omitempty"` // 0: not reported
 	// ThrottledShare is the share of every ten seconds, at their end, in which heat halves the clock.
@@ -36,7 +36,7 @@ func (g *GPU) validate(say func(ok bool, format string, args ...any)) {
 	}
 }
 
-// At is what it reports at a time, by the names of metrics; power is apart, see Power.Meter.
+// At returns the metrics at a time, by name, without the power; see Power.Meter.
 func (g GPU) At(now time.Duration) map[string]float64 {
 	told := map[string]float64{"gpu_throttled": 0, "gpu_power_capped": 0, "foreign_processes": float64(g.ForeignProcesses)}
 	if g.ClockMHz == 0 {

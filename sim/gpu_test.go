@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Of every ten seconds the last three are at half the clock.
+// In the last three of every ten seconds the clock is halved.
 func TestGPUAt(t *testing.T) {
 	g := GPU{ClockMHz: 1980, ThrottledShare: 0.3, ForeignProcesses: 2}
 	for at, want := range map[time.Duration][2]float64{0: {1.98e9, 0}, 6900 * time.Millisecond: {1.98e9, 0}, 7 * time.Second: {9.9e8, 1}, 19 * time.Second: {9.9e8, 1}, 20 * time.Second: {1.98e9, 0}} {
@@ -38,7 +38,7 @@ func TestGPUAt(t *testing.T) {
 }
 
 // Of ten seconds four are idle at 60 W, five decode at 300 W and one prefills at 500 W:
-// 240 + 1500 + 500 = 2240 J, 224 W in the mean.
+// 240 + 1500 + 500 = 2240 J, a mean of 224 W.
 func TestPowerMeter(t *testing.T) {
 	read := Power{60, 300, 500}.Meter()
 	gauges, counters := map[string]float64{}, map[string]float64{}
@@ -51,7 +51,8 @@ func TestPowerMeter(t *testing.T) {
 	if energy := counters[metric.Energy] - before; math.Abs(energy-2240) > 1e-9 || math.Abs(gauges["power"]-224) > 1e-9 {
 		t.Errorf("%v J and %v W, want 2240 and 224", energy, gauges["power"])
 	}
-	// A step of five seconds that starts at the end counts whole, and draws no more than the most.
+	// A step of five seconds that starts at the end counts in full, but the power stays within its
+	// maximum.
 	read(31*time.Second, State{Busy: 12 * time.Second, Prefilling: 6 * time.Second}, gauges, counters)
 	if gauges["power"] != 500 {
 		t.Errorf("%v W, want 500", gauges["power"])

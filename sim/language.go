@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// words are what answers are made of: one token each, with the space.
+// words are the words of answers: one token each, including the space.
 var words = [64]string{
 	" the", " and", " you", " can", " see", " how", " our", " own", " new", " set", " run", " one", " two", " ten", " few", " may",
 	" lot", " bit", " way", " day", " sun", " sky", " sea", " air", " cat", " dog", " fox", " owl", " bee", " ant", " cow", " hen",
@@ -18,15 +18,15 @@ var words = [64]string{
 	" cut", " dig", " fly", " hop", " jog", " mix", " nod", " pay", " row", " sip", " tap", " win", " yes", " not", " but", " for",
 }
 
-const opening = "The" // the first word, one token too
+const opening = "The" // the first word, also one token
 
-// spoken is a text by its tokens; a text has at least one.
+// spoken splits a text into its tokens; a text has at least one.
 func spoken(text string) []string {
 	var out []string
 	for len(text) > 0 {
 		_, size := nextToken(text)
 		if _, whole := utf8.DecodeRuneInString(text); size == 1 {
-			size = whole // a character is not sent in halves
+			size = whole // a character is not split
 		}
 		out, text = append(out, text[:size]), text[size:]
 	}
@@ -36,18 +36,18 @@ func spoken(text string) []string {
 	return out
 }
 
-// language is what the model would say to one prompt, token by token, and how likely it
-// finds another answer. Both follow from the model's name, the prompt and the tokens so
-// far, so that all servers of the model judge an answer alike.
+// language is the model's most likely answer to one prompt, token by token, and the
+// likelihood of any other answer. Both depend only on the model's name, the prompt and
+// the tokens so far, so that all servers of the model judge an answer alike.
 type language struct {
 	state  rng
 	at     int
-	solved []string // the answer of a built-in task, by its tokens; nil: words
+	solved []string // tokens of the answer to a built-in task; nil for words
 }
 
-// newLanguage is the language of a model before an answer. key stands for the prompt.
-// text is the prompt if it may be a question that the model can answer; the model reads
-// the first share of it.
+// newLanguage returns the language of a model before an answer. key stands for the
+// prompt. text is the prompt if it may be a question that the model can answer; the
+// model reads only the first share of it.
 func newLanguage(model string, key uint64, text string, share float64) language {
 	h := fnv.New64a()
 	h.Write([]byte(model)) // never fails
@@ -62,9 +62,9 @@ func newLanguage(model string, key uint64, text string, share float64) language 
 // At one in oneIn tokens two words are about equally likely.
 const oneIn = 8
 
-// choice is the model's most likely next token, the second most likely one, and what
-// each costs in nats. Now and then both are about equally likely; there the answers
-// of two servers of one model may part.
+// choice returns the model's most likely next token, the second most likely one, and
+// the cost of each in nats. At some tokens both are about equally likely; there the
+// answers of two servers of one model may differ.
 func (l *language) choice() (first, second string, cost, dearer float64) {
 	switch {
 	case l.solved != nil && l.at < len(l.solved):
@@ -83,8 +83,8 @@ func (l *language) choice() (first, second string, cost, dearer float64) {
 	return first, second, 0.05 + 0.4*r.float(), 2 + 2*r.float()
 }
 
-// take appends a token to the answer, and returns what it costs in nats. After the
-// second choice the answer goes on differently; a token that is neither choice does not
+// take appends a token to the answer and returns its cost in nats. After the second
+// choice the answer continues differently. A token that is neither choice does not
 // change the rest.
 func (l *language) take(token string) float64 {
 	first, second, cost, dearer := l.choice()
@@ -104,7 +104,7 @@ func (l *language) take(token string) float64 {
 	return 9 + 3*odd
 }
 
-// costs are what each token of an answer costs in nats.
+// costs returns the cost of each token of an answer, in nats.
 func (l language) costs(tokens []string) []float64 {
 	out := make([]float64, len(tokens))
 	for i, token := range tokens {
@@ -113,9 +113,9 @@ func (l language) costs(tokens []string) []float64 {
 	return out
 }
 
-// say is the model's most likely answer, of n tokens where it is words. Where parts is
-// set it takes, from that token on, the second of the first two words that are as likely
-// as each other: what another batch or kernel may bring.
+// say returns the model's most likely answer, of n tokens if it is words. With parts it
+// takes, from that token on, the second of the first two words that are equally likely,
+// as another batch or kernel may.
 func (l language) say(n int, parts int) []string {
 	if l.solved != nil {
 		n = len(l.solved)
@@ -132,9 +132,9 @@ func (l language) say(n int, parts int) []string {
 	return out
 }
 
-// behind is where the answer begins in the tokens of a prompt and its answer: after the
-// last header of the assistant, else at the last word that begins one; all of them where
-// neither is there.
+// behind is the index at which the answer begins in the tokens of a prompt and its
+// answer: after the last header of the assistant, or else at the last word that begins
+// an answer. If there is neither it is the end.
 func behind(ids []int) int {
 	header := append(Tokenize([]int{tokenStart}, "assistant"), '\n')
 	for at := len(ids) - len(header); at >= 0; at-- {
@@ -151,7 +151,7 @@ func behind(ids []int) int {
 	return len(ids)
 }
 
-// keyOf stands for the tokens of a prompt.
+// keyOf hashes the tokens of a prompt.
 func keyOf(ids []int) uint64 {
 	var hash rng
 	for _, id := range ids {
@@ -160,7 +160,7 @@ func keyOf(ids []int) uint64 {
 	return uint64(hash)
 }
 
-// asked is the text of the last message in the tokens of a chat, written out.
+// asked returns the text of the last message of a chat, from its written-out tokens.
 func asked(prompt string) string {
 	if _, after, ok := strings.Cut(prompt, specials[0]+"user\n"); ok {
 		prompt, _, _ = strings.Cut(after, specials[1])
@@ -168,8 +168,8 @@ func asked(prompt string) string {
 	return prompt
 }
 
-// logprobs are those of all tokens of a prompt and its answer, as the model finds them;
-// the prompt's own are made up.
+// logprobs returns the model's log-probabilities of all tokens of a prompt and its
+// answer; those of the prompt are arbitrary.
 func logprobs(model string, ids []int) []float64 {
 	out := make([]float64, len(ids))
 	at := behind(ids)
@@ -190,8 +190,9 @@ func logprobs(model string, ids []int) []float64 {
 	return out
 }
 
-// appendLogprobs writes the log-probabilities of a prompt's tokens as vLLM does: nothing
-// of the first, an object of one member of each other one. nil ids: none are asked for.
+// appendLogprobs writes the log-probabilities of a prompt's tokens as vLLM does: null
+// for the first token, an object with one member for each other one. nil ids mean that
+// none are requested.
 func appendLogprobs(b []byte, model string, ids []int) []byte {
 	if ids == nil {
 		return b

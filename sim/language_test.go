@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 )
 
-// TestLanguage: every server of a model says the same to a prompt, finds it likely, and
-// finds likely what parts from it where two words are as likely; nothing else.
+// TestLanguage: every server of a model gives the same answer to a prompt, and finds it
+// likely. It also finds an answer likely that departs from it where two words are
+// equally likely, but no other.
 func TestLanguage(t *testing.T) {
 	mean := func(l language, tokens []string) float64 {
 		sum := 0.0
@@ -55,8 +56,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestPromptLogprobs: over HTTP a server says of another one's answer, behind its prompt,
-// what the model thinks of it.
+// TestPromptLogprobs: over HTTP a server reports how likely the model finds another
+// server's answer to a prompt.
 func TestPromptLogprobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := newWorld(t, Options{Seed: 3}), newWorld(t, Options{Seed: 4})

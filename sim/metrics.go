@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// metrics are what /metrics shows beside the engine's own counters, by the names of
-// the engine that the server stands in for: SGLang's, or vLLM's. Times are the
-// model's: when a step ended, not when its bytes were written.
+// metrics holds what /metrics shows in addition to the engine's own counters, under
+// SGLang's or vLLM's names, depending on the engine that the server stands in for.
+// Times are the model's: the end of a step, not the time when its bytes were written.
 type metrics struct {
 	like                           string
 	ttft, itl, tpot, e2e           *histogram
@@ -21,8 +21,8 @@ type metrics struct {
 	finished                       map[string]int // by finish reason
 }
 
-// The bounds are vLLM's (vllm/v1/metrics/loggers.py): whoever reads its
-// histograms reads these.
+// The bounds are vLLM's (vllm/v1/metrics/loggers.py), so that readers of its
+// histograms can read these.
 var (
 	firstBounds   = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	tokenBounds   = []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
@@ -39,13 +39,13 @@ func newMetrics(like string) *metrics {
 	}
 }
 
-// told is what the metrics remember of a request in flight.
+// told is the state that the metrics keep of a request in flight.
 type told struct {
 	last   time.Duration // the emission before
-	finish string        // what a complete answer ends with
+	finish string        // finish reason of a complete answer
 }
 
-// emission notes what a step made of one request.
+// emission records what a step made of one request.
 func (m *metrics) emission(e *Emission, r *told) {
 	t := e.Times
 	if e.Total == e.Tokens {
@@ -68,14 +68,14 @@ func (m *metrics) emission(e *Emission, r *told) {
 	}
 }
 
-// named is an engine's present name of what tokgate reads as ours.
+// named returns the current name of one of our metrics on an engine's page.
 func named(of, ours string) string {
 	series := engine.Of(of).Series
 	i := slices.IndexFunc(series, func(s engine.Series) bool { return s.Ours == ours })
 	return series[i].Name
 }
 
-// page is the Prometheus text of everything.
+// page writes the Prometheus text of all metrics.
 func (m *metrics) page(model string, s State) []byte {
 	p := page{text: make([]byte, 0, 1<<15), labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
 	if m.like == sglang {
@@ -91,7 +91,7 @@ const (
 	sglang = "sglang"
 )
 
-// sglang writes what SGLang does, by the names of its metrics_collector.py.
+// sglang writes SGLang's metrics, under the names of its metrics_collector.py.
 func (m *metrics) sglang(p *page, s State) {
 	name := func(ours string) string { return named(sglang, ours) }
 	p.one(name("running"), "gauge", "The number of running requests.", float64(s.Running))
@@ -116,7 +116,7 @@ func (m *metrics) sglang(p *page, s State) {
 	p.histogram(name("prefill"), "Latency of the stages of a request in seconds.", m.prefill)
 }
 
-// vllm writes what vLLM does.
+// vllm writes vLLM's metrics.
 func (m *metrics) vllm(p *page, s State) {
 	named := func(ours string) string { return named(vllm, ours) }
 	p.one(named("running"), "gauge", "Number of requests in model execution batches.", float64(s.Running))
@@ -194,8 +194,8 @@ func (p *page) histogram(name, help string, h *histogram) {
 // histogram counts seconds.
 type histogram struct {
 	bounds []float64 // upper, inclusive, ascending
-	counts []int     // one more: above the last
-	les    []string  // what stands between the labels of all and a count, such as `,le="+Inf"} `
+	counts []int     // one more than bounds: the last counts values above all
+	les    []string  // text between the common labels and a count, such as `,le="+Inf"} `
 	sum    float64
 }
 

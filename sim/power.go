@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Meter reads the power since its last reading, in watts, into the gauges, and the energy, in joules,
-// into the counters.
+// Meter reads the mean power since its last reading, in watts, into the gauges, and the energy, in
+// joules, into the counters.
 func (p Power) Meter() func(now time.Duration, s State, gauges, counters map[string]float64) {
 	var at time.Duration
 	energy := -1.0

@@ -2,9 +2,9 @@ package sim
 
 import "container/list"
 
-// prefixCache remembers the blocks of prompts, least recently used ones
-// leaving first. A block's hash covers everything before it, so a match of one
-// is a match of all before it.
+// prefixCache stores the blocks of prompts, and evicts the least recently used first.
+// A block's hash covers everything before it, so if a block matches, all blocks
+// before it match.
 type prefixCache struct {
 	blocks int // capacity
 	at     map[uint64]*list.Element
@@ -32,7 +32,7 @@ func (c *prefixCache) match(prefix []uint64) int {
 	return n
 }
 
-// insert remembers all blocks of a prompt, and says how many had to leave.
+// insert stores all blocks of a prompt, and returns how many were evicted.
 func (c *prefixCache) insert(prefix []uint64) (evicted int) {
 	c.touch(prefix)
 	for ; c.order.Len() > c.blocks; evicted++ {
@@ -42,8 +42,8 @@ func (c *prefixCache) insert(prefix []uint64) (evicted int) {
 	return evicted
 }
 
-// touch goes from the end to the beginning, so that a prompt's first blocks
-// are its most recently used ones: the others are worth nothing without them.
+// touch goes from the end to the beginning, so that a prompt's first blocks are its
+// most recently used ones: without them the others are useless.
 func (c *prefixCache) touch(prefix []uint64) {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if e := c.at[prefix[i]]; e != nil {
@@ -54,14 +54,14 @@ func (c *prefixCache) touch(prefix []uint64) {
 	}
 }
 
-// Part is a stretch of a prompt without its text: its first tokens are those of every other stretch
-// with the same key.
+// Part is a stretch of a prompt without its text. Stretches with the same key begin with the same
+// tokens.
 type Part struct {
 	Key    uint64
 	Tokens int
 }
 
-// AnswerPart is what the server answers to a prompt, as a part of a later one.
+// AnswerPart is the server's answer to a prompt, as a part of a later prompt.
 func AnswerPart(prompt []Part, tokens int) Part {
 	h := rng(2)
 	for _, p := range prompt {
@@ -71,7 +71,7 @@ func AnswerPart(prompt []Part, tokens int) Part {
 	return Part{h.next(), tokens}
 }
 
-// partHashes are the PrefixHashes of parts.
+// partHashes returns the PrefixHashes of parts.
 func partHashes(parts []Part, blockTokens int) []uint64 {
 	var hashes []uint64
 	h, room := rng(1), blockTokens
@@ -90,8 +90,7 @@ func partHashes(parts []Part, blockTokens int) []uint64 {
 	return hashes
 }
 
-// PrefixHashes returns the hashes of the full blocks of a prompt, as Job wants
-// them.
+// PrefixHashes returns the hashes of the full blocks of a prompt, for Job.
 func PrefixHashes(tokens []int, blockTokens int) []uint64 {
 	hashes := make([]uint64, 0, len(tokens)/blockTokens)
 	h := rng(1)
@@ -104,12 +103,12 @@ func PrefixHashes(tokens []int, blockTokens int) []uint64 {
 	return hashes
 }
 
-// blocks are the whole ones among the first tokens of a sequence.
+// blocks returns the hashes of the full blocks among the first tokens of a sequence.
 func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
 	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
 }
 
-// keep remembers the first tokens of a sequence.
+// keep stores the first tokens of a sequence.
 func (e *Engine) keep(s *sequence, tokens int) {
 	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
 }

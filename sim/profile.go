@@ -17,22 +17,22 @@ import (
 	"strings"
 )
 
-// Policy is how an engine shares its steps between prompts and answers.
+// Policy is how an engine divides its steps between prompts and answers.
 type Policy string
 
 const (
-	// Mixed is vLLM's way: every step decodes all running sequences, and what
-	// is left of its token budget goes to prompts, first come first served. A
-	// prompt chunk stretches the step of everyone who is decoding.
+	// Mixed is vLLM's policy. Every step decodes all running sequences, and the rest
+	// of its token budget goes to prompts, in order of arrival. A prompt chunk makes
+	// the step longer for everyone who is decoding.
 	Mixed Policy = "mixed"
-	// PrefillFirst is SGLang's: a step either prefills or decodes, and while
-	// a prompt can be prefilled nobody decodes.
+	// PrefillFirst is SGLang's policy. A step either prefills or decodes, and while a
+	// prompt can be prefilled nobody decodes.
 	PrefillFirst Policy = "prefill_first"
 )
 
-// Profile says how fast one model on one machine is, and what it can hold.
-// The file is JSON with these names; units are in the names; a field left out
-// is zero, and zero means what its comment says. One step takes
+// Profile describes the speed and the limits of one model on one machine. The file is
+// JSON with these names, which include the units. A missing field is zero, whose
+// meaning is in its comment. One step takes
 //
 //	decode:  base_ms + per_seq_ms·(B−1) + per_ktoken_ms·R + per_ktoken_longest_ms·L
 //	         + moe_ms·(s(B·v) − s(v)),  s(n) = 1 − (1 − moe_active_share)^n
@@ -44,22 +44,22 @@ const (
 type Profile struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Source is where the numbers come from.
+	// Source is the origin of the numbers.
 	Source string `json:"source,omitempty"`
-	// Base names a shipped profile whose values hold where this file has none.
+	// Base names a shipped profile that supplies the values missing in this file.
 	Base string `json:"base,omitempty"`
 
 	Model       string `json:"model"`         // id in /v1/models and in every answer
-	MaxModelLen int    `json:"max_model_len"` // most tokens of one prompt and its answer, at least 2
+	MaxModelLen int    `json:"max_model_len"` // most tokens of a prompt and its answer together, at least 2
 	Policy      Policy `json:"policy"`        // mixed | prefill_first
 
 	// LoadMS is how long the server answers 503 after its start.
 	LoadMS float64 `json:"load_ms,omitempty"`
-	// OverheadMS passes between a request's arrival and the engine's queue,
-	// for any number of requests side by side.
+	// OverheadMS is the time between a request's arrival and the engine's queue, for
+	// any number of requests in parallel.
 	OverheadMS float64 `json:"overhead_ms,omitempty"`
-	// FrontMSPerRequest and FrontUSPerToken pass after it, one request at a
-	// time: a single-threaded tokenizer.
+	// FrontMSPerRequest and FrontUSPerToken follow it, one request at a time: a
+	// single-threaded tokenizer.
 	FrontMSPerRequest float64 `json:"front_ms_per_request,omitempty"`
 	FrontUSPerToken   float64 `json:"front_us_per_token,omitempty"`
 
@@ -67,8 +67,8 @@ type Profile struct {
 	Decode      DecodeCost   `json:"decode"`
 	Limits      Limits       `json:"limits"`
 	Speculation *Speculation `json:"speculation,omitempty"` // nil: none
-	// FirstVisibleToken is the first token that a client sees, with all
-	// before it in the same chunk; 0 and 1: nothing is held back.
+	// FirstVisibleToken is the first token that a client sees, together with all
+	// before it in the same chunk. 0 and 1 mean that nothing is held back.
 	FirstVisibleToken int           `json:"first_visible_token,omitempty"`
 	PrefixCache       *PrefixCache  `json:"prefix_cache,omitempty"` // nil: off
 	Noise             Noise         `json:"noise,omitzero"`
@@ -76,76 +76,76 @@ type Profile struct {
 	NaturalOutput     NaturalOutput `json:"natural_output,omitzero"`
 	GPU               *GPU          `json:"gpu,omitempty"` // nil: it has none
 
-	// Faults are what the server does wrong on purpose.
+	// Faults are deliberate errors of the server.
 	Faults Script `json:"faults,omitempty"`
 }
 
-// PrefillCost is what prompts cost.
+// PrefillCost is the cost of prompts.
 type PrefillCost struct {
 	USPerToken  float64 `json:"us_per_token"`       // linear part, µs
 	NSPerToken2 float64 `json:"ns_per_token2"`      // attention, ns per token squared
 	ChunkMS     float64 `json:"chunk_ms,omitempty"` // added to each step that prefills
 }
 
-// DecodeCost is what one step over the running sequences costs.
+// DecodeCost is the cost of a decode step over the running sequences.
 type DecodeCost struct {
 	BaseMS             float64 `json:"base_ms"`                         // one sequence, above 0
 	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // each further sequence
 	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // per 1024 resident tokens of all sequences
-	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // per 1024 tokens of the longest one
-	// MoEMS is what touching every expert costs more than touching one
-	// token's; MoEActiveShare is the share of experts one token touches, in
-	// [0, 1).
+	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // per 1024 tokens of the longest sequence
+	// MoEMS is the cost of using every expert, minus that of using one token's.
+	// MoEActiveShare is the share of experts that one token uses, in [0, 1).
 	MoEMS          float64 `json:"moe_ms,omitempty"`
 	MoEActiveShare float64 `json:"moe_active_share,omitempty"`
 }
 
-// Limits is what the engine can hold.
+// Limits are the limits of the engine.
 type Limits struct {
 	MaxBatchedTokens int `json:"max_batched_tokens"`          // token budget of a step, at least 1
 	MaxSeqs          int `json:"max_seqs,omitempty"`          // running sequences; 0: no limit
 	KVTokens         int `json:"kv_tokens,omitempty"`         // token slots in the KV cache; 0: no limit
-	KVPerSeqTokens   int `json:"kv_per_seq_tokens,omitempty"` // fixed reservation of each sequence beside input + output
+	KVPerSeqTokens   int `json:"kv_per_seq_tokens,omitempty"` // fixed reservation of each sequence in addition to input + output
 }
 
-// Speculation is speculative decoding: drafts that the model verifies, several
-// at once.
+// Speculation is speculative decoding: drafts of several tokens that the model
+// verifies.
 type Speculation struct {
-	// Accept is the share of steps in which draft position i was accepted, in
-	// [0, 1], not increasing: a position counts only if all before it were
-	// accepted. Its length is the number of draft tokens.
+	// Accept is the share of steps in which each draft position was accepted, in [0,
+	// 1], not increasing: a position counts only if all before it were accepted. Its
+	// length is the number of draft tokens.
 	Accept []float64 `json:"accept"`
-	// Spread is how far a request's own mean of tokens a step may lie from
-	// everyone's, as a share, in [0, 1).
+	// Spread is the maximum distance of a request's mean tokens a step from the
+	// overall mean, as a share, in [0, 1).
 	Spread float64 `json:"spread,omitempty"`
 }
 
 // PrefixCache reuses the KV cache of prompts that begin alike.
 type PrefixCache struct {
-	BlockTokens    int `json:"block_tokens"`    // tokens found or not found together, at least 1
-	CapacityTokens int `json:"capacity_tokens"` // least recently used blocks leave above it, at least block_tokens
+	BlockTokens    int `json:"block_tokens"`    // tokens of a block, which is found as a whole; at least 1
+	CapacityTokens int `json:"capacity_tokens"` // above it the least recently used blocks are evicted; at least block_tokens
 }
 
-// Noise is what differs from step to step and from start to start. Both are
-// log-normal factors of mean 1.
+// Noise varies the time from step to step and from start to start. Both are
+// log-normal factors with mean 1.
 type Noise struct {
 	StepCV  float64 `json:"step_cv,omitempty"`  // coefficient of variation of a step's time, in [0, 1]
-	StartCV float64 `json:"start_cv,omitempty"` // of the speed of one start of the server, in [0, 1]
+	StartCV float64 `json:"start_cv,omitempty"` // of the speed of a start of the server, in [0, 1]
 }
 
-// Stalls hold the whole engine up now and then: a collection of garbage, a
-// graph that is compiled again.
+// Stalls sometimes stop the whole engine, as garbage collection or the recompilation
+// of a graph would.
 type Stalls struct {
-	EverySteps int     `json:"every_steps"` // of those that decode, at least 1
-	MS         float64 `json:"ms"`          // added to one of so many
+	EverySteps int     `json:"every_steps"` // one stall in so many decoding steps, at least 1
+	MS         float64 `json:"ms"`          // length of a stall
 }
 
-// NaturalOutput is how long an answer gets when nothing but the model ends it.
+// NaturalOutput is the length of answers that only the model ends.
 type NaturalOutput struct {
 	Mean int     `json:"mean"` // tokens; 0: 200
 	CV   float64 `json:"cv"`   // coefficient of variation of a log-normal, in [0, 2]
 	// Parts is the share of answers at temperature 0 in which the server takes the other of
-	// two words that are as likely, and goes on from there: what batches and kernels bring.
+	// two equally likely words and continues from there, as a real server may because of
+	// batches and kernels.
 	Parts float64 `json:"parts,omitempty"`
 }
 
@@ -169,14 +169,13 @@ func Profiles() []string {
 func DefaultProfile() *Profile {
 	p, err := shippedProfile("default")
 	if err != nil {
-		panic(err) // it ships; a test reads it
+		panic(err) // it is part of the binary, and a test reads it
 	}
 	return p
 }
 
-// LoadProfile returns the shipped profile of that name ("" is "default") or
-// reads a file: a name that ends in .json or holds a slash is a path, relative
-// to baseDir.
+// LoadProfile returns the shipped profile of that name ("" is "default") or reads a
+// file: a name that ends in .json or contains a slash is a path relative to baseDir.
 func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	if nameOrPath == "" {
 		nameOrPath = "default"
@@ -202,11 +201,11 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	return p, nil
 }
 
-// maxFile is the most bytes of a profile or a script: hundreds of times what they take.
+// maxFile bounds a profile or a script, in bytes: hundreds of times their usual size.
 const maxFile = 4 << 20
 
 // ReadFile reads a profile or a script: a regular file of at most 4 MiB. A link to a
-// device or a pipe, which may come with a repository, is an error before it is opened.
+// device or a pipe, which a repository may contain, is refused before it is opened.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -234,13 +233,13 @@ func shippedProfile(name string) (*Profile, error) {
 	return p, nil
 }
 
-// ParseProfile decodes a profile and checks it. An unknown field is an error
-// that names the nearest known one.
+// ParseProfile decodes and checks a profile. The error for an unknown field names the
+// nearest known one.
 func ParseProfile(src []byte) (*Profile, error) {
 	var head struct {
 		Base string `json:"base"`
 	}
-	// The strict decoder below reports what is wrong with the file.
+	// The strict decoder below reports errors in the file.
 	if json.Unmarshal(src, &head) != nil {
 		head.Base = ""
 	}
@@ -286,7 +285,7 @@ func decodeStrict(src []byte, p *Profile) error {
 	return nil
 }
 
-// fieldNames collects the JSON names of a struct and of what it holds.
+// fieldNames collects the JSON names of a struct and of its nested structs.
 func fieldNames(t reflect.Type) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -364,8 +363,8 @@ func (p *Profile) Validate() error {
 	return errors.Join(bad...)
 }
 
-// TokensPerStep is how many tokens a decoding step makes of one sequence, in the
-// mean: 1, and more with drafts.
+// TokensPerStep is the mean number of tokens that a decode step makes for one
+// sequence: 1, or more with drafts.
 func (p *Profile) TokensPerStep() float64 {
 	tokens := 1.0
 	if p.Speculation != nil {
@@ -376,7 +375,7 @@ func (p *Profile) TokensPerStep() float64 {
 	return tokens
 }
 
-// verify is how many tokens a decode step spends on one sequence.
+// verify is the number of tokens that a decode step spends on one sequence.
 func (p *Profile) verify() int {
 	if p.Speculation == nil {
 		return 1

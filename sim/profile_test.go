@@ -34,7 +34,8 @@ func TestShippedProfiles(t *testing.T) {
 	}
 }
 
-// What the default profile's description and README examples count on.
+// The description of the default profile and the examples in README depend on these
+// numbers.
 func TestDefaultProfile(t *testing.T) {
 	p := DefaultProfile()
 	p.Noise = Noise{}
@@ -118,7 +119,7 @@ func TestProfileFiles(t *testing.T) {
 	for _, test := range []struct{ name, want string }{
 		{"defualt", `unknown simulator profile "defualt", did you mean "default"?; shipped are: `},
 		{"no/such.json", "could not read the simulator profile: "},
-		{"./folder.json", "folder.json is not a regular file"}, // as a link to a device or a pipe is not
+		{"./folder.json", "folder.json is not a regular file"}, // such as a link to a device or a pipe
 		{"./large.json", "large.json has more than 4194304 bytes"},
 	} {
 		if _, err := LoadProfile(test.name, dir); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -140,7 +141,7 @@ func FuzzParseProfile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was accepted runs, and reads back as itself.
+		// An accepted profile runs, and reads back as itself.
 		e := NewEngine(p, 1)
 		if err := e.Submit(0, Job{Input: 1, Output: 1}); err != nil {
 			t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// queue holds the sequences that are not admitted, in order of submission,
-// which is also the order in which they leave the front end.
+// queue holds the sequences that are not admitted, in order of submission, in which
+// they also leave the front end.
 type queue struct {
 	items []*sequence
 	head  int
@@ -36,7 +36,7 @@ func (q *queue) remove(s *sequence) {
 	}
 }
 
-// arrived counts those that are past the front end.
+// arrived is the number of sequences that are past the front end.
 func (q *queue) arrived(now time.Duration) int {
 	n := 0
 	for _, s := range q.items[q.head:] {

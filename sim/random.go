@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// rng is a SplitMix64 generator (Steele, Lea, Flood: Fast splittable
-// pseudorandom number generators, OOPSLA 2014): eight bytes, so that each
-// sequence has its own and no sequence's draws depend on its neighbours.
+// rng is a SplitMix64 generator (Steele, Lea, Flood: Fast splittable pseudorandom
+// number generators, OOPSLA 2014). Its state has eight bytes, so that each sequence
+// can have its own, and no sequence's draws depend on its neighbours.
 type rng uint64
 
 func (r *rng) next() uint64 {
@@ -21,10 +21,10 @@ func (r *rng) next() uint64 {
 // float is uniform in [0, 1).
 func (r *rng) float() float64 { return float64(r.next()>>11) / (1 << 53) }
 
-// noise draws log-normal factors of mean 1.
+// noise draws log-normal factors with mean 1.
 type noise struct {
-	start float64 // of this start, drawn once
-	sigma float64 // of ln(step factor); 0: none
+	start float64 // factor of this start, drawn once
+	sigma float64 // standard deviation of ln(step factor); 0: none
 	rand  *rand.Rand
 }
 
@@ -48,5 +48,5 @@ func (d *noise) step() float64 {
 // coefficient of variation.
 func sigmaOf(cv float64) float64 { return math.Sqrt(math.Log1p(cv * cv)) }
 
-// logNormal has mean 1 for a standard normal z.
+// logNormal turns a standard normal z into a log-normal value with mean 1.
 func logNormal(sigma, z float64) float64 { return math.Exp(sigma*z - sigma*sigma/2) }

@@ -14,11 +14,12 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// maxBody is the largest request body read: a million tokens as ids, twice.
+// maxBody bounds the size of a request's body, in bytes: a million tokens as ids,
+// twice.
 const maxBody = 64 << 20
 
-// body is what the server reads of a completion request. Everything else is
-// taken and ignored.
+// body holds the fields that the server reads of a completion request. Other fields
+// are ignored.
 type body struct {
 	Model               string          `json:"model"`
 	Messages            []wireMessage   `json:"messages"`
@@ -37,12 +38,12 @@ type body struct {
 	} `json:"stream_options"`
 	ResponseFormat any `json:"response_format"`
 	Tools          any `json:"tools"`
-	// PromptLogprobs asks how likely each token of the prompt is, as vLLM has it.
+	// PromptLogprobs asks how likely each token of the prompt is, as in vLLM.
 	PromptLogprobs *int `json:"prompt_logprobs"`
 }
 
-// openAI is what a server that takes nothing but OpenAI's own fields knows
-// beside body's; MinTokens and IgnoreEOS are not among them.
+// openAI lists OpenAI's own fields in addition to body's, for a server that accepts
+// no others. MinTokens and IgnoreEOS are not among them.
 var openAI = map[string]bool{
 	"frequency_penalty": true, "presence_penalty": true, "top_p": true, "seed": true, "user": true, "logprobs": true,
 	"top_logprobs": true, "logit_bias": true, "response_format": true, "tools": true, "tool_choice": true, "echo": true,
@@ -91,7 +92,7 @@ func (t *textContent) UnmarshalJSON(src []byte) error {
 	return nil
 }
 
-// oneOrMany is a string or a list of them.
+// oneOrMany is a string or a list of strings.
 type oneOrMany []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -103,8 +104,7 @@ func (o *oneOrMany) UnmarshalJSON(src []byte) error {
 	return json.Unmarshal(src, (*[]string)(o))
 }
 
-// badRequest is an error whose status is not 400's, or whose parameter is
-// known.
+// badRequest is an error with a status other than 400, or with a known parameter.
 type badRequest struct {
 	status  int
 	param   string
@@ -117,7 +117,7 @@ func refuse(param, format string, args ...any) error {
 	return &badRequest{http.StatusBadRequest, param, fmt.Sprintf(format, args...)}
 }
 
-// answerError writes what is wrong with a request.
+// answerError answers with the error of a request.
 func answerError(w http.ResponseWriter, err error) {
 	var bad *badRequest
 	if errors.As(err, &bad) {
@@ -138,14 +138,14 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) ([]byte, error) {
 	return src, nil
 }
 
-// order is a request that was understood: what the answer will be.
+// order is a parsed request: what the answer will be.
 type order struct {
 	body
 	reply
 	chat   bool
 	input  int
-	tokens []int // of the prompt; nil unless there is a prefix cache
-	scored []int // of the prompt, where its log-probabilities are asked for
+	tokens []int // of the prompt; nil without a prefix cache
+	scored []int // of the prompt, if its log-probabilities are requested
 }
 
 // reply is the answer that a request will get.
@@ -153,12 +153,12 @@ type reply struct {
 	output int    // tokens
 	finish string // finish_reason
 	text   answer
-	length int // bytes of the text before a stop string; -1: all
+	length int // bytes of the text before a stop string; -1 if there is none
 
-	claimed int // tokens that are told in place of output; 0: as many
+	claimed int // tokens that are reported in place of output; 0 means output
 }
 
-// told is how many tokens the usage says once so many were sent.
+// told is the number of tokens in the usage after the given number was sent.
 func (r *reply) told(sent int) int {
 	if r.claimed == 0 {
 		return sent
@@ -166,7 +166,7 @@ func (r *reply) told(sent int) int {
 	return sent * r.claimed / r.output
 }
 
-// read understands a request, or says what is wrong with it.
+// read parses a request, or returns what is wrong with it.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *effect) (*order, error) {
 	o := &order{chat: chat}
 	src, err := readJSON(w, r, &o.body)
@@ -191,7 +191,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	o.input = len(ids)
 	switch {
 	case o.PromptLogprobs != nil:
-		o.scored = ids // with no look at the cache, which holds none
+		o.scored = ids // without the cache, which stores no log-probabilities
 	case s.profile.PrefixCache != nil:
 		o.tokens = ids
 	}
@@ -203,7 +203,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	return o, err
 }
 
-// refused is what is wrong with the members of a request beside its prompt; nil: nothing.
+// refused returns what is wrong with the fields of a request besides its prompt; nil if
+// nothing.
 func (o *order) refused(model string) error {
 	switch {
 	case o.Model != "" && o.Model != model:
@@ -220,7 +221,7 @@ func (o *order) refused(model string) error {
 	return nil
 }
 
-// promptIDs are the tokens of the prompt.
+// promptIDs returns the tokens of the prompt.
 func (o *order) promptIDs(chat bool) ([]int, error) {
 	if chat {
 		return chatTokens(o.Messages, true)
@@ -228,7 +229,7 @@ func (o *order) promptIDs(chat bool) ([]int, error) {
 	return promptTokens(o.Prompt)
 }
 
-// wants is what a request with a prompt of these tokens says of its answer.
+// wants returns what a request asks of its answer; ids are the tokens of its prompt.
 func (s *Server) wants(o *order, ids []int) wanted {
 	want := wanted{chat: o.chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
 	if want.greedy = !o.IgnoreEOS && o.Temperature != nil && *o.Temperature == 0; want.greedy {
@@ -245,35 +246,35 @@ func (s *Server) wants(o *order, ids []int) wanted {
 	return want
 }
 
-// lastText is the text of the last message, or of the prompt.
+// lastText returns the text of the last message, or of the prompt.
 func (b *body) lastText() string {
 	var text string
 	if n := len(b.Messages); n > 0 {
 		return string(b.Messages[n-1].Content)
 	}
-	_ = json.Unmarshal(b.Prompt, &text) // of token ids there is none
+	_ = json.Unmarshal(b.Prompt, &text) // a prompt of token ids has no text
 	return text
 }
 
-// wanted is what a request says of its answer.
+// wanted holds what a request asks of its answer.
 type wanted struct {
 	chat      bool
 	input     int    // prompt tokens
 	max       int    // tokens of the answer
-	param     string // that said so; "": nothing did
+	param     string // the parameter that set output; "" if none did
 	min       int
 	ignoreEOS bool
 	stop      []string
-	ask       *answers.Ask // what is asked of its form
-	text      string       // of the prompt, where it is known
-	greedy    bool         // at temperature 0: as the model would say it, on any server
+	ask       *answers.Ask // requirements on its form
+	text      string       // of the prompt, if known
+	greedy    bool         // at temperature 0: the model's own answer, on any server
 	model     string
-	key       uint64 // stands for the prompt, on any server
+	key       uint64 // hash of the prompt, the same on any server
 	draw      rng    // of this request
 }
 
-// reply decides how long the answer gets. hash stands for the prompt and the
-// server's seed.
+// reply decides the length of the answer. hash combines the prompt and the server's
+// seed.
 func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	room := p.MaxModelLen - want.input
 	if want.input < 1 {
@@ -326,8 +327,8 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	return r, nil
 }
 
-// natural has the model end the answer by itself, within limit, unless its faults want
-// it otherwise; room is what the context has left.
+// natural lets the model end the answer itself, within limit, unless its faults say
+// otherwise. room is the remaining context.
 func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	n := max(want.min, p.NaturalOutput.length(r.text.seed))
 	if fx.endless {
@@ -355,7 +356,7 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	}
 }
 
-// length is how many tokens the model would say to a prompt.
+// length is the number of tokens that the model gives to a prompt.
 func (n NaturalOutput) length(hash rng) int {
 	mean := float64(or(n.Mean, 200))
 	sigma := sigmaOf(n.CV)
@@ -364,7 +365,7 @@ func (n NaturalOutput) length(hash rng) int {
 	return max(1, int(math.Round(mean*logNormal(sigma, z))))
 }
 
-// applyStop ends the answer with the token that completes a stop string.
+// applyStop ends the answer at the token that completes a stop string.
 func (r *reply) applyStop(stops []string) {
 	text := string(r.text.append(nil, 0, r.output))
 	cut := -1
@@ -416,8 +417,8 @@ func chatTokens(messages []wireMessage, ask bool) ([]int, error) {
 	return tokenizeChat(nil, list, ask), nil
 }
 
-// promptTokens reads a prompt of the completions API: text, token ids, or a
-// list of one of either.
+// promptTokens reads a prompt of the completions API: text, token ids, or a list with
+// one of them.
 func promptTokens(raw json.RawMessage) ([]int, error) {
 	var text string
 	var ids []int

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzRequest sends anything to the endpoints that read a body. What is not
+// FuzzRequest sends anything to the endpoints that read a body. A request that is not
 // refused has a length that fits the context.
 func FuzzRequest(f *testing.F) {
 	f.Add(chat5)

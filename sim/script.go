@@ -11,23 +11,23 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// Script is what goes wrong, and when.
+// Script is a list of faults with the requests that they hit.
 type Script []Rule
 
-// Rule has one fault befall some requests. Requests to its path are counted
-// from 0 as they arrive; From, To, Every and Share each narrow down which are
-// hit, zero meaning no narrowing.
+// Rule applies one fault to some requests. Requests to its path are counted from 0 as
+// they arrive. From, To, Every and Share each limit which are hit; zero means no
+// limit.
 type Rule struct {
 	Fault string  `json:"fault"`           // a name of Faults
-	Path  string  `json:"path,omitempty"`  // exact URL path; "": both completion endpoints
+	Path  string  `json:"path,omitempty"`  // exact URL path; "" means both completion endpoints
 	From  int     `json:"from,omitempty"`  // first request
 	To    int     `json:"to,omitempty"`    // first request no longer hit; 0: no end
-	Every int     `json:"every,omitempty"` // of those, the 1st, the (1+every)th, …
-	Share float64 `json:"share,omitempty"` // of those, that share, drawn from the server's seed; in [0, 1]
+	Every int     `json:"every,omitempty"` // among those, the 1st, the (1+every)th, …
+	Share float64 `json:"share,omitempty"` // share of those, drawn from the server's seed; in [0, 1]
 
-	Tokens  int     `json:"tokens,omitempty"`   // see the fault; 0: its default
-	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault; 0: its default
-	Text    string  `json:"text,omitempty"`     // see the fault; "": its default
+	Tokens  int     `json:"tokens,omitempty"`   // see the fault; 0 means its default
+	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault; 0 means its default
+	Text    string  `json:"text,omitempty"`     // see the fault; "" means its default
 }
 
 // ParseRule reads a rule from a command line: a fault's name, and after a
@@ -81,7 +81,8 @@ func ParseRule(s string) (Rule, error) {
 	return r, r.validate()
 }
 
-// Validate reports every rule that names no fault or is out of range.
+// Validate returns an error for every rule with an unknown fault or a value out of
+// range.
 func (s Script) Validate() error {
 	var bad []error
 	for i := range s {
@@ -126,7 +127,7 @@ func findFault(name string) *Fault {
 	return nil
 }
 
-// director counts requests and says what befalls each.
+// director counts requests and decides which faults hit each.
 type director struct {
 	rules Script
 	mu    sync.Mutex
@@ -143,7 +144,7 @@ func newDirector(rules Script, seed int64) *director {
 	return d
 }
 
-// loading is the longest time that a "loading" rule asks for.
+// loading is the longest time of the "loading" rules.
 func (d *director) loading() time.Duration {
 	var most time.Duration
 	for i := range d.rules {
@@ -154,13 +155,13 @@ func (d *director) loading() time.Duration {
 	return most
 }
 
-// The paths that rules are for unless they name one.
+// The default paths of rules.
 const (
 	pathChat        = "/v1/chat/completions"
 	pathCompletions = "/v1/completions"
 )
 
-// next says what befalls the next request to a path.
+// next returns the faults of the next request to a path.
 func (d *director) next(path string) *effect {
 	fx := new(effect)
 	d.mu.Lock()
@@ -172,7 +173,7 @@ func (d *director) next(path string) *effect {
 		}
 		n := d.seen[i]
 		d.seen[i]++
-		draw := d.draws[i].float() // one for each request: what else is narrowed does not shift them
+		draw := d.draws[i].float() // always one draw for each request, so that other limits do not shift the draws
 		switch {
 		case n < r.From, r.To > 0 && n >= r.To:
 		case r.Every > 1 && (n-r.From)%r.Every != 0:

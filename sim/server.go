@@ -13,41 +13,40 @@ import (
 	"time"
 )
 
-// Version is what /version answers.
+// Version is the answer of /version.
 const Version = "tokgate-sim-1"
 
-// Options says how a Server behaves; the zero value is the default profile
-// without faults.
+// Options configures a Server. The zero value is the default profile without faults.
 type Options struct {
 	Profile *Profile // nil: DefaultProfile
 	Seed    int64    // of everything random
-	Model   string   // id served; "": the profile's
-	Engine  string   // whose names /metrics has: "sglang"; "" or any other: vLLM
-	APIKey  string   // required as a bearer token below /v1; "": none
+	Model   string   // id served; "" means the profile's
+	Engine  string   // engine whose names /metrics has: "sglang"; anything else means vLLM
+	APIKey  string   // required as a bearer token below /v1; "" if none
 	Faults  Script   // beside the profile's
-	// OnEmit is called right before the write of every chunk that carries
-	// tokens: id is the answer's id as in its chunks ("chatcmpl-…", which ends
-	// in the request's X-Request-Id where it has one), chunk counts them from
-	// 0. It is called from several goroutines at once.
+	// OnEmit is called right before every chunk with tokens is written. id is the
+	// answer's id as in its chunks ("chatcmpl-…", which ends in the request's
+	// X-Request-Id if it has one); chunk counts the chunks from 0. It is called from
+	// several goroutines at once.
 	OnEmit func(id string, chunk int, at time.Time)
-	// OnServed is called after every completion request that was understood, from
+	// OnServed is called after every completion request that could be parsed, from
 	// several goroutines at once.
 	OnServed func(Served)
-	Clock    Clock // nil: package time, which under testing/synctest is the bubble's
-	// Listen is what Start listens with; nil: net.Listen.
+	Clock    Clock // nil means package time, which in synctest is the bubble's
+	// Listen is used by Start; nil means net.Listen.
 	Listen func(network, address string) (net.Listener, error)
 }
 
-// Served is one completion request by the server's own clock.
+// Served is one completion request with times of the server's own clock.
 type Served struct {
 	ID      string    `json:"id"` // of its answer, as in OnEmit
 	Arrived time.Time `json:"arrived"`
-	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero: none was
-	Last    time.Time `json:"last,omitzero"`  // right before the last one
-	Tokens  int       `json:"tokens"`         // written, of an answer that is streamed
+	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero if none was
+	Last    time.Time `json:"last,omitzero"`  // right before the last one was written
+	Tokens  int       `json:"tokens"`         // tokens written, for a streamed answer
 }
 
-// Clock is what the server needs of package time.
+// Clock holds what the server needs of package time.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
@@ -59,8 +58,8 @@ func (wallClock) Now() time.Time                         { return time.Now() }
 func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // Server is an OpenAI-compatible server over an Engine in real time. It is an
-// http.Handler; Start and Serve put it on a listener of its own. It has no
-// goroutine while no request is in flight.
+// http.Handler; Start and Serve give it its own listener. It has no goroutine while
+// no request is in flight.
 type Server struct {
 	options Options
 	profile *Profile
@@ -72,7 +71,7 @@ type Server struct {
 	mux     *http.ServeMux
 	ids     atomic.Uint64
 
-	answered sync.Map // prompts, by what the replay fault knows them by
+	answered sync.Map // prompts with the key by which the replay fault knows them
 
 	done chan struct{} // closed by Close
 
@@ -87,7 +86,7 @@ type Server struct {
 	closed  bool
 }
 
-// New returns a server. It begins to load, and its clock to run, now.
+// New returns a server. Loading, and its clock, begin now.
 func New(o Options) (*Server, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
@@ -136,8 +135,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Start listens on addr ("127.0.0.1:0": any free port) and serves in the
-// background until Close. The server is then at URL.
+// Start listens on addr ("127.0.0.1:0" chooses a free port) and serves in the
+// background until Close. URL then returns the server's address.
 func (s *Server) Start(addr string) error {
 	l, err := s.options.Listen("tcp", addr)
 	if err != nil {
@@ -152,7 +151,7 @@ func (s *Server) Start(addr string) error {
 	return nil
 }
 
-// Serve serves on l until Close; it always returns an error, after Close
+// Serve serves on l until Close. It always returns an error; after Close it is
 // http.ErrServerClosed.
 func (s *Server) Serve(l net.Listener) error {
 	h, err := s.listen(l)
@@ -183,8 +182,8 @@ func (s *Server) listen(l net.Listener) (*http.Server, error) {
 	return s.web, nil
 }
 
-// connState closes a connection that was promised to stay open, once its
-// answer is complete.
+// connState closes a connection that was announced as keep-alive once its answer is
+// complete.
 func (s *Server) connState(c net.Conn, state http.ConnState) {
 	if state != http.StateIdle && state != http.StateClosed {
 		return
@@ -198,8 +197,8 @@ func (s *Server) connState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// URL is where the server listens: "http://127.0.0.1:40123"; "" before Start
-// or Serve.
+// URL is the address of the server: "http://127.0.0.1:40123"; "" before Start or
+// Serve.
 func (s *Server) URL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,15 +208,14 @@ func (s *Server) URL() string {
 // Model is the id served.
 func (s *Server) Model() string { return s.model }
 
-// State is a glance at the engine.
+// State returns the engine's state.
 func (s *Server) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.engine.State(s.now())
 }
 
-// Close ends everything at once, answers under way included. Safe to call
-// twice.
+// Close ends everything at once, including answers under way. It may be called twice.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	h := s.web
@@ -232,7 +230,7 @@ func (s *Server) Close() error {
 	return h.Close()
 }
 
-// Done is closed once Close was called, or a fault had the server die.
+// Done is closed after Close, or when a fault ended the server.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // now is the engine's time.
@@ -278,7 +276,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, fx.status, "", fx.message)
 		return
 	}
-	// Like vLLM, only what is below /v1 asks for the key.
+	// Like vLLM, require the key only below /v1.
 	if s.options.APIKey != "" && strings.HasPrefix(r.URL.Path, "/v1/") &&
 		r.Header.Get("Authorization") != "Bearer "+s.options.APIKey {
 		writeError(w, http.StatusUnauthorized, "", "Unauthorized")
@@ -287,7 +285,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), effectKey{}, fx)))
 }
 
-// effectKey is the context key of what befalls a request.
+// effectKey is the context key of a request's faults.
 type effectKey struct{}
 
 func effectOf(r *http.Request) *effect {
@@ -297,8 +295,8 @@ func effectOf(r *http.Request) *effect {
 	return new(effect)
 }
 
-// pause waits, for ever when d is negative; it reports whether the client and
-// the server are still there.
+// pause waits, for ever if d is negative. It reports whether the client and the
+// server are still there.
 func (s *Server) pause(r *http.Request, d time.Duration) bool {
 	var over <-chan time.Time
 	if d >= 0 {
@@ -320,7 +318,7 @@ func (s *Server) loading() bool { return s.clock.Now().Before(s.ready) }
 // run is one job in flight and the handler that waits for it.
 type run struct {
 	id   uint64
-	wake chan struct{} // holds a token when there is something to take
+	wake chan struct{} // holds a token if there is something to take
 
 	mu      sync.Mutex
 	pending []Emission
@@ -329,7 +327,7 @@ type run struct {
 	told told // under the server's lock
 }
 
-// submit hands a job to the engine and keeps it going.
+// submit gives a job to the engine, and starts the loop if necessary.
 func (s *Server) submit(j Job, finish string) (*run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -348,8 +346,8 @@ func (s *Server) submit(j Job, finish string) (*run, error) {
 	return r, nil
 }
 
-// loop drives the engine until it is idle. It sleeps from step to step: a job
-// that comes meanwhile cannot start before the step under way is over.
+// loop drives the engine until it is idle. It sleeps from step to step: a job that
+// arrives meanwhile cannot start before the current step ends.
 func (s *Server) loop() {
 	for {
 		s.mu.Lock()
@@ -369,7 +367,7 @@ func (s *Server) loop() {
 	}
 }
 
-// deliver passes emissions to the requests that wait for them, under the lock.
+// deliver passes emissions to the waiting requests, under the lock.
 func (s *Server) deliver(emitted []Emission) {
 	for i := range emitted {
 		e := &emitted[i]
@@ -381,17 +379,17 @@ func (s *Server) deliver(emitted []Emission) {
 		r.mu.Lock()
 		r.times = *e.Times
 		r.pending = append(r.pending, *e)
-		r.pending[len(r.pending)-1].Times = nil // the engine's again after this call
+		r.pending[len(r.pending)-1].Times = nil // only valid during this call
 		r.mu.Unlock()
 		select {
 		case r.wake <- struct{}{}:
-		default: // it has a token already
+		default: // a token is there already
 		}
 	}
 }
 
-// take waits for emissions and appends them to into; false when the client or
-// the server is gone.
+// take waits for emissions and appends them to into; false if the client or the
+// server is gone.
 func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission, bool) {
 	select {
 	case <-r.wake:
@@ -407,7 +405,7 @@ func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission,
 	return into, true
 }
 
-// release forgets a run; one that is not finished is cancelled.
+// release drops a run, and cancels it if it is not finished.
 func (s *Server) release(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// world is a server on a network in memory, and a client of it. Made inside a
-// synctest bubble, where time is exact.
+// world is a server on a network in memory with a client. It lives in a synctest
+// bubble, where time is exact.
 type world struct {
 	t      *testing.T
 	server *Server
@@ -140,7 +140,8 @@ func TestStreamsAreGolden(t *testing.T) {
 	}
 }
 
-// What a client reads comes when the engine emits it, and OnEmit and OnServed say so.
+// A client reads chunks when the engine emits them, and OnEmit and OnServed report
+// the same times.
 func TestStreamIsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type emission struct {
@@ -198,8 +199,8 @@ func TestStreamIsInTime(t *testing.T) {
 	})
 }
 
-// An hour of closed loop over HTTP passes in no time and is the engine's own
-// hour: sockets, handlers and mailboxes neither lose nor delay anything.
+// An hour of closed loop over HTTP takes exactly the engine's hour: sockets, handlers
+// and mailboxes neither lose nor delay anything.
 func TestHourInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plain()
@@ -220,10 +221,10 @@ func TestHourInABubble(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// The first of the three is prefilled alone: 2998 + 4, and a step more
-		// with it. A step of three takes 2998 + 2 = 3 s; the slots follow each
-		// other by one step, so each request takes 300 of them and waits for up
-		// to one: an hour and less than a minute.
+		// The first of the three is prefilled alone: 2998 + 4, and a step more with
+		// it. A step of three takes 2998 + 2 = 3 s. The slots follow each other by
+		// one step, so each request takes 300 steps and waits for up to one: an hour
+		// and less than a minute.
 		took := time.Since(start)
 		if took < time.Hour-10*time.Second || took > time.Hour+time.Minute {
 			t.Errorf("%d requests took %v", slots*each, took)
@@ -241,9 +242,9 @@ func TestEndpoints(t *testing.T) {
 		{"/v1/models", "", `{"object":"list","data":[{"id":"m","object":"model","created":946684800,"owned_by":"tokgate","root":"m","parent":null,"max_model_len":100000}]}`},
 		{"/health", "", ""},
 		{"/version", "", `{"version":"tokgate-sim-1"}`},
-		// "The" " tok" "eni" "zer" "," " " "4". "The" is the third of the groups
-		// by length, in the group of capitals: 256 + 18278 + 26 + 26² + 19·26² +
-		// 7·26 + 4 = 32266.
+		// "The" " tok" "eni" "zer" "," " " "4". "The" is in the third group by
+		// length, among the capitals: 256 + 18278 + 26 + 26² + 19·26² + 7·26 + 4 =
+		// 32266.
 		{"/tokenize", `{"model":"m","prompt":"The tokenizer, 4"}`, `{"count":7,"max_model_len":100000,"tokens":[32266,50732,4008,17979,44,32,52]}`},
 		{"/tokenize", `{"prompt":""}`, `{"count":0,"max_model_len":100000,"tokens":[]}`},
 		// start, "use", "r", line break, "x", end, line break
@@ -367,8 +368,8 @@ func TestHowAnswersEnd(t *testing.T) {
 			t.Helper()
 			return answerOf(t, w.must(pathChat, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]%s}`, content, more)))
 		}
-		// Natural answers: their tokens are what the text counts, they differ by
-		// prompt, and repeat.
+		// Natural answers: usage equals the tokens of their text, they differ by
+		// prompt, and they can be repeated.
 		lengths := map[int]bool{}
 		sum := 0
 		for i := range 200 {
@@ -396,8 +397,8 @@ func TestHowAnswersEnd(t *testing.T) {
 		if _, finish, n := ask("x", `,"max_tokens":400,"ignore_eos":true`); finish != "length" || n != 400 {
 			t.Errorf("ignore_eos: %q at %d", finish, n)
 		}
-		// The text is "The", then words of three letters: a stop string in the
-		// fourth word ends the answer there and is left out.
+		// The text is "The", then words of three letters. A stop string in the fourth
+		// word ends the answer there and is left out.
 		full, _, _ := ask("x", `,"max_tokens":9,"ignore_eos":true`)
 		fourth := strings.Fields(full)[3]
 		text, finish, n := ask("x", fmt.Sprintf(`,"max_tokens":9,"ignore_eos":true,"stop":["zzz",%q]`, fourth))
@@ -444,14 +445,14 @@ func metricsOf(t *testing.T, like, file string) {
 		p.Speculation = &Speculation{Accept: []float64{1, 0}}
 		p.PrefixCache = &PrefixCache{BlockTokens: 8, CapacityTokens: 800}
 		if like != "" {
-			p.PrefixCache.CapacityTokens = 8 // of one block: others leave
+			p.PrefixCache.CapacityTokens = 8 // blocks of one token: others are evicted
 		}
 		w := newWorld(t, Options{Profile: p, Engine: like})
 		w.must(pathChat, chat5)
 		w.must(pathChat, chat5) // its first block is in the cache
 		w.must(pathCompletions, `{"prompt":"x","max_tokens":1,"ignore_eos":true}`)
-		// Two more are in the engine, each of 615 of the 1000 KV tokens: one
-		// runs, one waits.
+		// Two more are in the engine, each with 615 of the 1000 KV tokens: one runs,
+		// one waits.
 		ctx, cancel := context.WithCancel(context.Background())
 		for range 2 {
 			r, err := w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":600`, 1)).WithContext(ctx))
@@ -466,7 +467,7 @@ func metricsOf(t *testing.T, like, file string) {
 	})
 }
 
-// A client that does not read holds up nobody else.
+// A client that does not read does not block others.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
@@ -480,7 +481,7 @@ func TestSlowReader(t *testing.T) {
 		time.Sleep(10 * time.Minute) // its 50,000 chunks fill the window
 		start := time.Now()
 		w.must(pathChat, chat5)
-		// 5 overhead, up to 10 until the step under way is over, 11 + 15 + 4·11.
+		// 5 overhead, up to 10 until the current step ends, 11 + 15 + 4·11.
 		if got := time.Since(start); got > 90*time.Millisecond {
 			t.Errorf("another request took %v", got)
 		}

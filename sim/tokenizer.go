@@ -31,7 +31,7 @@ const (
 	tokenEnd   = tokenSpec + 1 // ends it
 	tokenBOS   = tokenSpec + 2
 
-	// VocabularySize is the number of token ids: they are in [0, VocabularySize).
+	// VocabularySize is the number of token ids, which are in [0, VocabularySize).
 	VocabularySize = tokenSpec + 3
 )
 
@@ -47,7 +47,7 @@ func Tokenize(ids []int, text string) []int {
 	return ids
 }
 
-// nextToken cuts the first token off a text that is not empty.
+// nextToken splits the first token off a text that is not empty.
 func nextToken(text string) (id, size int) {
 	variant, i := 0, 0
 	if text[0] == ' ' {
@@ -79,8 +79,8 @@ func nextToken(text string) (id, size int) {
 	return 256 + variant*pieces + value, i + n
 }
 
-// Detokenize returns the text of the tokens, or an error naming the first id
-// that is none.
+// Detokenize returns the text of the tokens, or an error that names the first invalid
+// id.
 func Detokenize(ids []int) (string, error) {
 	var text []byte
 	for i, id := range ids {
@@ -126,9 +126,9 @@ type message struct {
 	role, content string
 }
 
-// CountChat is how many tokens the server counts of the messages of a chat, as JSON;
-// of one message of the user where they are nil. Parts that are no text count for
-// nothing.
+// CountChat is the number of tokens that the server counts for the messages of a
+// chat, given as JSON. If they are nil it is for one message of the user with the
+// text. Parts that are not text count as nothing.
 func CountChat(text string, messages json.RawMessage) (int, error) {
 	if messages == nil {
 		return len(tokenizeChat(nil, []message{{"user", text}}, true)), nil
@@ -157,8 +157,8 @@ func CountChat(text string, messages json.RawMessage) (int, error) {
 }
 
 // tokenizeChat is the chat template: each message is start, role, line break,
-// content, end, line break; an answer is asked for by start, "assistant" and a
-// line break.
+// content, end, line break. ask adds start, "assistant" and a line break, which asks
+// for an answer.
 func tokenizeChat(ids []int, messages []message, ask bool) []int {
 	for _, m := range messages {
 		ids = append(ids, tokenStart)

@@ -10,15 +10,14 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// Virtual is the built-in server as discrete events: what Server does over
-// HTTP, done by calls, and told what time it is. The engine, its limits and
-// its faults are the same; what happens below the event stream (connections,
-// redirects, compression, how lines end) has no counterpart and is not there.
+// Virtual is the built-in server as discrete events: it does what Server does over
+// HTTP, by calls with the time as an argument. The engine, its limits and its faults
+// are the same. Everything below the event stream (connections, redirects,
+// compression, line endings) is missing.
 //
-// It has no clock and no goroutine: call Send when a request arrives, and
-// Advance at the latest when the last Advance said that something is to be
-// done. Times are offsets on the caller's clock and never go back. Not safe
-// for concurrent use.
+// It has no clock and no goroutine: call Send when a request arrives, and Advance at
+// the latest at the time that the last Advance returned. Times are offsets on the
+// caller's clock and never decrease. It is not safe for concurrent use.
 type Virtual struct {
 	profile *Profile
 	seed    int64
@@ -34,32 +33,32 @@ type Virtual struct {
 	calls []*Call // in flight, by job id
 	free  []uint64
 	left  []uint64 // ids that are free from the next Advance on
-	late  []*Call  // kept from the engine until their time, in its order
+	late  []*Call  // not given to the engine before their time, in its order
 	chunk Chunk
 	usage Usage
 	text  []byte
 }
 
-// Ask is a completion request, streamed with its usage in every chunk.
+// Ask is a streamed completion request with usage in every chunk.
 type Ask struct {
 	Model   string // "": whatever is served
 	Chat    bool
 	Input   int // prompt tokens, at least 1
-	Output  int // tokens of the answer; the most of a natural one; 0: as many as fit
+	Output  int // tokens of the answer, or the maximum of a natural one; 0 means as many as fit
 	Natural bool
 	Greedy  bool // at temperature 0
 	Stop    []string
-	// Key stands for the text of the prompt. With the seed it decides what a natural answer says
-	// and how long it is.
+	// Key stands for the text of the prompt. Together with the seed it determines the text and
+	// length of a natural answer.
 	Key uint64
-	// Parts are the stretches of the prompt, Input tokens together, if other prompts begin like it.
-	// nil: none does, and the prefix cache does not keep it.
+	// Parts are the stretches of the prompt, with Input tokens together, if other prompts share its
+	// beginning. If nil, none does, and the prefix cache does not store it.
 	Parts []Part
-	// Spoken gives every chunk its text. Fields are the other fields of the request's body; a
-	// natural answer follows response_format and tools.
+	// Spoken adds the text to every chunk. Fields are the other fields of the request's body;
+	// a natural answer follows response_format and tools.
 	Spoken bool
 	Fields map[string]any
-	// Text is the prompt, where it is a question that the server can answer.
+	// Text is the prompt if it is a question that the server can answer.
 	Text string
 }
 
@@ -68,8 +67,8 @@ type Chunk struct {
 	Content   bool
 	Reasoning bool
 	ToolCall  bool
-	Text      []byte // as JSON writes it, where the request asked for it; valid during the call
-	Tool      string // with the first chunk of a call: the tool's name
+	Text      []byte // as JSON, if requested; valid during the call
+	Tool      string // name of the tool, in the first chunk of a call
 	Finish    string
 	Usage     *Usage // nil: none is told
 	Err       string // message of an error event
@@ -93,9 +92,9 @@ const (
 // Listener receives one answer, in order. It must not call the Virtual.
 type Listener interface {
 	Headers(at time.Duration, status int)
-	// Chunk gets what is valid during the call only.
+	// Chunk receives a chunk that is valid only during the call.
 	Chunk(at time.Duration, c *Chunk)
-	// End is the last call; words say why where there is an error.
+	// End is the last call; words describes an error.
 	End(at time.Duration, how Ending, words string)
 }
 
@@ -108,17 +107,17 @@ type Call struct {
 	reply  reply
 	input  int
 	cached int
-	due    time.Duration // when it reaches the engine
+	due    time.Duration // time at which it reaches the engine
 	sent   int           // tokens shown
 	begun  bool          // the head was sent
 	roled  bool
-	silent bool // nothing more is said, nor is it ended
+	silent bool // nothing more is sent, and it does not end
 	over   bool
 	told   told
 }
 
-// NewVirtual returns a server that begins to load at a time. Options' OnEmit,
-// OnServed, APIKey and Clock are not used.
+// NewVirtual returns a server that begins to load at a time. It does not use OnEmit,
+// OnServed, APIKey and Clock.
 func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
@@ -144,8 +143,8 @@ func (v *Virtual) Model() string { return v.model }
 // Alive is false after a fault has made the server die.
 func (v *Virtual) Alive() bool { return !v.dead }
 
-// KeepMetrics has the server keep what its page of metrics shows. Call it
-// before the first request.
+// KeepMetrics starts to collect the metrics of the server's page. Call it before the
+// first request.
 func (v *Virtual) KeepMetrics() { v.metrics = newMetrics(v.like) }
 
 // Metrics returns the page that Server has at /metrics, or the reason why there is none. Call
@@ -172,8 +171,8 @@ func (v *Virtual) State(now time.Duration) State { return v.engine.State(now) }
 // ResetPrefixCache forgets all cached prompts.
 func (v *Virtual) ResetPrefixCache() { v.engine.ResetPrefixCache() }
 
-// Logprobs are those that the model gives the tokens of an answer to a request: what
-// Server tells as prompt_logprobs of both.
+// Logprobs returns the model's log-probabilities of an answer's tokens: what Server
+// reports as prompt_logprobs for prompt and answer.
 func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 	if len(said) == 0 {
 		return nil
@@ -185,8 +184,8 @@ func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 	return out
 }
 
-// Send has a request arrive. What is known at once the listener hears before
-// Send returns.
+// Send lets a request arrive. The listener receives what is known at once before Send
+// returns.
 func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 	c := &Call{ask: a, to: to, input: a.Input, fx: new(effect)}
 	if v.dead {
@@ -223,7 +222,7 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 	return c
 }
 
-// read understands a request, or says what is wrong with it.
+// read parses a request, or returns what is wrong with it.
 func (v *Virtual) read(c *Call) error {
 	a, fx := &c.ask, c.fx
 	if fx.strict && !a.Natural {
@@ -260,7 +259,7 @@ func (v *Virtual) read(c *Call) error {
 	return err
 }
 
-// begin sends the head of the answer, and the request on to the engine.
+// begin sends the head of the answer, and passes the request to the engine.
 func (v *Virtual) begin(c *Call, at time.Duration) {
 	fx := c.fx
 	if !fx.lateHeaders && !fx.notSSE {
@@ -310,11 +309,11 @@ func (v *Virtual) submit(c *Call) {
 		job.Prefix = partHashes(append(slices.Clone(c.ask.Parts), AnswerPart(c.ask.Parts, c.reply.output)), cache.BlockTokens)
 	}
 	if err := v.engine.Submit(c.due, job); err != nil {
-		panic(err) // reply has bounded all that it could object to
+		panic(err) // reply has checked all bounds
 	}
 }
 
-// Cancel has the client of a call hang up. It hears nothing more.
+// Cancel disconnects the client of a call, which receives nothing more.
 func (v *Virtual) Cancel(now time.Duration, c *Call) {
 	if c.over {
 		return
@@ -323,7 +322,7 @@ func (v *Virtual) Cancel(now time.Duration, c *Call) {
 	v.drop(c)
 }
 
-// drop forgets a call; the engine gives up on one that it has not finished.
+// drop removes a call, and cancels it in the engine if it is not finished.
 func (v *Virtual) drop(c *Call) {
 	c.over = true
 	if i := slices.Index(v.late, c); i >= 0 {
@@ -342,9 +341,9 @@ func (v *Virtual) release(c *Call) {
 	}
 }
 
-// Advance lets the server work until now. next is when it has something to do
-// again, after now; busy is false, and next meaningless, when it is idle until
-// the next Send.
+// Advance lets the server work until now. next is the time after now at which it has
+// something to do again. busy is false, and next meaningless, if it is idle until the
+// next Send.
 func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
 	v.free = append(v.free, v.left...)
 	v.left = v.left[:0]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// emission tells the client what a step made of its answer.
+// emission passes the result of a step to the client.
 func (v *Virtual) emission(c *Call, e *Emission) {
 	at, fx := e.At, c.fx
 	if fx.notSSE {
@@ -35,7 +35,7 @@ func (v *Virtual) emission(c *Call, e *Emission) {
 	}
 }
 
-// head tells the status of a stream, once.
+// head passes on the status of a stream, once.
 func (v *Virtual) head(c *Call, at time.Duration) {
 	if !c.begun {
 		c.begun = true
@@ -52,8 +52,8 @@ func (v *Virtual) role(c *Call, at time.Duration) {
 	}
 }
 
-// tokens sends the answer up to a token in one chunk; in two where reasoning
-// ends among them.
+// tokens sends the answer up to a token in one chunk, or in two if reasoning ends
+// among them.
 func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	reasoning := 0
 	if c.ask.Chat {
@@ -83,7 +83,7 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	v.send(c, at, chunk)
 }
 
-// running is the usage that a chunk before the last carries. One of zeros is
+// running returns the usage of a chunk before the last. A usage of zeros counts as
 // none to a client.
 func (v *Virtual) running(c *Call) *Usage {
 	if c.fx.usageNull || c.fx.usageZero || c.fx.noUsage {
@@ -114,7 +114,7 @@ func (v *Virtual) finish(c *Call, at time.Duration) {
 	v.end(c, at, Ended, "")
 }
 
-// breakOff ends a stream as its fault wants.
+// breakOff ends a stream as its fault says.
 func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
@@ -133,7 +133,7 @@ func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	}
 }
 
-// whole answers with one object in place of a stream.
+// whole sends the answer as one object in place of a stream.
 func (v *Virtual) whole(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
@@ -150,7 +150,7 @@ func (v *Virtual) whole(c *Call, at time.Duration) {
 }
 
 func (v *Virtual) send(c *Call, at time.Duration, chunk Chunk) {
-	v.chunk = chunk // of the heap already: nothing is allocated for a chunk
+	v.chunk = chunk // reused, so that a chunk allocates nothing
 	c.to.Chunk(at, &v.chunk)
 }
 

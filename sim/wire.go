@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// errorTypes are vLLM's names for what is wrong.
+// errorTypes maps a status to vLLM's name of the error.
 var errorTypes = map[int]string{
 	http.StatusBadRequest:          "BadRequestError",
 	http.StatusUnauthorized:        "AuthenticationError",
@@ -20,8 +20,8 @@ func errorType(status int) string {
 	return or(errorTypes[status], "InternalServerError")
 }
 
-// writeError answers with an OpenAI error object. The message is written as
-// it is: a fault may want invalid UTF-8 in it.
+// writeError answers with an OpenAI error object. The message is written unchanged,
+// because a fault may need invalid UTF-8 in it.
 func writeError(w http.ResponseWriter, status int, param, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

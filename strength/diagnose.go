@@ -10,17 +10,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// What bounds each kind of work: a server on which it takes longer misses such a
-// threshold sooner or later.
+// Metrics that bound each kind of work: on a server that gets slower at it, a
+// threshold on one of them fails sooner or later.
 var (
 	boundsDecode  = []string{"speed", "request_speed", "tpot", "itl", "e2e", "e2e_speed", "throughput", "goodput", "request_rate"}
 	boundsPrefill = []string{"ttft", "ttfa", "e2e", "e2e_speed", "input_throughput", "goodput"}
 )
 
-// Diagnose finds what a plan cannot notice by what it says alone: comparisons that
-// require nothing, which are errors; comparisons that only warn, plans in which
-// nothing but a comparison that is left out requires anything, and workloads in which
-// nothing bounds how long answers or prompts take.
+// Diagnose reports what a plan cannot notice, from the plan alone. Comparisons that
+// require nothing are errors. It warns of comparisons that only warn, of plans in
+// which only a comparison that is left out requires anything, and of workloads in
+// which nothing bounds the time of answers or prompts.
 func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	if p.Gate.MeasureOnly {
 		return nil
@@ -38,7 +38,7 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 		}
 	}
 	if len(p.Asserts) > 0 {
-		return diags // what a free condition bounds is its own affair
+		return diags // the conditions of asserts are not analysed
 	}
 	if i := slices.IndexFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip != "" }); i >= 0 && !requires(p) {
 		say(hcl.DiagWarning, p.Compares[i].Range, "Only what is implied is required", `compare.%s is left out (%s), and nothing else requires anything: a run passes as soon as its load is valid. Name a base with --base, or add an sla block.`, p.Compares[i].Name, p.Compares[i].Skip)
@@ -49,13 +49,13 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	for _, w := range p.Workloads {
 		decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)
 		if said[w.Range] {
-			continue // another one of its for_each
+			continue // another instance of its for_each
 		}
 		said[w.Range] = true
 		switch {
 		case decode && prefill || len(w.SLAs) == 0:
 		case !decode && !prefill && gates:
-			// Measured beside others that gate speed, and to succeed.
+			// It runs next to workloads that bound speed, and must succeed.
 		case prefill:
 			say(hcl.DiagWarning, w.Range, "Nothing bounds decoding", `A server that writes its answers ten times slower would pass workload.%s. Bound speed, tpot, itl, e2e or throughput, such as speed = "mean > 20 tok/s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
 		case decode:
@@ -72,8 +72,8 @@ func requiresNothing(c *plan.Compare) bool { return len(c.Claims) == 0 && c.Answ
 
 func mustHold(c *plan.Claim) bool { return c.Severity == plan.SeverityError }
 
-// requires reports whether a threshold, a rate or a comparison that is not left out can
-// fail the plan.
+// requires reports whether a threshold, a rate, or a comparison that is not left out
+// can fail the plan.
 func requires(p *plan.Plan) bool {
 	return slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool {
 		return w.Capacity != nil && w.Capacity.Require > 0 ||
@@ -86,7 +86,7 @@ func requires(p *plan.Plan) bool {
 	})
 }
 
-// boundBy reports whether a threshold or claim on one of the metrics can fail the
+// boundBy reports whether a threshold or a claim on one of the metrics can fail the
 // workload.
 func boundBy(p *plan.Plan, w *plan.Workload, metrics []string) bool {
 	for _, s := range w.SLAs {

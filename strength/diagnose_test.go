@@ -54,7 +54,7 @@ workload "w" {
 	}
 }
 
-// A comparison that is left out requires nothing: where nothing else does, the plan says so.
+// A comparison that is left out requires nothing. If nothing else does, that is reported.
 func TestDiagnoseLeftOut(t *testing.T) {
 	const servers = `
 server "b" {

@@ -8,17 +8,17 @@ import (
 	"github.com/tokgate/tokgate/assert/verdict"
 )
 
-// Tally counts what the gate said.
+// Tally counts the results of a gate.
 type Tally struct {
 	Passed    int
-	Undecided int // inconclusive: no green, but no answer either
-	Failed    int // a requirement failed, or the measurement could not be used
+	Undecided int // inconclusive: not green, but no answer either
+	Failed    int // a requirement failed, or the measurement was invalid
 }
 
-// Runs is how many there were.
+// Runs is the number of runs.
 func (t Tally) Runs() int { return t.Passed + t.Undecided + t.Failed }
 
-// Fails is the share of runs that failed, in [0, 1]; 0 where there was none.
+// Fails is the share of runs that failed, in [0, 1]; 0 without runs.
 func (t Tally) Fails() float64 {
 	if t.Runs() == 0 {
 		return 0
@@ -38,15 +38,14 @@ func (t Tally) Passes() float64 {
 type Finding struct {
 	Regression
 	Tally
-	// Absent is set where the regression changes nothing: there is nothing of
-	// the kind to lose.
+	// Absent is set if the regression changes nothing, because the server lacks what
+	// it would affect.
 	Absent bool
 }
 
-// Result is what a gate would notice.
+// Result is the result of all regressions.
 type Result struct {
-	// Recorded is set where a recorded run was stretched; else runs were
-	// simulated.
+	// Recorded is set if a recorded run was stretched; otherwise runs were simulated.
 	Recorded  bool
 	Unchanged Tally
 	Findings  []Finding
@@ -61,12 +60,13 @@ func (r *Result) Runs() int {
 	return n
 }
 
-// Try runs and judges a plan with a regression planted (nil: none), at the seed of a run, counted
-// from 0. planted is false if the regression changes nothing. It is called from several goroutines.
+// Try runs and judges a plan with a regression planted (nil: none), for the run with the given
+// seed, from 0. planted is false if the regression changes nothing. It is called from several
+// goroutines.
 type Try func(r *Regression, seed int) (outcome verdict.Outcome, planted bool, err error)
 
-// Measure tries each regression, and none at all, in so many runs. The first
-// error ends it.
+// Measure tries each regression, and none at all, in the given number of runs. The
+// first error ends it.
 func Measure(list []Regression, runs int, try Try) (*Result, error) {
 	out := &Result{}
 	for _, r := range list {
@@ -132,15 +132,15 @@ func (t *Tally) Add(o verdict.Outcome) {
 		t.Passed++
 	case verdict.Inconclusive:
 		t.Undecided++
-	default: // what was not measured at all is no pass either
+	default: // a run without a measurement does not pass either
 		t.Failed++
 	}
 }
 
-// Noticed reports whether the gate fails in so large a share of the runs.
+// Noticed reports whether the gate fails in at least the given share of the runs.
 func (f *Finding) Noticed(share float64) bool { return !f.Absent && f.Runs() > 0 && f.Fails() >= share }
 
-// Unnoticed are the regressions that must be noticed and are not, in 95 of 100
+// Unnoticed lists the regressions that must be noticed but are not, in 95 of 100
 // runs.
 func (r *Result) Unnoticed(demanded []Regression) []Finding {
 	var out []Finding
@@ -152,5 +152,6 @@ func (r *Result) Unnoticed(demanded []Regression) []Finding {
 	return out
 }
 
-// Sure is the share of runs in which a gate must fail to count as noticing.
+// Sure is the share of runs in which a gate must fail for a regression to count as
+// noticed.
 const Sure = 0.95

@@ -10,31 +10,31 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// The kinds of regressions. Those that plan.Slower lists have a factor, failures
-// have a share; the others have one size.
+// The kinds of regressions. Those in plan.Slower have a factor, failures have a
+// share, and the others have one fixed size.
 const (
-	Overhead   = "overhead"   // each request waits longer before the engine sees it
+	Overhead   = "overhead"   // each request waits longer before it reaches the engine
 	Prefill    = "prefill"    // each prompt token costs more
 	Decode     = "decode"     // each decoding step takes longer
-	Throughput = "throughput" // what sequences cost each other doubles, so that the ceiling halves
+	Throughput = "throughput" // the cost of running sequences together doubles, so that the maximum throughput halves
 	KV         = "kv"         // the KV cache holds half as much
 	Cache      = "cache"      // the prefix cache holds half as much
 	NoCache    = "no-cache"   // there is no prefix cache
 	Sequences  = "sequences"  // half as many sequences run at a time
-	Stalls     = "stalls"     // the engine stands still for a second each 100 tokens of an answer
+	Stalls     = "stalls"     // the engine stops for a second at each 100 tokens of an answer
 	Failures   = "failures"   // a share of the requests fails
 	Drafts     = "drafts"     // half as many draft tokens are accepted
 	Cut        = "cut"        // answers end at half their length
-	Queue      = "queue"      // in one round of ten each request waits a second longer
+	Queue      = "queue"      // in one round of ten each request waits one more second
 )
 
 // Regression is one thing that gets worse.
 type Regression struct {
 	Kind string
-	Size float64 // the factor of what gets slower, above 1; of failures the share, in (0, 1]; else 0
+	Size float64 // the factor of slower work, above 1; for failures the share, in (0, 1]; else 0
 }
 
-// All are the regressions that are planted, in the order of the report.
+// All lists the planted regressions, in the order of the report.
 func All() []Regression {
 	var out []Regression
 	for _, kind := range plan.Slower {
@@ -48,7 +48,7 @@ func All() []Regression {
 	return append(out, Regression{Failures, 0.01}, Regression{Failures, 0.05}, Regression{Kind: Cut})
 }
 
-// Demanded are the regressions that the plan says must be noticed.
+// Demanded lists the regressions that the plan requires the gate to notice.
 func Demanded(p *plan.Plan) []Regression {
 	var out []Regression
 	for _, d := range p.Gate.MustDetect {
@@ -57,7 +57,7 @@ func Demanded(p *plan.Plan) []Regression {
 	return out
 }
 
-// String names the regression in a table: "decode × 1.25".
+// String writes the regression for a table: "decode × 1.25".
 func (r Regression) String() string {
 	switch r.Kind {
 	case Throughput:
@@ -86,7 +86,7 @@ func (r Regression) String() string {
 
 func factor(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// words say what the server does: "decodes 2 times slower".
+// words describes the server: "decodes 2 times slower".
 func (r Regression) words() string {
 	switch r.Kind {
 	case Overhead:
@@ -119,8 +119,8 @@ func (r Regression) words() string {
 	return r.String()
 }
 
-// Changes reports whether a regression is planted in the server: in all, except servers that only
-// serve as controls of comparisons and share their address with no candidate.
+// Changes reports whether a regression is planted in the server. It is planted in all servers,
+// except those that are only controls of comparisons and share their address with no candidate.
 func Changes(p *plan.Plan, address string) bool {
 	control := false
 	for _, c := range p.Compares {
@@ -132,8 +132,8 @@ func Changes(p *plan.Plan, address string) bool {
 	return !control
 }
 
-// Plant changes the profile of a server of the plan, and reports whether that made
-// a difference: a server without drafts cannot lose them.
+// Plant changes the profile of a server of the plan, and reports whether that made a
+// difference: a server without drafts cannot lose them.
 func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 	switch r.Kind {
 	case Overhead:
@@ -147,7 +147,8 @@ func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 		return scale(2, &to.Decode.PerSeqMS, &to.Decode.PerKtokenMS, &to.Decode.MoEMS)
 	case KV:
 		before := to.Limits.KVTokens
-		// A server that holds no request of its own context would not start.
+		// A server whose cache cannot hold one request of its context would not
+		// start.
 		to.Limits.KVTokens = max(before/2, min(before, to.MaxModelLen+to.Limits.KVPerSeqTokens))
 		return to.Limits.KVTokens < before
 	case Cache, NoCache:
@@ -174,7 +175,7 @@ func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 	return len(rules) > 0
 }
 
-// cache shrinks the prefix cache, where there is one.
+// cache shrinks the prefix cache, if there is one.
 func (r Regression) cache(to *sim.Profile) bool {
 	if to.PrefixCache == nil {
 		return false
@@ -198,11 +199,11 @@ func scale(by float64, costs ...*float64) bool {
 	return any
 }
 
-// queueRounds is how many rounds of ten a queue may jump in: more than a plan
-// of several levels has.
+// queueRounds is the number of rounds, in steps of ten, that the queue regression can
+// hit: more than a plan of several levels has.
 const queueRounds = 50
 
-// rules are the faults of regressions of the server, not of its speed.
+// rules returns the faults for regressions that do not change the speed model.
 func (r Regression) rules(p *plan.Plan) sim.Script {
 	shortest, round := 0, 0
 	for _, w := range p.Workloads {

@@ -65,13 +65,13 @@ func TestPlant(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", r, to.PrefixCache, want)
 		}
 	}
-	// Rounds of 30: the sixth, the sixteenth, … of them.
+	// Rounds of 30: the sixth, the sixteenth, … are hit.
 	queue := sim.DefaultProfile()
 	(Regression{Kind: Queue}).Plant(p, queue)
 	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {
 		t.Errorf("%+v", r)
 	}
-	// A cache that holds one request of the whole context cannot lose half.
+	// A cache for one request of the whole context cannot be halved.
 	small := sim.DefaultProfile()
 	small.Limits.KVTokens = small.MaxModelLen
 	if (Regression{Kind: KV}).Plant(p, small) {
@@ -140,9 +140,8 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// Two slots, two requests each: TTFT 20 ms, five gaps of 10 ms, the end with the
-// last token. With two in flight a step of 10 ms and half of another come before
-// the first token.
+// Two slots, two requests each: TTFT 20 ms, five gaps of 10 ms, the end with the last
+// token. With two in flight, one and a half steps of 10 ms precede the first token.
 func recorded() *metric.Run {
 	r := &metric.Round{Due: 4, Complete: true, WindowEnd: 140 * time.Millisecond, End: 140 * time.Millisecond}
 	for slot := range 2 {
@@ -196,7 +195,8 @@ func TestStretch(t *testing.T) {
 			}
 		})
 	}
-	// Whether a share of failures befalls any request is chance: it is planted in any case.
+	// Chance decides whether a share of failures hits any request; the regression counts as
+	// planted in any case.
 	if _, planted := Record(&plan.Plan{}, recorded()).Stretch(&Regression{Failures, 1e-9}, 0); !planted {
 		t.Error("failures that befell no request are not counted")
 	}
@@ -219,8 +219,8 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// What the control reads is answered worse too: of four prompts two answers are cut where the
-// control's goes on, one is another text and one had failed.
+// Scored answers become worse too. Of four prompts, two answers are cut where the control's
+// continues, one is another text, and one had failed.
 func TestStretchAnswers(t *testing.T) {
 	a := func(agrees float64) *metric.PairedAnswer {
 		return &metric.PairedAnswer{Asked: 64, Tokens: 64, Scored: 64, Loss: 32, Agrees: agrees, Finish: "length"}
@@ -251,8 +251,8 @@ func TestStretchAnswers(t *testing.T) {
 	}
 }
 
-// The requests of a part of a mix wait for those of the others in their slots: a part is
-// stretched with its mix.
+// In their slots the requests of a part of a mix wait for those of other parts, so a
+// part is stretched with its mix.
 func TestStretchAMix(t *testing.T) {
 	run := recorded()
 	mix := run.Levels[0]

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Stretchable are the regressions that can be planted in a recording, because
-// it shows how requests would have fared. A recording does not hold the fixed
-// overhead; it is computed from prompts of two lengths, if there are any.
+// Stretchable lists the regressions that can be planted in a recording, because it
+// shows how requests would have changed. A recording does not contain the fixed
+// overhead; that is computed from prompts of two lengths, if there are any.
 func Stretchable() []Regression {
 	var out []Regression
 	for _, r := range All() {
@@ -25,7 +25,7 @@ func Stretchable() []Regression {
 	return out
 }
 
-// Told are the regressions that every report plants in its run and reports.
+// Told lists the regressions that every report plants in its run.
 func Told() []Regression {
 	var out []Regression
 	for _, r := range Stretchable() {
@@ -36,7 +36,7 @@ func Told() []Regression {
 	return out
 }
 
-// Unstretchable says why a run cannot be stretched; "" when it can. Only in a
+// Unstretchable explains why a run cannot be stretched; "" if it can. Only in a
 // closed loop does a slower answer delay the next request. What a gate with a rate
 // would notice is not known: the saturation of a rate is a closed loop, but no
 // threshold is judged on it.
@@ -54,8 +54,8 @@ func Unstretchable(run *metric.Run) string {
 	return why
 }
 
-// Recording is a run that regressions are planted in. Several goroutines may
-// stretch it at once.
+// Recording is a run in which regressions are planted. Several goroutines may stretch
+// it at once.
 type Recording struct {
 	of       *plan.Plan
 	run      *metric.Run
@@ -63,7 +63,7 @@ type Recording struct {
 	steps    map[*metric.Level]time.Duration
 }
 
-// Record makes a run of a plan ready to be stretched.
+// Record prepares a run of a plan for stretching.
 func Record(p *plan.Plan, run *metric.Run) *Recording {
 	out := &Recording{of: p, run: run, overhead: fixedOverhead(run), steps: map[*metric.Level]time.Duration{}}
 	for _, l := range run.Levels {
@@ -78,11 +78,11 @@ func stretches(l *metric.Level) bool {
 	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop
 }
 
-// Stretch is the run as it would have been under a regression (nil: as it was):
-// in each slot of a closed loop every request takes longer, and the next begins
-// later. Seed 0 has the rounds as they were recorded, any other draws as many of
-// them with replacement, those of a control and its candidate in pairs. Other
-// loads stay as they are. planted is false where nothing changed.
+// Stretch returns the run as it would have been under a regression (nil: unchanged).
+// In each slot of a closed loop every request takes longer, and the next begins
+// later. Seed 0 keeps the recorded rounds. Any other seed draws as many of them with
+// replacement, those of a control and its candidate in pairs. Other loads stay
+// unchanged. planted is false if nothing changed.
 func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted bool) {
 	copied := *rec.run
 	copied.Levels = nil
@@ -131,8 +131,8 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 	return &copied, planted
 }
 
-// answered is a comparison in which the candidate also answers worse what the control
-// reads.
+// answered returns a comparison in which the candidate's scored answers are also
+// worse.
 func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Comparison {
 	out, answers := *c, *c.Answers
 	out.Answers, answers.Pairs = &answers, slices.Clone(answers.Pairs)
@@ -146,22 +146,22 @@ func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Com
 			a = metric.PairedAnswer{Leg: a.Leg, Asked: a.Asked, Failure: "planted"}
 			continue
 		}
-		// The half that is left begins as the control's answer where they agree that far.
+		// The remaining half begins like the control's answer if they agree that far.
 		a.Tokens, a.Scored, a.Loss, a.Finish = a.Tokens/2, a.Scored/2, a.Loss/2, "stop"
 		a.Stops, a.Gap, a.Weighed = a.Agrees >= 0.5, a.Gap/2, a.Weighed/2
 	}
 	return &out
 }
 
-// random is the same for the two sides of a comparison.
+// random is the same for both sides of a comparison.
 func random(l *metric.Level, seed int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(l.Workload + "\x00" + l.Name)) // never fails
 	return rand.New(rand.NewPCG(h.Sum64(), uint64(seed)))
 }
 
-// typicalGap is the median gap between chunks: a step that decodes and nothing
-// else, since most steps have no prompt in them.
+// typicalGap is the median gap between chunks, which is a step that only decodes,
+// because most steps contain no prompt.
 func typicalGap(l *metric.Level) time.Duration {
 	var gaps []uint32
 	for _, r := range l.Rounds {
@@ -176,9 +176,9 @@ func typicalGap(l *metric.Level) time.Duration {
 	return time.Duration(gaps[len(gaps)/2]) * time.Microsecond
 }
 
-// fixedOverhead is what the shortest TTFT would be of a prompt without tokens,
-// on the line through the shortest ones of the shortest and the longest prompts;
-// 0: there is one length alone, so that nothing tells.
+// fixedOverhead is the extrapolated TTFT of a prompt without tokens, on the line
+// through the shortest TTFTs of the shortest and the longest prompts. It is 0 if all
+// prompts have the same length.
 func fixedOverhead(run *metric.Run) time.Duration {
 	type point struct {
 		tokens int
@@ -223,8 +223,8 @@ type warp struct {
 	changed    bool
 }
 
-// round is a round with everything later that a slower answer delays, in the
-// place of another.
+// round returns a round in place of another, with everything later that a slower
+// answer delays.
 func (w *warp) round(r, place *metric.Round) *metric.Round {
 	all := r.All()
 	out := r.With(make([]*metric.Sample, 0, len(all)))
@@ -261,7 +261,7 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 	return out
 }
 
-// moved is where an instant t of the recording is once the sample in its slot
+// moved is the new time of instant t of the recording, after the sample in its slot
 // was delayed by before and ends later by late.
 func moved(t time.Duration, s *metric.Sample, before, late, so time.Duration) time.Duration {
 	switch {
@@ -289,14 +289,14 @@ func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 		return 0
 	}
 	more := w.regression.Size - 1
-	wait := w.step // of the prompt's own step, and half of the one under way
+	wait := w.step // the prompt's own step, and half of the current one
 	if w.slots > 1 {
 		wait += w.step / 2
 	}
 	ttft := s.First - s.Sent
 	switch w.regression.Kind {
 	case Failures:
-		w.changed = true // also where chance spares every request: a server's would too
+		w.changed = true // set even if chance spares every request, as it may on a server
 		if w.random.Float64() >= w.regression.Size {
 			return 0
 		}
@@ -357,7 +357,7 @@ func (w *warp) delay(s *metric.Sample, first time.Duration, change func(time.Dur
 	return rest
 }
 
-// cut ends the answer at half its chunks.
+// cut ends the answer after half of its chunks.
 func (w *warp) cut(s *metric.Sample) time.Duration {
 	if s.Usage == nil || s.Chunks < 2 || len(s.Gaps) < 2 {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Headline says the worst of it in one sentence: the most that the gate would
-// let pass, of what gets slower first. "" where nothing was tried.
+// Headline writes the worst finding in one sentence: the largest regression that the
+// gate would let pass, slower work first. It is "" if nothing was tried.
 func (r *Result) Headline() string {
 	var pass, some []string
 	tried := 0
@@ -44,7 +44,7 @@ func (r *Result) Headline() string {
 // passes reports whether the gate lets the regression pass more often than not.
 func (f *Finding) passes() bool { return f.Runs() > 0 && f.Passes() > 0.5 }
 
-// worst is the largest regression of the kind that passes; nil: none does.
+// worst is the largest regression of the kind that passes; nil if none does.
 func (r *Result) worst(kind string) *Finding {
 	var out *Finding
 	for i := range r.Findings {
@@ -55,7 +55,7 @@ func (r *Result) worst(kind string) *Finding {
 	return out
 }
 
-// Basis says what the shares rest on.
+// Basis describes the runs behind the shares.
 func (r *Result) Basis() string {
 	per := r.Unchanged.Runs()
 	if r.Recorded {
@@ -64,8 +64,8 @@ func (r *Result) Basis() string {
 	return fmt.Sprintf("%d simulated runs of the plan, %d of each", r.Runs(), per)
 }
 
-// Row is a finding in words: what was planted, how often the gate fails, and
-// how often it is undecided.
+// Row writes a finding: what was planted, how often the gate fails, and how often it
+// is undecided.
 func (f *Finding) Row() []string {
 	if f.Absent {
 		return []string{f.String(), "–", "nothing of the kind"}
@@ -81,7 +81,7 @@ func (t Tally) row(name string) []string {
 	return []string{name, fmt.Sprintf("%d of %d", t.Failed, t.Runs()), undecided}
 }
 
-// Rows are all findings below the unchanged server.
+// Rows lists all findings except the unchanged server.
 func (r *Result) Rows() [][]string {
 	rows := [][]string{r.Unchanged.row("the server as it is")}
 	for i := range r.Findings {
