@@ -53,8 +53,8 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Write(b)
 }
 
-// appendQuoted appends s as a JSON string. Unlike encoding/json it leaves
-// bytes that are no UTF-8 as they are, as some servers do.
+// appendQuoted appends s as a JSON string. Unlike encoding/json it keeps bytes that
+// are not valid UTF-8, as some servers do.
 func appendQuoted(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

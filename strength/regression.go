@@ -189,7 +189,7 @@ func (r Regression) cache(to *sim.Profile) bool {
 	return true
 }
 
-// scale multiplies what costs something.
+// scale multiplies costs by a factor.
 func scale(by float64, costs ...*float64) bool {
 	any := false
 	for _, c := range costs {
