@@ -17,12 +17,12 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// supervisedName is set in the environment of a supervised run, to the pid of its
-// supervisor. The run's file 3 ends when the supervisor does; to its file 4 it
-// says that it ended as it should.
+// supervisedName is the environment variable of a supervised run with the pid of its
+// supervisor. The run's file 3 ends when the supervisor does. To its file 4 the run
+// writes that it ended normally.
 const supervisedName = "TOKGATE_SUPERVISED"
 
-// pid is the process that a user sees and may kill.
+// pid is the process that users see and may kill.
 func (a *app) pid() int {
 	if s, ok := a.getenv(supervisedName); ok {
 		if pid, err := strconv.Atoi(s); err == nil {
@@ -32,8 +32,8 @@ func (a *app) pid() int {
 	return os.Getpid()
 }
 
-// aftermath follows a run that crashed: it ends the servers that the run left, and
-// writes the reports of what was recorded, as errors. It never ends well.
+// aftermath runs after a crash. It ends the servers that the run left, and writes
+// reports of what was recorded, as errors. Its exit code is never 0.
 func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, stored []map[string]*metric.Run, o runOptions) error {
 	began, err := time.Parse(time.RFC3339Nano, o.crashed)
 	if err != nil {
@@ -59,8 +59,8 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 	return measureError(errors.New("tokgate itself crashed: nothing that it measured counts"), "please report it, with the lines above")
 }
 
-// void has nothing of a run count, and says why: what it measured is shown, and
-// no verdict is given.
+// void invalidates a run and gives the reason: its measurements are shown, without a
+// verdict.
 func void(run *metric.Run, why string) {
 	if run == nil {
 		return

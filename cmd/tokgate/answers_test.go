@@ -24,8 +24,8 @@ var (
 	answersTable = flag.String("answers-table", "", "file for the table of planted answers")
 )
 
-// answersPlan compares two servers by the form of their answers, by what the control reads
-// and by a task, of so many answers each.
+// answersPlan compares two servers by the form of their answers, by scores of the control
+// and by a task, with the given number of answers for each.
 const answersPlan = `
 server "today" {
   simulator {}
@@ -76,8 +76,8 @@ compare "upgrade" {
 }
 `
 
-// plantedAnswers are the faults of the table; share is set by the size of the gate where
-// they befall some answers only.
+// plantedAnswers lists the faults of the table. If a fault hits only some answers, the
+// size of the gate sets its share.
 var plantedAnswers = []struct {
 	name    string
 	rule    *sim.Rule
@@ -95,7 +95,7 @@ var plantedAnswers = []struct {
 	{name: "wrong at depths above 50 %", rule: &sim.Rule{Fault: "half-context"}},
 }
 
-// layersOf are what a gate came to by each of the three layers, and in all.
+// layersOf counts the results of a gate by each of the three layers, and in all.
 type layersOf [4]struct{ red, notPassed int }
 
 // add counts one gate.
@@ -137,7 +137,7 @@ func (l *layersOf) add(v assert.Verdicts) {
 	}
 }
 
-// answersGate runs gates of a size with something planted.
+// answersGate runs gates of one size with a planted fault.
 func answersGate(t *testing.T, size int, share float64, row int, gates int) (out layersOf) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "answers.hcl")
@@ -182,8 +182,8 @@ func answersGate(t *testing.T, size int, share float64, row int, gates int) (out
 	return out
 }
 
-// TestLongAnswersCharacteristics plants faults in answers and counts the gates that see
-// them, by each layer.
+// TestLongAnswersCharacteristics plants faults in answers and counts how many gates
+// each layer makes fail.
 func TestLongAnswersCharacteristics(t *testing.T) {
 	sizes := []struct {
 		n     int
@@ -216,7 +216,8 @@ func TestLongAnswersCharacteristics(t *testing.T) {
 				} else {
 					fmt.Fprintf(&b, " ≥ %.1f %% |\n", 100*low)
 				}
-				// Chance moves a share of n gates by about two of its standard deviations.
+				// Chance changes a share of n gates by about two of its standard
+				// deviations.
 				red, about := float64(got[3].red)/float64(n), 2*math.Sqrt(0.05*0.95/float64(n))
 				switch {
 				case quiet && red > 0.05+about:

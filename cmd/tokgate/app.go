@@ -15,39 +15,39 @@ import (
 	"github.com/tokgate/tokgate/report/github"
 )
 
-// Streams are what a command reads and writes.
+// Streams holds the input and outputs of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// app is what the subcommands share.
+// app is the state that the subcommands share.
 type app struct {
 	Streams
 	environ  []string
-	meter    exec.Meter // watches the generator; nil: nothing does, and it is not calibrated
+	meter    exec.Meter // observes the generator; if nil it is neither observed nor calibrated
 	network  server.Network
-	bounds   bounds   // of loading a plan; zero: none
+	bounds   bounds   // on loading a plan; zero means none
 	color    string   // --color
 	workflow string   // --github
-	actions  *actions // nil: not a step of GitHub Actions
+	actions  *actions // nil outside of GitHub Actions
 }
 
-// actions is what a command does when it runs as a step of GitHub Actions. Its
-// methods do nothing on nil: elsewhere.
+// actions handles a command that runs as a step of GitHub Actions. On nil, which
+// means elsewhere, its methods do nothing.
 type actions struct {
-	log             io.Writer // where commands to the runner go
-	summary, output string    // GITHUB_STEP_SUMMARY and GITHUB_OUTPUT; "": unset
+	log             io.Writer // log for commands to the runner
+	summary, output string    // GITHUB_STEP_SUMMARY and GITHUB_OUTPUT; "" if unset
 	workspace       github.Workspace
-	token           string // that nobody else can know
+	token           string // random, so that nobody else can know it
 
 	annotations []github.Annotation
 	docs        []*report.Document
 	parts       []github.Part // of the summary
 }
 
-// exitError carries an exit code up to Main. err is one lower-case line, nil
-// when everything was said already; hints go on lines of their own.
+// exitError carries an exit code to Main. err is one line in lower case, or nil if
+// everything was printed already; hints are lines of their own.
 type exitError struct {
 	code  int
 	err   error
@@ -72,12 +72,13 @@ func usageError(hint, format string, args ...any) error {
 	return e
 }
 
-// measureError is a run that could not be done or not be written down.
+// measureError is the error of a run that could not be carried out or not be
+// recorded.
 func measureError(err error, hints ...string) error {
 	return &exitError{code: assert.ExitError, err: err, hints: hints}
 }
 
-// exitWith ends the command with a code after everything was said; 0 is nil.
+// exitWith ends the command with a code after all output; 0 gives nil.
 func exitWith(code int) error {
 	if code == assert.ExitPass {
 		return nil
@@ -85,9 +86,9 @@ func exitWith(code int) error {
 	return &exitError{code: code}
 }
 
-// worst combines the exit codes of several plans: what could not be measured
-// outweighs a failure, a failure an inconclusive answer, and an interruption
-// everything.
+// worst combines the exit codes of several plans. An interruption outweighs
+// everything, then a run that could not be measured, then a failure, then an
+// inconclusive result.
 func worst(codes []int) int {
 	order := []int{assert.ExitPass, assert.ExitInconclusive, assert.ExitFail, assert.ExitPlan, assert.ExitError, assert.ExitInterrupted}
 	w := 0
@@ -101,9 +102,9 @@ func worst(codes []int) int {
 	return order[w]
 }
 
-// resultsDir is where the reports of a plan go: what --out names, or
-// results/NAME, and for a simulated run results/NAME-simulated, so that it
-// replaces no measurement; with several plans a folder each in it.
+// resultsDir is the folder for the reports of a plan: --out, or else results/NAME.
+// For a simulated run it is results/NAME-simulated, so that it replaces no
+// measurement. With several plans each has its own folder there.
 func resultsDir(out, planFile string, several, simulated bool) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(planFile), ".json"), ".hcl")
 	if simulated {
@@ -119,8 +120,8 @@ func resultsDir(out, planFile string, several, simulated bool) string {
 	return out
 }
 
-// simulatedID is the same for every simulated run of a plan with the same
-// variables and salt.
+// simulatedID is the same for all simulated runs of a plan with the same variables
+// and salt.
 func simulatedID(p *plan.Plan, salt uint64) string {
 	id := "simulated-" + p.Hash[:min(12, len(p.Hash))]
 	if salt != 0 {

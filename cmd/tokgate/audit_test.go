@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// What is read is the folder's own: a link may lead to a device that never ends.
+// The audit reads only files in the folder: a link may lead to a device that never
+// ends.
 func TestAuditReadsItsFolderAlone(t *testing.T) {
 	dir := t.TempDir()
 	for name, to := range map[string]string{"samples.jsonl": os.DevNull, "results.json": os.DevNull} {
@@ -20,8 +21,8 @@ func TestAuditReadsItsFolderAlone(t *testing.T) {
 	r.check(t, assert.ExitError, "samples.jsonl is not a regular file")
 }
 
-// The clocks of a rate and of users begin when requests are due, and rounds follow each
-// other, so that an answer may span two of them. Rows of a data set are as long as asked.
+// For rates and users the clock of a request begins when it is due, and rounds follow
+// each other, so an answer may span two. Rows of a data set have the requested length.
 func TestLongAuditOfWindows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// baselines reads the recorded runs that comparisons of p have as controls, looks at
-// the answers that they kept as p does, and
-// refuses a plan whose controls are not at hand: it would compare nothing.
+// baselines reads the recorded runs that are controls of p's comparisons, and
+// examines their answers as p requires. It refuses a plan with a missing control,
+// which would compare nothing.
 func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 	out := map[string]*metric.Run{}
 	for _, c := range p.Compares {

@@ -12,10 +12,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// bounds are what loading one plan may take. What a function or a file could grow
-// to is looked at before; this is for what nobody thought of.
+// bounds limits the resources for loading one plan. Functions and files are checked
+// before they grow; this is for cases that nobody thought of.
 type bounds struct {
-	cpu    time.Duration // of the processor, so that a busy machine refuses no plan
+	cpu    time.Duration // CPU time, so that a busy machine refuses no plan
 	memory uint64        // bytes of the heap
 }
 
@@ -26,13 +26,13 @@ type loaded struct {
 	diags hcl.Diagnostics
 }
 
-// within loads a plan, and gives up when that takes more than b. Nothing can end
-// the loading then but the end of the process, which an error brings about.
+// within loads a plan, and gives up if that takes more than b. Then only the end of
+// the process can stop the loading, which the error causes.
 func (b bounds) within(path string, load func() loaded) loaded {
 	if b == (bounds{}) {
 		return load()
 	}
-	// Garbage counts as well: it is collected before the bound is reached.
+	// Garbage counts too, so collect it before the bound is reached.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(b.memory / 4 * 3)))
 	done := make(chan loaded, 1)
 	go func() { done <- load() }()
@@ -63,7 +63,7 @@ func tooCostly(path, what string) loaded {
 	}}}
 }
 
-// heapBytes is what the heap holds, what may be collected included.
+// heapBytes is the size of the heap, including garbage.
 func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

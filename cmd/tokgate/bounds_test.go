@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A plan that would fill the memory or take for ever is refused as a wrong plan,
-// whatever it does it with, and so is what is no file.
+// A plan that would fill the memory or take for ever is refused as invalid, by
+// whatever means it does so; so is a path that is not a file.
 func TestLongPlanBombs(t *testing.T) {
 	text := strings.Repeat("a", 100_000)
 	dir := t.TempDir()

@@ -11,11 +11,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// validate warns of levels whose load lasts less than leastLoad.
+// leastLoad is the length of a level's load below which validate warns.
 const leastLoad = time.Minute
 
-// brief warns, once for a plan, of levels that end within a minute, by their duration
-// or by thresholds that bound how long a request takes.
+// brief warns, once for each plan, of levels that end within a minute, by their
+// duration or by thresholds that bound the time of a request.
 func brief(p *plan.Plan) hcl.Diagnostics {
 	cases := exec.Cases(p)
 	var first *exec.Case

@@ -41,8 +41,8 @@ compare "unchanged" {
 }
 `
 
-// busySearch is of a server whose truth 10,000 requests a level tell in virtual time;
-// the verbs are the threshold and up to where.
+// busySearch searches a server whose true capacity is known from 10,000 requests a
+// level in virtual time. The verbs are the threshold and the largest level.
 const busySearch = `
 server "demo" {
   simulator {}
@@ -64,8 +64,8 @@ workload "chat" {
 }
 `
 
-// TestBusy counts what comes of runs over sockets on a machine that is overloaded:
-// four loops that never wait are beside them.
+// TestBusy counts the results of runs over sockets on an overloaded machine, next to
+// four busy loops.
 func TestBusy(t *testing.T) {
 	if *busy == 0 {
 		t.Skip("hours: make busy")
@@ -90,7 +90,7 @@ func TestBusy(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
 		runs       int
-		truth      int                          // the largest load that it carries; 0: it is no search
+		truth      int                          // its true capacity; 0 if it is not a search
 		kept       func(codes map[int]int) bool // of how many runs
 	}{
 		{"demo", filepath.Join(repository, "plans", "demo.hcl"), *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
@@ -124,7 +124,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// answered is the load that the search of a run certified.
+// answered is the certified load of a run's search.
 func answered(t *testing.T, out string) int {
 	f, err := os.Open(filepath.Join(out, "results.json"))
 	if err != nil {

@@ -19,22 +19,22 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// What the runner does when a job is cancelled (actions/runner,
-// src/Runner.Sdk/ProcessInvoker.cs): SIGINT to the process of the step alone,
+// sigintTimeout is how long the runner waits when a job is cancelled (actions/runner,
+// src/Runner.Sdk/ProcessInvoker.cs). It sends SIGINT only to the process of the step,
 // after this time SIGTERM, and 2.5 s later it kills what is left.
 const sigintTimeout = 7500 * time.Millisecond
 
-// With the time that a server has to end itself there is half of the runner's
-// left for the reports, before it asks a second time.
+// After the time that a server has to end by itself, half of the runner's wait is
+// left for the reports, before it sends a second signal.
 func TestCancelledRunsFit(t *testing.T) {
 	if spent := hurriedDrain + hurriedGrace; spent > sigintTimeout-2*time.Second {
 		t.Errorf("requests in flight and the server take up to %s, and the runner asks again after %s", spent, sigintTimeout)
 	}
 }
 
-// child is a process of a test, and its output. These tests try what signals do
-// to a process, its server and the reader of its output, which only real
-// processes show. They wait for output, and no check depends on a time.
+// child is a process of a test, with its output. These tests check the effect of
+// signals on a process, its server and the reader of its output, which only real
+// processes show. They wait for output, and no check depends on time.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -71,14 +71,14 @@ func (c *child) Write(p []byte) (int, error) {
 	return c.said.Write(p)
 }
 
-// output is what it said until now; more is closed once it says more.
+// output is the output so far; more is closed by the next write.
 func (c *child) output() (said string, more <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.said.String(), c.more
 }
 
-// until waits, as long as it takes, for the process to say words.
+// until waits, without limit, until the process has printed words.
 func (c *child) until(words string) {
 	c.t.Helper()
 	for {
@@ -104,19 +104,18 @@ func (c *child) signal(s os.Signal) {
 	}
 }
 
-// wait is the end of the process, and of all that have its output: its exit
-// code, -1 for a signal's, and all that was said.
+// wait waits for the end of the process, and of all that share its output. It returns
+// the exit code, -1 after a signal, and the whole output.
 func (c *child) wait() (code int, said string) {
 	<-c.ended
 	said, _ = c.output()
 	return c.cmd.ProcessState.ExitCode(), said
 }
 
-// A job that is cancelled while a server answers that will not go: the server
-// and its child are gone, and what was measured is reported, without the runner
-// having to kill anything. How long that took is the business of
-// TestCancelledRunsFit: a machine that runs other tests too may take longer, and
-// is waited for.
+// A job is cancelled while its server answers and refuses to end. The server and its
+// child end, and the measurements are reported, before the runner has to kill
+// anything. TestCancelledRunsFit checks how long that may take: here a busy machine
+// may take longer.
 func TestCancelledJob(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
@@ -146,7 +145,7 @@ workload "w" {
 	if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// As the action does it: the shell gives way.
+	// As in the action: exec replaces the shell.
 	cmd := exec.Command("bash", "-e", "-c", `exec "$0" run p.hcl`, programFile(t, ""))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "XDG_STATE_HOME="+dir,
@@ -189,11 +188,11 @@ workload "w" {
 	}
 }
 
-// A terminal that is closed ends the run as a SIGTERM does, with reports; under
-// nohup it is no reason to stop.
+// Closing the terminal ends the run like a SIGTERM, with reports. Under nohup the run
+// continues.
 func TestClosedTerminal(t *testing.T) {
-	// Where these tests run under nohup themselves a child would, too: what its
-	// parent listens to begins anew in it.
+	// If these tests run under nohup a child would too; handling a signal in the
+	// parent resets it in the child.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })
@@ -243,8 +242,8 @@ workload "w" {
 	}
 }
 
-// A run that is interrupted while a server starts says so, and nothing of how
-// its start was ended.
+// A run that is interrupted while a server starts reports the interruption, not how
+// the start failed.
 func TestInterruptedStart(t *testing.T) {
 	dir := t.TempDir()
 	plan := `gate {
@@ -274,7 +273,7 @@ workload "w" {
 	}
 }
 
-// processes are the ids that the server of TestCancelledJob noted.
+// processes returns the ids that the server of TestCancelledJob wrote.
 func processes(file string) (list []int) {
 	b, _ := os.ReadFile(file)
 	for _, word := range strings.Fields(string(b)) {
@@ -285,7 +284,7 @@ func processes(file string) (list []int) {
 	return list
 }
 
-// zombie reports whether a process ended and waits for a parent that may never
+// zombie reports whether a process has ended and waits for a parent that may never
 // ask.
 func zombie(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/internal/runner"
 )
 
-// snippet is the fenced block of docs/ci.md whose first line names a file.
+// snippet returns the fenced block of docs/ci.md whose first line names a file.
 func snippet(t *testing.T, file string) string {
 	t.Helper()
 	m := regexp.MustCompile("(?s)```\\w+\n(?:#|//) " + regexp.QuoteMeta(file) + "\n(.*?)```").FindStringSubmatch(read(t, filepath.Join(repository, "docs", "ci.md")))
@@ -26,7 +26,7 @@ func snippet(t *testing.T, file string) string {
 	return m[1]
 }
 
-// decoded is a YAML snippet.
+// decoded returns a YAML snippet as a value.
 func decoded(t *testing.T, file string) map[string]any {
 	t.Helper()
 	v, err := runner.DecodeYAML([]byte(snippet(t, file)))
@@ -43,8 +43,8 @@ func texts(v any) (list []string) {
 	return list
 }
 
-// shell runs commands as CI systems do, with tokgate and the programs named in
-// stubs on the PATH, and returns the exit code.
+// shell runs commands as CI systems do and returns the exit code. tokgate and the
+// programs in stubs are on the PATH.
 func (c *checkout) shell(t *testing.T, commands string, environ ...string) (int, string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -76,8 +76,8 @@ func (c *checkout) present(t *testing.T, pattern string) {
 	}
 }
 
-// The snippets of docs/ci.md do what they say on a server that passes, one that
-// fails and one that cannot be decided on.
+// The snippets of docs/ci.md work as described on a server that passes, one that
+// fails and one that stays inconclusive.
 func TestLongDocumentedCI(t *testing.T) {
 	for _, tt := range []struct {
 		name, limit string
@@ -88,7 +88,7 @@ func TestLongDocumentedCI(t *testing.T) {
 				c = newCheckout(t, "simulate")
 				return c, c.commit(map[string]string{"plans/gate.hcl": fmt.Sprintf(gatePlan, "simulator {}", tt.limit)})
 			}
-			// A simulated run leaves its results beside those of a real one.
+			// The results of a simulated run are in a folder next to the real one's.
 			simulated := func(s string) string { return strings.ReplaceAll(s, "results/gate", "results/gate-simulated") }
 
 			t.Run("GitHub", func(t *testing.T) {

@@ -17,20 +17,19 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// result is what one command line came to.
+// result holds the result of one command line.
 type result struct {
 	code     int
 	out, err string
 }
 
-// memory is the network of the tests, on which nothing waits for this machine:
-// what runs in a bubble of testing/synctest takes exactly the time that its
-// servers take in virtual time, however busy the machine is.
+// memory is the network of the tests, on which nothing waits for the machine. In a
+// synctest bubble a run takes exactly its virtual time, however busy the machine is.
 var memory memnet.Network
 
 var inMemory = server.Network{Dial: memory.DialContext, Listen: memory.Listen}
 
-// inBubble is f in virtual time, beside other tests.
+// inBubble runs f in virtual time, in parallel with other tests.
 func inBubble(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
@@ -38,8 +37,8 @@ func inBubble(f func(*testing.T)) func(*testing.T) {
 	}
 }
 
-// alone is f in virtual time, and in a folder of its own: no other test may run
-// beside one that goes there.
+// alone runs f in virtual time and in its own folder; no other test may run at the
+// same time.
 func alone(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
@@ -58,17 +57,17 @@ func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin stri
 func tokgateOver(t *testing.T, ctx context.Context, network server.Network, environ []string, stdin string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	// The notes on held servers go where no other test looks.
+	// The notes on held servers go to a folder of this test.
 	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+t.TempDir())
-	// No meter: the results must not depend on how busy other tests keep the
+	// Without a meter the results do not depend on how busy other tests keep the
 	// machine.
 	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: network}
 	code := a.main(ctx, args)
 	return result{code, out.String(), errs.String()}
 }
 
-// check fails the test unless the command ended with code and said all of
-// the words, on either stream.
+// check fails the test unless the command ended with code and printed all of the
+// words on either stream.
 func (r result) check(t *testing.T, code int, words ...string) {
 	t.Helper()
 	if r.code != code {
@@ -95,7 +94,7 @@ func writePlan(t *testing.T, src string) string {
 	return path
 }
 
-// simServer starts the built-in server in memory, with faults, on a fast profile.
+// simServer starts the built-in server in memory with faults and a fast profile.
 func simServer(t *testing.T, rules ...string) *sim.Server {
 	t.Helper()
 	return startSim(t, sim.Options{Listen: memory.Listen}, rules...)
@@ -125,7 +124,7 @@ func startSim(t *testing.T, o sim.Options, rules ...string) *sim.Server {
 	return s
 }
 
-// front is a server in memory that is none of ours, to be started.
+// front returns an unstarted foreign server in memory.
 func front(t *testing.T, h http.HandlerFunc) *httptest.Server { return frontAt(t, "127.0.0.1:0", h) }
 
 func frontAt(t *testing.T, address string, h http.HandlerFunc) *httptest.Server {

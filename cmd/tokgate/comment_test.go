@@ -17,10 +17,10 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// pulls is a repository with one open pull request, 17 of team:feature, and what
-// is said there.
+// pulls is a repository with one open pull request, 17 of team:feature, and its
+// comments.
 type pulls struct {
-	dir string // with the gh that asks it, and pulls.json and comments.json
+	dir string // with gh, pulls.json and comments.json
 }
 
 type prComment struct {
@@ -39,7 +39,7 @@ func said(id int, login, body string) prComment {
 	return c
 }
 
-// newPulls stands in for GitHub with its own filters, run by jq.
+// newPulls stands in for GitHub, with its own filters run by jq.
 func newPulls(t *testing.T, comments ...prComment) *pulls {
 	t.Helper()
 	if _, err := exec.LookPath("jq"); err != nil {
@@ -101,7 +101,7 @@ func (p *pulls) comments(t *testing.T) (list []prComment) {
 	return list
 }
 
-// runEnded is the event of a run of the gate that has ended on a commit.
+// runEnded is the event of a finished run of the gate on a commit.
 func runEnded(event, sha string) map[string]any {
 	return map[string]any{"workflow_run": map[string]any{
 		"event": event, "conclusion": "failure", "id": 9.0, "head_sha": sha, "head_branch": "feature", "html_url": "https://github.com/team/serving/actions/runs/9",
@@ -109,7 +109,7 @@ func runEnded(event, sha string) map[string]any {
 	}}
 }
 
-// resultsOf is a results.json as a run left it.
+// resultsOf returns a results.json as a run writes it.
 func resultsOf(t *testing.T, name string, change func(*report.Document)) string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(repository, "report", "testdata", name+".results.json"))
@@ -131,7 +131,7 @@ func resultsOf(t *testing.T, name string, change func(*report.Document)) string 
 	return b.String()
 }
 
-// commented runs the workflow of the docs on results, by folder.
+// commented runs the workflow of the docs on results, given by folder.
 func commented(t *testing.T, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
 	t.Helper()
 	return commentedBy(t, read(t, filepath.Join(repository, "docs", "workflows", "comment.yml")), p, when, event, results)
@@ -179,8 +179,8 @@ func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map
 	return job
 }
 
-// What `init --upgrade --github` writes is executed: the plan is tried, gated against
-// the base, and its results are commented by the workflow that waits for the first.
+// The workflows of `init --upgrade --github` are executed: the plan is validated and
+// gated against the base, and the second workflow comments the results.
 func TestLongWorkflowInit(t *testing.T) {
 	o := initOptions{file: "perf/gate.hcl", github: true}
 	o.answers = starter.Answers{Engine: "vllm", File: o.file, Image: "vllm/vllm-openai:v1", Model: "Qwen/Qwen3-8B", UseCases: []string{"code_completion"}, Upgrade: true}
@@ -225,7 +225,7 @@ func TestLongWorkflowInit(t *testing.T) {
 	}
 }
 
-// A pull request has one comment a plan, which says what the newest run came to.
+// A pull request has one comment for each plan, with the result of the newest run.
 func TestLongWorkflowComment(t *testing.T) {
 	green := resultsOf(t, "pass", nil)
 	undecided := resultsOf(t, "pass", func(d *report.Document) { d.Outcome, d.ExitCode = report.Inconclusive, 3 })
@@ -239,7 +239,7 @@ func TestLongWorkflowComment(t *testing.T) {
 		name, when, sha string
 		before          []prComment
 		results         string
-		says            []string // what each comment holds afterwards
+		says            []string // what each comment contains afterwards
 	}{
 		{"green, first", "always", "abc", nil, green, []string{"## ✅ PASS"}},
 		{"red, first", "always", "abc", nil, red, []string{"## 🛑 ERROR"}},
@@ -280,8 +280,8 @@ func TestLongWorkflowComment(t *testing.T) {
 	}
 }
 
-// Nothing of a hostile artifact is posted as it is, and what cannot be read is
-// left out.
+// Nothing of a hostile artifact is posted unescaped, and what cannot be read is left
+// out.
 func TestLongWorkflowCommentHostile(t *testing.T) {
 	const evil = "<!-- tokgate:chatbot-2 -->\n<script>alert(1)</script> ![x](https://evil.example/x.png) @everyone <img src=x> [y](https://evil.example)"
 	hostile := func(d *report.Document) {
@@ -343,7 +343,7 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 	}
 }
 
-// Only what a pull request asked for is commented.
+// Comments are written only for runs of pull requests.
 func TestLongWorkflowCommentEvents(t *testing.T) {
 	p := newPulls(t)
 	for _, event := range []string{"push", "schedule", "workflow_dispatch"} {

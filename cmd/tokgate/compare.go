@@ -126,7 +126,7 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 	return exitWith(code)
 }
 
-// itself says that two folders hold the same run.
+// itself reports that two folders contain the same run.
 func itself(control, candidate string) string {
 	if filepath.Clean(control) == filepath.Clean(candidate) {
 		return control + " holds one run of one server"

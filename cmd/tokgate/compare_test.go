@@ -19,8 +19,8 @@ import (
 // plansDir holds the plans that ship.
 var plansDir = filepath.Join("..", "..", "plans")
 
-// The shipped comparisons say what their comments promise, and a recording of
-// one is judged again to the same answer.
+// The shipped comparisons give the results that their comments promise, and a
+// recording of one is judged again with the same result.
 func TestLongShippedComparisons(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ func TestLongShippedComparisons(t *testing.T) {
 	}
 	tokgate(t, "judge", mtp, filepath.Join(plansDir, "compare.hcl")).check(t, assert.ExitPass, answer)
 
-	// The same without the plan: what is not named may not differ.
+	// The same without the plan: differences that are not named are not allowed.
 	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, which changed does not name")
 	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-2%").
 		check(t, assert.ExitFail, `no for test["long_prefill"]`, "FAIL    compare.mtp.tolerate.throughput at 4")
@@ -62,14 +62,14 @@ func TestLongShippedComparisons(t *testing.T) {
 	tokgate(t, "run", "--simulate", "--out", good, upgrade).check(t, assert.ExitPass, "upgrade: no difference that counts for chat")
 	tokgate(t, "run", "--simulate", "--out", bad, "--var", "next=profiles/slower.json", upgrade).
 		check(t, assert.ExitFail, "upgrade: no for chat", "FAIL    compare.upgrade.tolerate.throughput at 8")
-	// Two runs: without pairs, and said so.
+	// Two runs: without pairs, which is noted.
 	tokgate(t, "compare", good, bad, "--control", "today", "--candidate", "next", "--changed", "profile").
 		check(t, assert.ExitFail, "unpaired: drift not excluded", "against a record")
 }
 
-// A candidate that is as good as the control passes at least four times out of
-// five, and one that is worse never: the shipped gate, with other noise each
-// time. Everything is seeded, so that the counts are always the same.
+// A candidate as good as the control passes at least four times out of five, and a
+// worse one never, on the shipped gate with new noise each time. Seeds make the
+// counts always the same.
 func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 	t.Parallel()
 	count := func(next string, runs int) map[assert.Outcome]int {
@@ -134,7 +134,8 @@ workload "chat" {
 	recorded := filepath.Join(dir, "perf")
 	tokgate(t, "run", "--simulate", "--out", recorded, at(dir, "default", sla, "")).check(t, assert.ExitPass)
 
-	// One run is no comparison, wherever it lies: everything would pass.
+	// A run compared with itself is refused, wherever it is stored: everything would
+	// pass.
 	again := filepath.Join(t.TempDir(), "again")
 	if err := os.CopyFS(again, os.DirFS(recorded)); err != nil {
 		t.Fatal(err)
@@ -170,11 +171,12 @@ workload "chat" {
 	path := at(dir, slower, sla, branch)
 	tokgate(t, "validate", path).check(t, assert.ExitPass)
 	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPlan, "name a checkout of it with --base")
-	// The base branch has no such plan: skipped, and the sla still gates.
+	// The base branch has no such plan: the comparison is skipped, and the sla still
+	// gates.
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "the base branch has no plan plan.hcl", "sla.ttft.p95 at 4")
 	at(base, "default", sla, "")
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "compare branch: next against base.next", "server base.next")
-	// Nothing changed: nothing is run for it, and a plan that wants nothing else
+	// Nothing changed, so the comparison runs nothing, and a plan with nothing else
 	// runs nothing at all.
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, at(dir, "default", "", branch)).
 		check(t, assert.ExitPass, "nothing changed: server.next is the same on the base branch", "PASS")

@@ -20,7 +20,7 @@ func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// fromPlans completes a flag from what the plans named so far declare.
+// fromPlans completes a flag with names that the plans named so far declare.
 func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		files, err := planFiles(args, false)
@@ -40,7 +40,7 @@ func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.Compl
 	}
 }
 
-// caseNames lists what --only takes: workloads, and workloads with a level.
+// caseNames lists the values of --only: workloads, and workloads with a level.
 func caseNames(p *plan.Plan) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -31,8 +31,8 @@ var (
 	crashSeed = flag.Uint64("crash-seed", 1, "of the times at which TestCrashes does")
 )
 
-// crashPlan is of a server that answers within a few milliseconds. What the
-// generator's machine does for a second or more is not to be its fault.
+// crashPlan gates a server that answers within a few milliseconds. A stop of the
+// generator's machine for a second or more must not count against it.
 const crashPlan = `
 gate {
   decide = "estimate"
@@ -69,10 +69,10 @@ const (
 	emptied    = "removed folder"
 )
 
-// crashWays are the ways to disturb a run, and how many runs are.
+// crashWays lists the ways to disturb a run, with the number of runs for each.
 var crashWays = map[string]int{killRun: 34, killParent: 33, killBoth: 33, stop: 100, brokenPipe: 20, emptied: 20}
 
-// disturb does it to the run that was started.
+// disturb disturbs the run that was started.
 func (l *life) disturb(way string, r *rand.Rand) {
 	switch run := l.measuring(); way {
 	case killRun:
@@ -93,7 +93,7 @@ func (l *life) disturb(way string, r *rand.Rand) {
 	}
 }
 
-// measuring is the process that measures; an impossible one where there is none.
+// measuring returns the process that measures; an impossible pid if there is none.
 func (l *life) measuring() int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid))
 	for _, path := range lists {
@@ -105,12 +105,12 @@ func (l *life) measuring() int {
 	return 1 << 30
 }
 
-// TestCrashes disturbs real runs of a server that is always the same, at random
-// times, by what machines, people and CI systems do to them: kill -9 of the run, of
-// its supervisor and of both, SIGSTOP of 0.2 to 8 s, a reader of the output that is
-// gone, a results folder that is removed. No run passes without its evidence, none
-// fails for what was done to tokgate, and after the next run nothing is left.
-// `make crashes` calls it; it takes real time.
+// TestCrashes disturbs real runs on a constant server at random times, as machines,
+// people and CI systems do: kill -9 of the run, of its supervisor and of both,
+// SIGSTOP of 0.2 to 8 s, a reader of the output that goes away, a results folder that
+// is removed. No run passes without its evidence, none fails because of what was done
+// to tokgate, and after the next run nothing is left. `make crashes` runs it; it
+// takes real time.
 func TestCrashes(t *testing.T) {
 	if *crashes == 0 {
 		t.Skip("make crashes")
@@ -151,9 +151,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// crash runs the gate, which takes about so long, disturbs it, and says what is
-// wrong with its result. What a run before it left in the same folders is its
-// to clean up.
+// crash runs the gate, which takes about the time whole, disturbs it, and checks its
+// result. The gate must clean up what earlier runs left in its folders.
 func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, err error) {
 	cmd := osexec.Command(l.program, "run", "--out", l.out, filepath.Join(l.dir, "test.hcl"))
 	cmd.Env = l.environ
@@ -179,7 +178,7 @@ func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, e
 		return code, fmt.Errorf("after %v: exit %d: %w\n%s", after.Round(time.Millisecond), code, err, said)
 	}
 	if way == killBoth {
-		l.undisturbed() // what is left is the next run's to end
+		l.undisturbed() // the next run must end what is left
 	}
 	for _, pid := range l.mine() {
 		if l.alive(pid) {
@@ -189,8 +188,7 @@ func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, e
 	return code, nil
 }
 
-// judge says what is wrong with a run that was disturbed: its code, and what it
-// left.
+// judge checks the exit code of a disturbed run, and what it left.
 func (l *life) judge(way string, code int) error {
 	killed := strings.HasPrefix(way, "kill")
 	switch {
@@ -207,7 +205,8 @@ func (l *life) judge(way string, code int) error {
 		if code == assert.ExitPass && way != emptied {
 			return err
 		}
-		// Removed behind the end of a run, everything is gone; else there is its error.
+		// Either the folder was removed after the end of the run and is gone, or the
+		// run's error is there.
 		if left, _ := os.ReadDir(l.out); code == assert.ExitPass && len(left) > 0 {
 			return fmt.Errorf("it passed, and leaves %v", left)
 		}
@@ -238,8 +237,8 @@ func (l *life) document() (*report.Document, error) {
 	return report.ReadDocument(f)
 }
 
-// undisturbed is a run that nobody disturbs: it cleans up, and nothing is left. It
-// returns how long it took.
+// undisturbed runs the gate without a disturbance: it cleans up, and nothing is left.
+// It returns the time that it took.
 func (l *life) undisturbed() time.Duration {
 	began := time.Now()
 	l.start()
@@ -259,8 +258,8 @@ func (l *life) undisturbed() time.Duration {
 	return took
 }
 
-// mine are the processes that this life started, and all that they did: the
-// folder of its notes is in their environment.
+// mine lists the processes that this life started, directly or not: their environment
+// contains the folder of its notes.
 func (l *life) mine() (pids []int) {
 	mark := []byte("TOKGATE_STATE_DIR=" + l.state() + "\x00")
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -273,7 +272,7 @@ func (l *life) mine() (pids []int) {
 	return pids
 }
 
-// alive reports whether a process still runs, after the moment that its end takes.
+// alive reports whether a process still runs, after waiting a moment for its end.
 func (l *life) alive(pid int) bool {
 	for range 50 {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -22,8 +22,8 @@ import (
 
 var damage = flag.Float64("damage", 0.02, "the share of its 2,000 edits and 10,000 flipped bits that TestLongDamage does")
 
-// evidence is what a gate that failed left, and what reads it: each file with the
-// commands on it and what they come to.
+// evidence holds the files that a failed gate left, and for each the commands that
+// read it with their results.
 type evidence struct {
 	t        *testing.T
 	n        *diskNight
@@ -74,7 +74,7 @@ func newEvidence(t *testing.T) *evidence {
 
 func (e *evidence) files() []string { return slices.Sorted(maps.Keys(e.readers)) }
 
-// worseNights makes a history of which the last night is worse.
+// worseNights makes a history whose last night is worse.
 func worseNights(t *testing.T, n *diskNight) {
 	doc, err := n.document(n.path("results/results.json"))
 	if err != nil {
@@ -93,10 +93,10 @@ func worseNights(t *testing.T, n *diskNight) {
 	}
 }
 
-// TestLongDamage damages what a gate that failed has left: edits lines and fields,
-// and flips single bits. Nothing panics, and no command comes to better than on the
-// undamaged file: it is refused, or as bad. With checks that were made anew an edit
-// is a forgery, which only a sum kept elsewhere can tell: there nothing may panic.
+// TestLongDamage damages the files that a failed gate left: it edits lines and
+// fields, and flips single bits. Nothing panics, and no command has a better result
+// than on the undamaged file. With recomputed checks an edit is a forgery, which only
+// a sum stored elsewhere can detect; then nothing may panic.
 func TestLongDamage(t *testing.T) {
 	alone(func(t *testing.T) {
 		e := newEvidence(t)
@@ -106,7 +106,7 @@ func TestLongDamage(t *testing.T) {
 			name := e.files()[i%len(e.files())]
 			edited, what := edit(rng, e.original[name])
 			if unseen := name == "worse/1999-11.jsonl" && (what == "lines left out" || what == "cut"); unseen || bytes.Equal(edited, e.original[name]) {
-				continue // a history is lines that are there: which are not cannot be told
+				continue // a history has no record of lines that are missing
 			}
 			said["refused or as bad, edited: "+name] += e.try(name, what, edited, false)
 			said["forged, and no panic: "+name] += e.try(name, what+", with its checks made anew", reseal(name, edited), true)
@@ -124,7 +124,7 @@ func TestLongDamage(t *testing.T) {
 	})(t)
 }
 
-// try has everything read a damaged file. It returns 1.
+// try runs every reader on a damaged file. It returns 1.
 func (e *evidence) try(name, what string, damaged []byte, forged bool) int {
 	path := e.n.path(name)
 	if err := os.WriteFile(path, damaged, 0o644); err != nil {
@@ -146,7 +146,7 @@ func (e *evidence) try(name, what string, damaged []byte, forged bool) int {
 	return 1
 }
 
-// edit changes a file of JSON lines, or of one object, and says how.
+// edit changes a file of JSON lines, or of one object, and describes the change.
 func edit(rng *rand.Rand, src []byte) (edited []byte, what string) {
 	lines := bytes.SplitAfter(src, []byte("\n"))
 	if bytes.HasPrefix(src, []byte("{\n")) {
@@ -184,7 +184,7 @@ func edit(rng *rand.Rand, src []byte) (edited []byte, what string) {
 	return bytes.Join(lines, nil), what
 }
 
-// change changes one place of a value.
+// change changes one place inside a value.
 func change(rng *rand.Rand, value *any) string {
 	switch v := (*value).(type) {
 	case map[string]any:
@@ -232,8 +232,8 @@ func deep(n int) (v any) {
 	return v
 }
 
-// reseal makes the checks of a file anew, as the formats describe them: by code of
-// its own.
+// reseal computes the checks of a file again, with its own code from the descriptions
+// of the formats.
 func reseal(name string, src []byte) []byte {
 	if strings.HasSuffix(name, ".json") {
 		return report.Seal(src)

@@ -7,18 +7,18 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// settled are the defaults of one block, or of several of its instances that
-// have the same ones.
+// settled holds the defaults of one block, or of several of its instances with the
+// same defaults.
 type settled struct {
 	block string     // "gate", "workload.chat", "workload.test[*]"
-	rows  [][]string // name, and value with where it comes from
+	rows  [][]string // name, and value with its origin
 }
 
-// settle collects the defaults of a plan by block, in order of the source.
-// Defaults that all instances of a for_each share are listed once.
+// settle collects the defaults of a plan by block, in order of the source. Defaults
+// that all instances of a for_each share are listed once.
 func settle(p *plan.Plan) []settled {
 	type entry struct{ block, name, value string }
-	keys := map[entry][]string{} // of for_each; one "" for a block without
+	keys := map[entry][]string{} // keys of for_each; one "" for a block without it
 	all := map[string][]string{} // likewise, by block
 	var order []entry
 	for _, d := range p.Defaults {
@@ -56,8 +56,8 @@ func settle(p *plan.Plan) []settled {
 	return out
 }
 
-// split takes the path of a default apart:
-// workload.test["chat"].load.seeds → workload.test, "chat", load.seeds.
+// split splits the path of a default: workload.test["chat"].load.seeds →
+// workload.test, "chat", load.seeds.
 func split(path string) (block, key, name string) {
 	block, name, _ = strings.Cut(path, ".")
 	if block == "gate" {
@@ -65,7 +65,7 @@ func split(path string) (block, key, name string) {
 	}
 	head, rest, _ := strings.Cut(name, ".")
 	if label, _, ok := strings.Cut(head, "["); ok {
-		// A key is a string as Go quotes it, which may hold dots and brackets.
+		// A key is a quoted Go string, which may contain dots and brackets.
 		if end := strings.Index(name, `"].`); end > 0 {
 			return block + "." + label, name[len(label)+1 : end+1], name[end+len(`"].`):]
 		}

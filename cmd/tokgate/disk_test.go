@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// diskPlan gates an endpoint, and keeps its answers and nights. The verbs are the URL
-// and the limit.
+// diskPlan gates an endpoint, and records its answers and nights. The verbs are the
+// URL and the limit.
 const diskPlan = `
 gate {
   decide = "estimate"
@@ -44,8 +44,8 @@ workload "w" {
 history { folder = "history" }
 `
 
-// diskFaults are ways in which the n-th call to the disk fails, counted from 1.
-// Each counts all calls in calls.
+// diskFaults are ways in which the n-th call to the disk fails, counted from 1; calls
+// counts all calls.
 var diskFaults = []struct {
 	name  string
 	fault func(n int, calls *int) disk.Fault
@@ -81,8 +81,8 @@ var diskFaults = []struct {
 type diskNight struct {
 	t      *testing.T
 	url    string // of the server
-	passes bool   // with a disk that works
-	dir    string // with the plan and all that is written
+	passes bool   // with a working disk
+	dir    string // with the plan and all output
 }
 
 func newDiskNight(t *testing.T, url string, passes bool) *diskNight {
@@ -94,7 +94,7 @@ func newDiskNight(t *testing.T, url string, passes bool) *diskNight {
 	return n
 }
 
-// before is the same night in another folder, when the i-th command is due.
+// before returns the same night in another folder, just before the i-th command.
 func (n *diskNight) before(i int) *diskNight {
 	c := newDiskNight(n.t, n.url, n.passes)
 	if i == 0 {
@@ -114,8 +114,8 @@ func (n *diskNight) tokgate(args ...string) result {
 	return tokgateWith(n.t, n.t.Context(), environ, "", args...)
 }
 
-// commands are what a night does, each with what it must leave behind when it
-// ends well.
+// commands lists the commands of a night, each with what it must leave when it
+// succeeds.
 func (n *diskNight) commands() []diskCommand {
 	results, again := n.path("results"), n.path("again")
 	return []diskCommand{
@@ -141,7 +141,7 @@ type diskCommand struct {
 	left func(result) error
 }
 
-// ran checks what a run leaves that passed.
+// ran checks what a passing run leaves.
 func (n *diskNight) ran(result) error {
 	if err := n.reported(n.path("results")); err != nil {
 		return err
@@ -212,7 +212,7 @@ func ends(path, with string) error {
 	return err
 }
 
-// lines fails when a file has fewer.
+// lines returns an error if a file has fewer lines.
 func lines(path string, least int) error {
 	b, err := os.ReadFile(path)
 	if n := bytes.Count(b, []byte("\n")); err == nil && n < least {
@@ -223,8 +223,8 @@ func lines(path string, least int) error {
 
 var saidExit = regexp.MustCompile(`(?m)· exit (\d+)`)
 
-// agrees reports whether the last line and the exit code agree: where an error
-// follows the verdict, it is 4.
+// agrees reports whether the last line and the exit code agree. After an error behind
+// the verdict the code is 4.
 func agrees(r result) bool {
 	if strings.HasPrefix(r.err, "tokgate: ") || strings.Contains(r.err, "\ntokgate: ") {
 		return r.code != assert.ExitPass || strings.Contains(r.err, " added to ")
@@ -235,10 +235,9 @@ func agrees(r result) bool {
 
 var everyCall = flag.Int("disk-step", 79, "which calls to the disk TestLongDiskFaults has fail: every so many")
 
-// Whichever call to the disk fails: a command that ends with 0 left everything
-// that it promises, its last line and its exit code agree, and what lies on the
-// disk is never judged better than what was measured. `make faults` has every
-// call fail.
+// Whichever call to the disk fails, a command that ends with 0 has left everything
+// that it promises. Its last line and its exit code agree, and the files are never
+// judged better than the measurement. `make faults` makes every call fail.
 func TestLongDiskFaults(t *testing.T) {
 	first := 0
 	for _, passes := range []bool{true, false} {
@@ -254,7 +253,7 @@ func TestLongDiskFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				ran.try(0)
-				want := ran.before(i).try(i).code // on a disk that works
+				want := ran.before(i).try(i).code // with a working disk
 				tried := 0
 				for _, kind := range diskFaults {
 					first = (first + 7) % *everyCall
@@ -272,8 +271,8 @@ func TestLongDiskFaults(t *testing.T) {
 	}
 }
 
-// tryDisk does the i-th command of a night, the later ones after a run that went
-// well, while the at-th call fails. It returns how many calls there were.
+// tryDisk runs the i-th command of a night while the at-th call fails; later commands
+// follow a successful run. It returns the number of calls.
 func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fault, at int) (calls int) {
 	n := ran.before(i)
 	c := n.commands()[i]
@@ -299,7 +298,7 @@ func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fau
 	if r.code != assert.ExitError && at <= counted && r.code != want {
 		fail("what a disk does is an error or nothing")
 	}
-	if c.name != "report" && !agrees(r) { // what it shows is another command's
+	if c.name != "report" && !agrees(r) { // it shows the result of another command
 		fail("its last line is of another exit code")
 	}
 	n.readable(fail)

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
 
-// The part of a document between <!-- name --> and <!-- /name --> is made
-// from the code.
+// The part of a document between <!-- name --> and <!-- /name --> is generated from
+// the code.
 func TestDocsAreCurrent(t *testing.T) {
 	for _, doc := range []struct{ file, name, want string }{
 		{"metrics.md", "definitions", metricTable()},
@@ -58,7 +58,7 @@ func TestDocsAreCurrent(t *testing.T) {
 	}
 }
 
-// nameTable says what of each engine's page becomes what.
+// nameTable lists which series of each engine's page becomes which metric.
 func nameTable() string {
 	engines := engine.Names(engine.Engine.Known)
 	var ours []string

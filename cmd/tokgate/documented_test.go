@@ -23,7 +23,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// pages are the pages of the documentation.
+// pages lists the pages of the documentation.
 func pages(t *testing.T) []string {
 	t.Helper()
 	docs, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
@@ -33,15 +33,15 @@ func pages(t *testing.T) []string {
 	return append(docs, filepath.Join(repository, "README.md"), filepath.Join(repository, "CONTRIBUTING.md"))
 }
 
-// A plan in the documentation, or the data set of one; with a name behind the language it is that file,
-// for the commands of its page.
+// A plan in the documentation, or its data set. With a name after the language it is a file for the
+// commands of its page.
 var fencedPlan = regexp.MustCompile("(?s)```(?:hcl|jsonl)([^\n]*)\n(.*?)```")
 
 var configMap = regexp.MustCompile(`(?m)^  \S+\.hcl: \|\n((?:    .*\n)+)`)
 
-// Every plan in the documentation is valid; one that shows a server or a
-// workload alone is completed with the other. Those with a name are tried by the
-// commands of their page.
+// Every plan in the documentation is valid. An example of only a server or only a
+// workload is completed by the other. The commands of a page run its plans with
+// names.
 func TestLongDocumentedPlans(t *testing.T) {
 	found := 0
 	for _, page := range pages(t) {
@@ -62,7 +62,7 @@ func TestLongDocumentedPlans(t *testing.T) {
 			})
 		}
 	}
-	// And those in a ConfigMap.
+	// The plans in a ConfigMap too.
 	for _, page := range pages(t) {
 		for _, m := range configMap.FindAllStringSubmatch(read(t, page), -1) {
 			found++
@@ -77,7 +77,7 @@ func TestLongDocumentedPlans(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 
-// Every file that the documentation links to exists, and in it the section.
+// Every file to which the documentation links exists, with the linked section.
 func TestLongDocumentedLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
@@ -96,7 +96,7 @@ func TestLongDocumentedLinks(t *testing.T) {
 	}
 }
 
-// What users ask is answered at most two clicks from the README.
+// Users' questions are answered at most two clicks from the README.
 func TestDocumentedAnswers(t *testing.T) {
 	clicks := map[string]int{"../../README.md": 0}
 	for at := 0; at < 2; at++ {
@@ -135,10 +135,10 @@ func TestDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// generated are the parts of pages that a program writes.
+// generated matches the generated parts of pages.
 var generated = regexp.MustCompile(`(?s)<!-- [\w.]+(?: [\w.]+)? -->\n.*?<!-- (?:/|end of )`)
 
-// A team reads a page, not a book. Not counted are the generated reference, the list of messages, and studies.
+// A team reads a page, not a book. The generated reference, the list of messages and the studies do not count.
 func TestDocumentedInFewWords(t *testing.T) {
 	const most = 20_000
 	total := 0
@@ -159,7 +159,7 @@ func TestDocumentedInFewWords(t *testing.T) {
 	}
 }
 
-// anchors are the sections of a page as GitHub names them.
+// anchors returns the sections of a page as GitHub names them.
 func anchors(page string) []string {
 	var out []string
 	for line := range strings.Lines(page) {
@@ -175,8 +175,8 @@ func anchors(page string) []string {
 type command struct {
 	line  string
 	words []string // without the program
-	code  int      // "# exit 1" behind it says so
-	whole bool     // it stands in a block of code, not in a sentence
+	code  int      // from "# exit 1" after it
+	whole bool     // it is in a block of code, not in a sentence
 }
 
 var (
@@ -189,7 +189,7 @@ var (
 	word       = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
 )
 
-// commands are those of tokgate and of make, in the order of the page.
+// commands returns the commands of tokgate and of make, in the order of the page.
 func commands(t *testing.T, page string) (ours, make []command) {
 	t.Helper()
 	src := read(t, page)
@@ -245,7 +245,7 @@ func (c command) parse() error {
 	root.InitDefaultCompletionCmd()
 	words := c.words
 	if !c.whole {
-		// A sentence may leave the rest out.
+		// A sentence may leave out the rest.
 		if i := slices.Index(words, "…"); i >= 0 {
 			words = words[:i]
 		}
@@ -269,10 +269,10 @@ func (c command) parse() error {
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// Every command in the documentation parses, and every make target exists. On a
-// page that has plans with names its commands are run, in their order, in a
-// folder that holds them: in virtual time, with the built-in server where a URL is
-// asked, and as far as validation where only a real server would do.
+// Every command in the documentation parses, and every make target exists. On a page
+// with named plans the commands are run in order, in a folder with these plans. They
+// run in virtual time, with the built-in server in place of a URL. A command that
+// needs a real server is only validated.
 func TestLongDocumentedCommands(t *testing.T) {
 	makefile := read(t, filepath.Join(repository, "Makefile"))
 	server := simServer(t)
@@ -327,7 +327,7 @@ func TestLongDocumentedCommands(t *testing.T) {
 				}
 			}
 			for name := range plans {
-				if !isPlanFile(name) { // a plan of the page reads it
+				if !isPlanFile(name) { // a plan of the page reads this file
 					continue
 				}
 				t.Errorf("no command of the page tries %s", name)
@@ -340,7 +340,7 @@ func TestLongDocumentedCommands(t *testing.T) {
 	}
 }
 
-// runnable is the command as it is run by the test; nil where it is not.
+// runnable returns the command as the test runs it; nil if it is not run.
 func (c command) runnable(t *testing.T, url string) []string {
 	t.Helper()
 	if !c.whole || len(c.words) == 0 || !slices.Contains([]string{"init", "validate", "plan", "run", "judge", "report", "fmt", "schema", "version"}, c.words[0]) {
@@ -360,7 +360,7 @@ func (c command) runnable(t *testing.T, url string) []string {
 		}
 	}
 	if strings.HasPrefix(plan, "plans/") {
-		return []string{"validate", plan} // plans that ship have tests of their own
+		return []string{"validate", plan} // shipped plans have their own tests
 	}
 	if src := read(t, plan); !slices.Contains(args, "--simulate") && realTarget.MatchString(src) {
 		return validated(args)
@@ -381,11 +381,11 @@ func (c command) runnable(t *testing.T, url string) []string {
 	return append(args, "--quiet")
 }
 
-// A server that is none of ours. (Comments mention endpoints, too.)
+// A real server. (Comments mention endpoints too.)
 var realTarget = regexp.MustCompile(`(?m)^\s*(endpoint|process|container) \{`)
 
-// validated is what can be known of a run without its server: the plan, with
-// the values that it is given.
+// validated returns the validation of the plan of a run, with its values: all that is
+// possible without its server.
 func validated(run []string) []string {
 	args := []string{"validate"}
 	for i, a := range run {
@@ -398,8 +398,7 @@ func validated(run []string) []string {
 	return args
 }
 
-// conforms holds the results in a folder against their schema, as a reader of
-// results.json would.
+// conforms checks the results in a folder against their schema.
 func conforms(t *testing.T, dir string) {
 	t.Helper()
 	var schema jsonschema.Schema
@@ -426,7 +425,7 @@ func conforms(t *testing.T, dir string) {
 	}
 }
 
-// Every package is in the map of CONTRIBUTING.md, with its idea.
+// The map in CONTRIBUTING.md lists every package with its idea.
 func TestDocumentedPackages(t *testing.T) {
 	page := read(t, filepath.Join(repository, "CONTRIBUTING.md"))
 	found := 0
@@ -456,8 +455,8 @@ var (
 	verb          = regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z]`)
 )
 
-// Every message that troubleshooting explains is one that the program has: some
-// text in the source holds it, with … for what is filled in.
+// Every message that troubleshooting explains exists in the source, with … for the
+// parts that are filled in.
 func TestLongTroubleshootingQuotes(t *testing.T) {
 	var texts []string
 	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {

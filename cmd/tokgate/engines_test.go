@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// engineTable is made of the very bodies that are sent: a row for each field, a
-// column for each engine.
+// engineTable is generated from real request bodies: a row for each field, a column
+// for each engine.
 func engineTable() string {
 	chat := client.Request{API: "chat", Model: "m", Prompt: client.Prompt{Text: "p"}, Output: 7}
 	text := chat
@@ -26,7 +26,7 @@ func engineTable() string {
 		r    client.Request
 	}{{"chat", chat}, {"completions", text}, {"natural", natural}}
 
-	sent := map[string][]string{} // field → for each engine, where
+	sent := map[string][]string{} // field → where each engine has it
 	var order []string
 	for i, e := range engine.All {
 		for _, q := range requests {
@@ -113,7 +113,7 @@ func codes(words []string) string {
 	return strings.Join(out, ", ")
 }
 
-// launchTable is made of the words that would start each engine.
+// launchTable is generated from the words that start each engine.
 func launchTable() string {
 	var b strings.Builder
 	row := func(name string, cell func(engine.Engine) string) { engineRow(&b, name, cell) }
@@ -159,8 +159,8 @@ func launchTable() string {
 	return b.String()
 }
 
-// topFields are the names of an object's members, stream_options with its own,
-// in order.
+// topFields returns the names of an object's members in order, with those of
+// stream_options.
 func topFields(body []byte) []string {
 	var names []string
 	d := json.NewDecoder(strings.NewReader(string(body)))

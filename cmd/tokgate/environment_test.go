@@ -94,8 +94,8 @@ assert "said" {
 }
 `
 
-// TestLongEnvironmentStays: what env.NAME reads is in no file and on no stream, wherever a
-// plan uses it, whole, in part or made into something else, and whatever is made of the
+// TestLongEnvironmentStays: a value read by env.NAME is in no file and on no stream,
+// wherever a plan uses it, whole, in part or transformed, and whatever is done with the
 // run afterwards.
 func TestLongEnvironmentStays(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestLongEnvironmentStays(t *testing.T) {
 		{append([]string{"judge", out, file}, more("judge")...), 4},
 		{append([]string{"report", out}, more("report")...), 0},
 		{[]string{"audit", out}, 0},
-		{[]string{"run", "--out", filepath.Join(dir, "real"), "--only", "e/w/1", "--budget", "1s", file}, 4}, // its host does not exist
+		{[]string{"run", "--out", filepath.Join(dir, "real"), "--only", "e/w/1", "--budget", "1s", file}, 4}, // the endpoint's host does not exist
 	} {
 		var stdout, stderr bytes.Buffer
 		code := Main(context.Background(), tt.args, environ, Streams{Out: &stdout, Err: &stderr})

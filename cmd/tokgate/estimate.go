@@ -16,13 +16,13 @@ import (
 	"github.com/tokgate/tokgate/report/progress"
 )
 
-// lastRun holds what the last recorded run of a plan took.
+// lastRun holds the times of the last recorded run of a plan.
 type lastRun struct {
 	path  string             // of its results.json
-	by    string             // "run" or "simulation"
-	cases map[string]float64 // seconds a measured request, by case
-	rest  float64            // seconds beside the cases, searches and starts: warm-up, teardown
-	loads map[string]float64 // seconds that the last start took, by address, and by image or command
+	by    string             // seconds for each measured request, by case
+	cases map[string]float64 // seconds outside of cases, searches and starts: warm-up, teardown
+	rest  float64            // seconds of the last start, by address, and by image or command
+	loads map[string]float64 // seconds of a capacity search, by case
 	spent map[string]float64 // seconds that a capacity search took, by case
 }
 
@@ -30,9 +30,8 @@ func caseKey(server, workload, level string) string {
 	return server + "\x00" + workload + "\x00" + level
 }
 
-// readLastRun looks for the results of a plan where `tokgate run` leaves them,
-// and for want of a measurement for those of a simulation; nil when there are
-// none to learn from.
+// readLastRun reads the results of a plan from where `tokgate run` leaves them, or
+// else those of a simulation; nil if there are none.
 func readLastRun(planFile string) *lastRun {
 	for _, simulated := range []bool{false, true} {
 		if last := readRunAt(filepath.Join(resultsDir("", planFile, false, simulated), "results.json")); last != nil {
@@ -42,8 +41,8 @@ func readLastRun(planFile string) *lastRun {
 	return nil
 }
 
-// resultsAt is the document in a results.json; nil where there is none, or none of
-// a run that came to its end.
+// resultsAt returns the document in a results.json; nil if there is none, or if its
+// run did not end normally.
 func resultsAt(path string) *report.Document {
 	f, err := record.OpenIn(filepath.Dir(path), filepath.Base(path), os.O_RDONLY)
 	if err != nil {
@@ -92,8 +91,8 @@ func readRunAt(path string) *lastRun {
 	return last
 }
 
-// of is what the case took, scaled to its requests of now; ok is false when
-// the last run did not have it.
+// of is the time of the case in the last run, scaled to its present number of
+// requests; ok is false if the last run lacks it.
 func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	if c.Level.Duration > 0 {
 		return c.Level.Duration, true
@@ -109,8 +108,8 @@ func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	return time.Duration(s * float64(c.Level.Requests) * float64(time.Second)), ok
 }
 
-// forecast is what a run of the plan is made of, by the last run of it and by what
-// starts take. only says which cases are run; nil: all.
+// forecast predicts the parts of a run from the plan's last run and the times of
+// starts. only selects the cases; nil means all.
 func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*plan.Server]startTime) progress.Forecast {
 	var f progress.Forecast
 	if l != nil {
@@ -141,8 +140,8 @@ func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*p
 	return f
 }
 
-// work is how much a leg of a case is, in tokens of a slot: 16 of a prompt take about
-// as long as one of an answer.
+// work is the amount of work in a leg of a case, in tokens of a slot: 16 tokens of a
+// prompt take about as long as one of an answer.
 func work(c exec.Case) float64 {
 	waves := float64(c.Level.Rounds)
 	if c.Load.Kind == metric.ClosedLoop {
@@ -152,7 +151,7 @@ func work(c exec.Case) float64 {
 	return waves * float64(in/16+out) / float64(max(c.Level.Requests, 1))
 }
 
-// total says how long the plan will take, and how it is known.
+// total returns how long the plan will take, and the basis of that estimate.
 func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if l == nil {
 		if most, ok := slowest(p); ok {
@@ -172,9 +171,8 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	return s
 }
 
-// slowest is how long the cases take whose thresholds bound the duration of a
-// request, if every request is as slow as they allow; ok is false when there
-// is none.
+// slowest is the time of the cases whose thresholds bound the time of a request, if
+// every request is as slow as allowed; ok is false if there are none.
 func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	for _, c := range exec.Cases(p) {
 		took, bounded := longestLoad(c)
@@ -185,8 +183,8 @@ func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	return sum, ok
 }
 
-// slowestRequest is the longest duration of a request that the thresholds at a
-// level allow: by e2e, or by TTFT and speed together.
+// slowestRequest is the longest time of a request that the thresholds at a level
+// allow: by e2e, or by TTFT and speed together.
 func slowestRequest(w *plan.Workload, level string) (d time.Duration, ok bool) {
 	limits := map[string]float64{}
 	for _, sla := range w.SLAs {
@@ -214,7 +212,7 @@ func slowestRequest(w *plan.Workload, level string) (d time.Duration, ok bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// roundTime keeps what an estimate is good for: two or three digits.
+// roundTime rounds to the precision of an estimate: two or three digits.
 func roundTime(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -225,7 +223,8 @@ func roundTime(d time.Duration) string {
 	return plan.PlainDuration(d.Round(time.Minute))
 }
 
-// longestLoad is how long a case is loaded at most; ok is false where nothing says.
+// longestLoad is the longest time for which a case can be loaded; ok is false if
+// nothing bounds it.
 func longestLoad(c exec.Case) (d time.Duration, ok bool) {
 	if c.Level.Duration > 0 {
 		return c.Level.Duration, true
@@ -241,8 +240,8 @@ func longestLoad(c exec.Case) (d time.Duration, ok bool) {
 	return time.Duration(waves) * (request + c.Load.Pause), ok
 }
 
-// tokensOf are those of a case's prompts and answers; sized reports whether its prompts
-// have a length of their own.
+// tokensOf returns the number of tokens in a case's prompts and answers; sized reports
+// whether its prompts have a set length.
 func tokensOf(c exec.Case) (in, out int, sized bool) {
 	if c.Level.Speedup > 0 {
 		input, output := c.Load.Open.Trace.Means()

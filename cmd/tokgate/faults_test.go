@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// faultPlan gates an endpoint at a URL. Its verdicts are point estimates: how
-// sure they are is the business of other tests.
+// faultPlan gates an endpoint. Its verdicts are point estimates: other tests check
+// certainty.
 const faultPlan = `
 gate {
   decide = "estimate"
@@ -34,8 +34,8 @@ workload "w" {
 }
 `
 
-// A server that does not generate what it counts, or not what it sends, is found out by
-// a sample of its answers, whose lengths are right to the token.
+// A server that does not generate the tokens that it counts, or does not send them, is
+// detected from a sample of its answers, although their lengths are exact.
 func TestLongLies(t *testing.T) {
 	long := strings.NewReplacer("mean = 16", "mean = 64", `server "s" {`, "server \"s\" {\n  engine = \"vllm\"").Replace(faultPlan)
 	for _, tt := range []struct {
@@ -52,7 +52,7 @@ func TestLongLies(t *testing.T) {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			plan := long
 			if strings.Contains(tt.rule, "/tokenize") {
-				plan = faultPlan // of no known engine, which may have no such page
+				plan = faultPlan // of an unknown engine, which may lack the page
 			}
 			r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(plan, simServer(t, tt.rule).URL())))
 			r.check(t, tt.code, tt.words)
@@ -60,14 +60,14 @@ func TestLongLies(t *testing.T) {
 	}
 }
 
-// What the other side may do, and what must come of it, through the whole
-// program.
+// Errors of the server and the network, and the results that they must have, through
+// the whole program.
 func TestFaults(t *testing.T) { faults(t, 7) }
 
 func TestLongFaults(t *testing.T) { faults(t, 1) }
 
-// faults tries every so many of them: under the race detector few, since it has each
-// of them in sim, exec/client and exec/server already.
+// faults tries one in every of them. Under the race detector these are few, because
+// sim, exec/client and exec/server test each of them already.
 func faults(t *testing.T, every int) {
 	tests := []struct {
 		name  string
@@ -76,8 +76,7 @@ func faults(t *testing.T, every int) {
 		words []string
 	}{
 		{"nothing is wrong", nil, 0, []string{"PASS"}},
-		// If no request completed there is no measurement, rather than one of 0
-		// ms.
+		// If no request completed there is no measurement, and not one of 0 ms.
 		{"every request 500", []string{"http-500:from=5"}, 4, []string{"scripted fault: Internal Server Error"}},
 		{"not even ready", []string{"http-500"}, 4, []string{"Internal Server Error"}},
 		// Failed requests count as over every latency limit.
@@ -117,7 +116,7 @@ func faults(t *testing.T, every int) {
 		{"dies mid-run", []string{"die:from=20"}, 4, nil},
 		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
 		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
-		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // in each it would be text that was not counted
+		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // otherwise each would contain text that was not counted
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}
 	for i, tt := range tests {
@@ -157,7 +156,7 @@ func wellFormed(t *testing.T, path string) {
 	}
 }
 
-// harmless fails when foreign text could command a terminal or a CI system.
+// harmless fails if foreign text could give commands to a terminal or a CI system.
 func harmless(t *testing.T, name, s string) {
 	t.Helper()
 	for i, r := range s {

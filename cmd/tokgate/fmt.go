@@ -83,7 +83,7 @@ func (f *formatter) file(path string) error {
 	return nil
 }
 
-// firstDifference is the first line, 1-based, in which a differs from b.
+// firstDifference returns the first line, 1-based, in which a differs from b.
 func firstDifference(a, b []byte) int {
 	n := 1
 	for i := 0; i < min(len(a), len(b)) && a[i] == b[i]; i++ {
@@ -121,7 +121,7 @@ func (f *formatter) stdin() error {
 	return f.result()
 }
 
-// format prints what is wrong with src; ok is false when it does not parse.
+// format formats src, and prints errors; ok is false if it does not parse.
 func (f *formatter) format(src []byte, name string) (out []byte, ok bool, err error) {
 	t, err := f.terminal(f.Err)
 	if err != nil {

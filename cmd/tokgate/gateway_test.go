@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// gatewayPlan gates an endpoint behind everything that a company puts in
-// front of one. The secrets come in every way that a plan knows.
+// gatewayPlan gates an endpoint behind everything that a company may put in front of
+// it. It has secrets in every form that a plan allows.
 const gatewayPlan = `
 variable "key" {
   type      = string
@@ -48,9 +48,9 @@ const (
 	gatewayToken = "team-token-357"
 )
 
-// A private certificate authority, HTTP/1.1 or HTTP/2, compression unasked, a
-// redirect, an API key and a gateway that shows it around: the run works, and
-// no secret is in any file or on the screen.
+// The run works through a private certificate authority, HTTP/1.1 or HTTP/2,
+// unrequested compression, a redirect, an API key, and a gateway that repeats the
+// key. No secret is in any file or on the screen.
 func TestLongGateway(t *testing.T) {
 	for _, major := range []int{1, 2} {
 		t.Run(fmt.Sprintf("HTTP/%d", major), inBubble(func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestLongGateway(t *testing.T) {
 	}
 }
 
-// flushed compresses what is written and sends it at once.
+// flushed compresses and sends each write at once.
 type flushed struct {
 	http.ResponseWriter
 	z *gzip.Writer
@@ -131,8 +131,7 @@ func (f flushed) Flush() {
 	f.ResponseWriter.(http.Flusher).Flush()
 }
 
-// secretless fails if s holds a telling part of a secret, however it was
-// quoted.
+// secretless fails if s contains a recognisable part of a secret, in any quoting.
 func secretless(t *testing.T, name, s string) {
 	t.Helper()
 	for _, part := range []string{"-246", "quoted", "token-357", "literal-135"} {
@@ -142,5 +141,5 @@ func secretless(t *testing.T, name, s string) {
 	}
 }
 
-// tenth is every tenth request after those that find out what the server is.
+// tenth selects every tenth request after those that identify the server.
 func tenth(n int64) bool { return n > 20 && n%10 == 0 }

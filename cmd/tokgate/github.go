@@ -38,7 +38,7 @@ func (a *app) newActions() (*actions, error) {
 	g.summary, _ = a.getenv("GITHUB_STEP_SUMMARY")
 	g.output, _ = a.getenv("GITHUB_OUTPUT")
 	root, _ := a.getenv("GITHUB_WORKSPACE")
-	// The workspace may be reached through a link: compare what both are.
+	// The workspace may be reached through a link: compare resolved paths.
 	g.workspace.Root = resolved(root)
 	if dir, err := os.Getwd(); err == nil {
 		g.workspace.Dir = resolved(dir)
@@ -46,7 +46,7 @@ func (a *app) newActions() (*actions, error) {
 	return g, nil
 }
 
-// resolved is a path without links, or as it is where that cannot be known.
+// resolved returns a path without links, or unchanged if that fails.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -54,18 +54,18 @@ func resolved(path string) string {
 	return path
 }
 
-// gate marks a command that runs or judges plans: it has a summary and outputs.
+// gate marks a command that runs or judges plans, which has a summary and outputs.
 var gate = map[string]string{"gate": "true"}
 
-// logTo sends what is said to the runner to out: it keeps the order of lines
-// within one stream only.
+// logTo sends commands for the runner to out, because the runner keeps the order of
+// lines only within one stream.
 func (g *actions) logTo(out io.Writer) {
 	if g != nil {
 		g.log = out
 	}
 }
 
-// diagnose notes what is wrong with a plan for the lines that it is about.
+// diagnose turns diagnostics of a plan into annotations.
 func (g *actions) diagnose(diags hcl.Diagnostics) {
 	if g == nil {
 		return
@@ -79,7 +79,7 @@ func (g *actions) diagnose(diags hcl.Diagnostics) {
 	}
 }
 
-// unformatted notes a plan that is not laid out as `tokgate fmt` would.
+// unformatted annotates a plan whose layout differs from `tokgate fmt`.
 func (g *actions) unformatted(path string, line int) {
 	if g == nil {
 		return
@@ -89,7 +89,7 @@ func (g *actions) unformatted(path string, line int) {
 	}))
 }
 
-// concluded notes the result of a run.
+// concluded records the result of a run.
 func (g *actions) concluded(d *report.Document) {
 	if g == nil {
 		return
@@ -98,8 +98,8 @@ func (g *actions) concluded(d *report.Document) {
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
-// trended notes the verdicts on a night, compared with those before it. d holds
-// them and, if there is one, the place in the plan that asked for them.
+// trended records the verdicts on a night, compared with those before it. d contains
+// them and, if there is one, the place in the plan that requires them.
 func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
 	if g == nil {
 		return
@@ -108,8 +108,7 @@ func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
-// foreign shows text that quotes others, in which the runner must find no
-// command.
+// foreign shows text that quotes others, in which the runner must find no command.
 func (g *actions) foreign(w io.Writer, show func() error) error {
 	if g == nil {
 		return show()
@@ -120,8 +119,8 @@ func (g *actions) foreign(w io.Writer, show func() error) error {
 	return err
 }
 
-// finish hands over the annotations of a command, and the summary and the
-// outputs of a gate. exit is what it ended with.
+// finish writes the annotations of a command, and the summary and outputs of a gate.
+// exit is how the command ended.
 func (g *actions) finish(exit *exitError, gate bool) error {
 	said := false
 	for _, a := range g.annotations {
@@ -163,7 +162,7 @@ func (g *actions) writeOutputs(code int) error {
 	})
 }
 
-// appendTo adds to a file of the runner's.
+// appendTo appends to a file of the runner.
 func appendTo(path, what string, write func(io.Writer) error) error {
 	f, err := disk.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -172,7 +171,7 @@ func appendTo(path, what string, write func(io.Writer) error) error {
 	before, err := f.Stat()
 	if err == nil {
 		if err = write(f); err != nil {
-			_ = f.Truncate(before.Size()) // half of it could be taken for all
+			_ = f.Truncate(before.Size()) // half of it could be taken for the whole
 		}
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
@@ -181,10 +180,10 @@ func appendTo(path, what string, write func(io.Writer) error) error {
 	return nil
 }
 
-// endStep ends a command as a step of a workflow, and returns its exit code: a
-// gate that passed but could not say so to the steps after it has not passed.
+// endStep ends a command as a step of a workflow and returns its exit code. A gate
+// that passed but could not tell later steps has not passed.
 func (a *app) endStep(cmd *cobra.Command, exit *exitError) int {
-	if a.actions == nil { // the command line was wrong before it was read
+	if a.actions == nil { // the command line was wrong, so nothing was read
 		a.actions, _ = a.newActions()
 	}
 	if a.actions == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/tokgate/tokgate/report/nights"
 )
 
-// step is one command line as a step of GitHub Actions, in a checkout.
+// step is one command line run as a step of GitHub Actions, in a checkout.
 type step struct {
 	t         *testing.T
 	workspace string
@@ -50,10 +50,10 @@ func (s *step) write(name, text string) string {
 	return name
 }
 
-// stepResult is what the runner made of a step.
+// stepResult is the runner's view of a step.
 type stepResult struct {
 	code     int
-	log      string // one stream after the other
+	log      string // both streams, one after the other
 	commands []runner.Command
 	outputs  map[string]string
 	summary  string
@@ -83,7 +83,7 @@ func (s *step) read(name string) string {
 	return string(b)
 }
 
-// annotations are "error p.hcl:20 title", without the groups.
+// annotations lists "error p.hcl:20 title", without groups.
 func (r stepResult) annotations() []string {
 	list := []string{}
 	for _, c := range r.commands {
@@ -95,7 +95,7 @@ func (r stepResult) annotations() []string {
 }
 
 func TestActionsRun(t *testing.T) {
-	const unbound = "warning plans/p.hcl:9 Nothing bounds decoding" // the plan requires a TTFT alone
+	const unbound = "warning plans/p.hcl:9 Nothing bounds decoding" // the plan requires only a TTFT
 
 	tests := []struct {
 		name, threshold string
@@ -153,7 +153,7 @@ func TestActionsRun(t *testing.T) {
 	}
 }
 
-// Several plans in one step: the worst verdict, and a line for each.
+// With several plans in one step the worst verdict counts, and each plan has a line.
 func TestActionsRunSeveral(t *testing.T) { alone(testActionsRunSeveral)(t) }
 
 func testActionsRunSeveral(t *testing.T) {
@@ -170,7 +170,7 @@ func testActionsRunSeveral(t *testing.T) {
 	}
 }
 
-// What is wrong with a plan is shown at its line, by whatever command finds it.
+// Every command shows what is wrong with a plan at its line.
 func TestActionsDiagnose(t *testing.T) {
 	typo := fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `tftt = "p95 < 2s"`)
 	for _, args := range [][]string{{"validate"}, {"validate", "--json"}, {"plan"}, {"run"}} {
@@ -180,7 +180,7 @@ func TestActionsDiagnose(t *testing.T) {
 			if r.code != assert.ExitPlan || !slices.Contains(r.annotations(), "error p.hcl:20 Unsupported argument") {
 				t.Errorf("exit code %d, annotations %q", r.code, r.annotations())
 			}
-			// Only what runs or judges has a verdict.
+			// Only commands that run or judge have a verdict.
 			want := map[string]string{}
 			if args[0] == "run" {
 				want = map[string]string{"verdict": "invalid", "exit-code": "2", "capacity": "", "capacity-kind": "", "results": "", "junit": "", "recording": ""}
@@ -205,8 +205,8 @@ func TestActionsFormat(t *testing.T) {
 	}
 }
 
-// A command line that is wrong is an annotation without a line, and the steps
-// after it can tell.
+// A wrong command line gives an annotation without a line, and later steps can see
+// it.
 func TestActionsUsage(t *testing.T) {
 	for _, args := range [][]string{{"run"}, {"run", "--junitt", "x", "p.hcl"}, {"run", "absent.hcl"}, {"judge", "x"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestActionsOffAndOn(t *testing.T) {
 	tokgate(t, "version", "--github=maybe").check(t, assert.ExitPlan, "auto, on or off")
 }
 
-// A gate that passed but cannot tell the steps after it has not passed.
+// A gate that passed but cannot tell later steps has not passed.
 func TestActionsUnwritable(t *testing.T) { alone(testActionsUnwritable)(t) }
 
 func testActionsUnwritable(t *testing.T) {
@@ -252,8 +252,8 @@ func testActionsUnwritable(t *testing.T) {
 	}
 }
 
-// A night that is worse than those before it is shown at the block that asks for
-// it, and its table is in the summary.
+// A night that is worse than those before it is annotated at the block that requires
+// it, and the summary has its table.
 func TestActionsNightly(t *testing.T) {
 	for _, severity := range []string{"error", "warning"} {
 		t.Run(severity, func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestActionsNightly(t *testing.T) {
 	}
 }
 
-// `history check` is a gate of its own.
+// `history check` is a gate by itself.
 func TestActionsHistoryCheck(t *testing.T) {
 	s := newStep(t)
 	if err := os.Mkdir(filepath.Join(s.workspace, "h"), 0o755); err != nil {
@@ -302,8 +302,8 @@ func TestActionsHistoryCheck(t *testing.T) {
 	}
 }
 
-// Whatever a server says in its errors, the runner reads our commands alone. The
-// server is a real process: its words go through a pipe and a log. It ends by
+// Whatever a server prints in its errors, the runner reads only our commands. The
+// server is a real process, whose output goes through a pipe and a log. It ends by
 // itself, however long that takes.
 func TestActionsForeignText(t *testing.T) {
 	s := newStep(t)

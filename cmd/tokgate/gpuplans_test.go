@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// The plans that need a GPU run without one on their simulators, and say what
-// they would start.
+// Plans that need a GPU run on their simulators without one, and show what they would
+// start.
 func TestLongGPUPlans(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "plans", "gpu", "*.hcl"))
 	if err != nil || len(paths) < 3 {

@@ -50,7 +50,7 @@ until a pin accepts a change.`,
 	return cmd
 }
 
-// needArgs says what a history command takes.
+// needArgs checks the number of arguments of a history command.
 func needArgs(n int, example string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -78,7 +78,7 @@ needed. A run that is already in it is left as it is.`,
 	}
 }
 
-// addNight adds a document to a history and says so.
+// addNight adds a document to a history, and prints that.
 func (a *app) addNight(dir string, doc *report.Document) error {
 	night := doc.Night()
 	night.Job = ciJob(a.getenv)
@@ -91,9 +91,9 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 		return measureError(fmt.Errorf("run %s measured nothing that a history could keep", doc.Run))
 	}
 	if night.Started.IsZero() {
-		night.Started = time.Now().UTC() // a simulated run has no date: the night is when it is added
+		night.Started = time.Now().UTC() // a simulated run has no date: use the present time
 	}
-	// What cannot be read is for Add to say, or for those who judge.
+	// Add and the judgement report unreadable lines.
 	if h, _, err := history.Read(dir); err == nil {
 		for _, n := range h.Nights {
 			if n.Simulated != night.Simulated {
@@ -120,7 +120,7 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	return nil
 }
 
-// nightOutputs are the files that show the result of a history; "" writes none.
+// nightOutputs names the files for the result of a history; "" writes none.
 type nightOutputs struct {
 	junit, markdown, html string
 }
@@ -131,7 +131,7 @@ func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 		render func(io.Writer) error
 	}{
 		{o.junit, func(w io.Writer) error {
-			// If no series failed, JUnit makes a test case of an exit code other
+			// If no series failed, JUnit gets a test case for any exit code other
 			// than 0.
 			exit := assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)
 			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder}, Started: n.Started, ExitCode: exit}))
@@ -183,7 +183,7 @@ not measured or too long ago, or the history cannot be read.`)
 	return cmd
 }
 
-// historyJudge is what show and check have in common.
+// historyJudge builds the common parts of show and check.
 func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string, maxAge time.Duration) (judged.Result, nights.Options, error)) {
 	var out nightOutputs
 	var ignore float64
@@ -231,8 +231,8 @@ func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (ju
 	return n, opts, out.write(n, opts)
 }
 
-// trended tells GitHub the result of a history; h is the block of the plan that
-// asked for it, nil where a command did.
+// trended reports the result of a history to GitHub. h is the plan's block that
+// requires it; nil for a command.
 func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 	doc := nights.Document(n, report.Document{ExitCode: assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)})
 	if h != nil {
@@ -277,7 +277,7 @@ Without a pin a change for the worse stays red.`,
 	return cmd
 }
 
-// pinHint is which run may have been meant.
+// pinHint suggests which run may have been meant.
 func pinHint(dir, run string) string {
 	if h, _, err := history.Read(dir); err == nil {
 		var runs []string
@@ -291,16 +291,16 @@ func pinHint(dir, run string) string {
 	return "`tokgate history show` names the last run, and the files of the history all of them"
 }
 
-// What a run of a plan with a history block leaves in its results folder too.
+// Further files in the results folder of a run whose plan has a history block.
 const (
 	historyJUnit    = "history.junit.xml"
 	historyMarkdown = "history.md"
 	historyPage     = "history.html"
 )
 
-// nightly adds a run of a plan with a history block to its history and judges
-// it there. It returns the exit code that this comes to; a run that does not
-// count, says why and comes to 0.
+// nightly adds a run of a plan with a history block to its history and judges it. It
+// returns the exit code of the judgement. A run that does not count prints why, and
+// returns 0.
 func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, error) {
 	h := p.History
 	fmt.Fprintln(a.Out)

@@ -47,7 +47,7 @@ judges nothing.`,
 	return cmd
 }
 
-// errLines are lines that could not be read: what was written lacks them.
+// errLines lists lines that could not be read, which the output therefore lacks.
 type errLines []string
 
 func (e errLines) Error() string { return strings.Join(e, "; ") }

@@ -42,8 +42,8 @@ workload "w" {
 }
 `
 
-// A run of a plan with a history block is its first night; copies of it make
-// the nights after; one that is worse fails, and a pin accepts it.
+// A run of a plan with a history block is its first night, and copies of it make
+// later nights. A worse one fails, and a pin accepts it.
 func TestNightly(t *testing.T) { inBubble(testNightly)(t) }
 
 func testNightly(t *testing.T) {
@@ -105,8 +105,8 @@ func testNightly(t *testing.T) {
 	for _, age := range []string{"0", "200h"} {
 		tokgate(t, "history", "check", dir, "--max-age", age).check(t, assert.ExitPass, "PASS", "13 nights")
 	}
-	// A line that cannot be read may be tonight's, and a night of next year
-	// would be the last one until then.
+	// An unreadable line may be tonight's, and a night dated next year would stay the
+	// last one until then.
 	month := filepath.Join(dir, doc.Started.AddDate(0, 0, 12-20).UTC().Format("2006-01")+".jsonl")
 	whole := read(t, month)
 	for tail, words := range map[string]string{
@@ -159,7 +159,7 @@ func TestHistoryUsage(t *testing.T) {
 	}
 }
 
-// The flag's default is the plan's.
+// The flag's default comes from the plan.
 func TestHistoryIgnore(t *testing.T) {
 	p, diags := decode.File(decode.Options{Path: writePlan(t, nightlyPlan)})
 	if diags.HasErrors() || p.History == nil || p.History.Ignore != plan.HistoryIgnore {
@@ -167,7 +167,7 @@ func TestHistoryIgnore(t *testing.T) {
 	}
 }
 
-// A night names the job that ran it, by what the CI sets.
+// A night records the job that ran it, from the variables of the CI.
 func TestCIJob(t *testing.T) {
 	for _, tt := range []struct {
 		env  map[string]string

@@ -35,7 +35,7 @@ type initOptions struct {
 	measure        bool
 }
 
-// detectWithin bounds how long a server is asked what it is.
+// detectWithin bounds the time for detecting a server.
 const detectWithin = 10 * time.Second
 
 func (a *app) initCommand() *cobra.Command {
@@ -135,7 +135,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	return nil
 }
 
-// sayNext says what to do with the files.
+// sayNext prints what to do with the files.
 func (a *app) sayNext(o initOptions) {
 	try, gate := "", ""
 	if o.answers.Upgrade {
@@ -147,22 +147,22 @@ func (a *app) sayNext(o initOptions) {
 	}
 }
 
-// plan is the text of the plan. It is decoded: what was given by flags may not
-// fit into a plan.
+// plan returns the text of the plan. It is decoded as a check, because values from
+// flags may be invalid in a plan.
 func (o initOptions) plan() ([]byte, error) {
 	text, err := starter.Plan(o.answers)
 	if err != nil {
 		return nil, usageError("tokgate init --help names them all", "%v", err)
 	}
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
-		// No file has the lines that they name.
+		// Remove places, because no file has these lines.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
 		return nil, usageError("--url, --image, --command, --model or --rate has a value that a plan cannot contain", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}
 	return text, nil
 }
 
-// files are those to write, the plan first and still without its text.
+// files lists the files to write, with the plan first and still without text.
 func (o initOptions) files() ([]written, error) {
 	files := []written{{path: o.file}}
 	ci := starter.CI{
@@ -197,8 +197,7 @@ type written struct {
 	text []byte
 }
 
-// complete fills in what was not said: by asking the server, by asking the
-// person, by default.
+// complete fills in missing answers: from the server, from the user, or by default.
 func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error {
 	answer := a.questions(ask)
 	if err := needServer(w, ask, answer); err != nil {
@@ -218,7 +217,7 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 			return err
 		}
 	}
-	// The engines that are known by name take their port so.
+	// Known engines take their port in this form.
 	if w.Command != "" && w.Engine != engine.Plain && !strings.Contains(w.Command, "port") {
 		w.Command += " --port {port}"
 		fmt.Fprintln(a.Out, "added to the command: --port {port}, a free one in each run")
@@ -257,8 +256,8 @@ func needServer(w *starter.Answers, ask bool, answer func(question, fallback str
 	return err
 }
 
-// questions returns what asks the person; nobody is asked without ask, and the
-// answer is the fallback.
+// questions returns a function that asks the user. Without ask nobody is asked, and
+// the answer is the fallback.
 func (a *app) questions(ask bool) func(question, fallback string) (string, error) {
 	if !ask {
 		return func(_, fallback string) (string, error) { return fallback, nil }
@@ -281,7 +280,7 @@ func (a *app) listUseCases() {
 	}
 }
 
-// recognize asks the server at the URL what it is.
+// recognize detects the engine of the server at the URL.
 func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	ctx, cancel := context.WithTimeout(ctx, detectWithin)
 	defer cancel()
@@ -300,7 +299,7 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	return nil
 }
 
-// ignoreResults has git ignore results/; false when it did already.
+// ignoreResults makes git ignore results/; added is false if it already does.
 func ignoreResults(path string) (added bool, err error) {
 	src, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

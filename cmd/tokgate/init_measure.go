@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// measureFor bounds how long `init --measure` loads a server.
+	// measureFor bounds the time for which `init --measure` loads a server.
 	measureFor = 2 * time.Minute
-	// measureWaves is the number of requests of each slot in a measured round; 1 for long ones, and
-	// if several use cases share the time.
+	// measureWaves is the number of requests of each slot in a measured round. It is 1 for long
+	// requests, and if several use cases share the time.
 	measureWaves = 2
-	// leastMargin is what a threshold leaves to spare: less than half of what a
-	// server that is slower by a quarter loses.
+	// leastMargin is the minimum margin of a threshold: less than half of what a
+	// server loses that is slower by a quarter.
 	leastMargin = 0.1
 )
 
-// measurable says what of the other flags --measure cannot be combined with.
+// measurable returns an error for flags that cannot be combined with --measure.
 func (o initOptions) measurable() error {
 	switch w := o.answers; {
 	case !o.measure:
@@ -42,8 +42,8 @@ func (o initOptions) measurable() error {
 	return nil
 }
 
-// measured loads the server for each use case in turn, and returns thresholds of
-// what it does.
+// measured loads the server for each use case in turn, and returns thresholds from
+// the results.
 func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter.Measured, error) {
 	dir, err := os.MkdirTemp("", "tokgate-init-")
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter
 	})
 }
 
-// sayMeasured says what became a threshold, and what there was no time for.
+// sayMeasured prints what became a threshold, and what there was no time for.
 func (a *app) sayMeasured(w starter.Answers) {
 	for _, name := range w.UseCases {
 		u, _ := starter.Named(name)
@@ -102,8 +102,8 @@ func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Ru
 	return out, nil
 }
 
-// measuring is the plan by which a use case is measured: that which is to be
-// written, with few requests, of which nothing is required but that they succeed.
+// measuring returns the plan for measuring a use case: the plan to be written, with
+// few requests, which only have to succeed.
 func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	waves := measureWaves
 	if u.Output >= 1024 || u.Input >= 16<<10 || len(o.answers.UseCases) > 1 {
@@ -128,7 +128,7 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 		l := *w.Loads[0]
 		level.Requests = level.Rounds * level.N * waves
 		if level.N == 1 {
-			l.Warmup = 0 // no other request is to be under way
+			l.Warmup = 0 // no other request may be in flight
 		}
 		l.Levels = []plan.Level{level}
 		loads = append(loads, &l)
@@ -137,10 +137,9 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	return p, nil
 }
 
-// thresholds are what each level came to, with a margin for a gate of so many
-// planned requests of a level. One for which there was
-// no time is left out, but not the first; whatever was not measured validly is an
-// error.
+// thresholds returns each level's results with a margin, for a gate with the planned
+// number of requests at a level. A level without time is left out, except the first;
+// an invalid measurement is an error.
 func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned int) ([]starter.Measured, error) {
 	var out []starter.Measured
 	for _, l := range run.Levels {
@@ -172,7 +171,7 @@ func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned i
 	return out, nil
 }
 
-// wholeRounds is how many rounds of a level came to their end.
+// wholeRounds is the number of complete rounds of a level.
 func wholeRounds(l *metric.Level) int {
 	n := 0
 	for _, r := range l.Rounds {
@@ -183,9 +182,9 @@ func wholeRounds(l *metric.Level) int {
 	return n
 }
 
-// spared is a threshold on the mean that was measured with so many requests. Its
-// margin covers the error of this measurement and twice that of the gate's own,
-// with planned requests, and is a tenth at least.
+// spared returns a threshold on a mean measured with the given number of requests.
+// Its margin covers the error of this measurement and twice that of the gate's own,
+// with the planned requests, and is at least a tenth.
 func spared(v *assert.Verdict, measured, planned int) starter.Bound {
 	value, half := v.Value.V, 0.0
 	for _, end := range []metric.Value{v.Low, v.High} {

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// What init writes is formatted, valid, and runs. (make newcomer runs it
-// against the server that it was written for, from a fresh clone.)
+// The plan that init writes is formatted and valid, and runs. (make newcomer runs it
+// from a fresh clone against the server for which it was written.)
 func TestInit(t *testing.T) { alone(testInit)(t) }
 
 func testInit(t *testing.T) {
@@ -26,7 +26,7 @@ func testInit(t *testing.T) {
 	tokgate(t, "validate", "tokgate.hcl").check(t, assert.ExitPass, "is valid")
 	tokgate(t, "run", "--simulate", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
 
-	// Nothing is overwritten unless that is asked for.
+	// Nothing is overwritten without --force.
 	if err := os.WriteFile("tokgate.hcl", []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +79,9 @@ func TestInitUsage(t *testing.T) {
 	tokgate(t, "init", "--url", "http://127.0.0.1:1", "--engine", "vllm").check(t, assert.ExitPass, "wrote tokgate.hcl")
 }
 
-// A server is loaded for two minutes at most, and its figures are thresholds. The
-// built-in one takes 10 ms and 20 µs a token, then 2.5 ms a step: TTFT is 33 ms for
-// 1,024 tokens, speed 400 tok/s.
+// A server is loaded for at most two minutes, and the results are thresholds. The
+// built-in server takes 10 ms and 20 µs a token, then 2.5 ms a step: TTFT is 33 ms
+// for 1,024 tokens, speed 400 tok/s.
 func TestLongInitMeasure(t *testing.T) { alone(testInitMeasure)(t) }
 
 func testInitMeasure(t *testing.T) {
@@ -104,7 +104,7 @@ func testInitMeasure(t *testing.T) {
 	}
 }
 
-// Each engine is known by the page that tells its version.
+// Each engine is recognised by its version page.
 func TestInitDetects(t *testing.T) {
 	for engine, pages := range map[string]map[string]string{
 		"vllm":      {"/version": `{"version":"0.19.1"}`},
@@ -130,15 +130,15 @@ func TestInitDetects(t *testing.T) {
 			if !strings.Contains(read(t, "tokgate.hcl"), `engine = "`+engine+`"`) {
 				t.Error("the plan names another engine")
 			}
-			// What the server can't take is no use case for it.
+			// A use case that exceeds the server's context is refused.
 			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "the server takes 2048")
 		}))
 	}
 }
 
-// A plan by --upgrade can be planned, with its strength, and simulated without a base.
-// The server is then compared with itself, in 8 rounds of two starts, and measured
-// once more for its own sla.
+// A plan from --upgrade can be planned, with its strength, and simulated without a
+// base. The server is then compared with itself, in 8 rounds of two starts, and
+// measured once more for its own sla.
 func TestLongInitUpgradeIsPlanned(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tokgate(t, "init", "--image", "vllm/vllm-openai:v0.19.1", "--model", "Qwen/Qwen3-8B", "--use-case", "code_completion", "--upgrade").check(t, assert.ExitPass,

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// crowded is a server that runs 4 requests at a time and speculates.
+// crowded is a server that runs 4 requests at a time and decodes speculatively.
 const crowded = `{
   "name": "crowded", "description": "four seats", "model": "tokgate-sim", "max_model_len": 2048, "policy": "mixed", "overhead_ms": 1,
   "prefill": {"us_per_token": 20},
@@ -54,8 +54,8 @@ assert "drafts" {
 }
 `
 
-// TestInside: a server with too few seats, watched from the inside: over HTTP,
-// and simulated.
+// TestInside reads the metrics of a server with too few slots, over HTTP and
+// simulated.
 func TestInside(t *testing.T) {
 	for _, how := range []string{"over HTTP", "simulated"} {
 		t.Run(how, inBubble(func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestInside(t *testing.T) {
 			if r.code != 1 {
 				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 			}
-			// The failed threshold says why in every report.
+			// Every report explains the failed threshold.
 			const then = "the server then: the queue held up to "
 			for _, name := range []string{"junit.xml", "report.md", "results.json", "report.html"} {
 				raw, err := os.ReadFile(filepath.Join(out, name))
@@ -107,7 +107,7 @@ func TestInside(t *testing.T) {
 				}
 			}
 			c := &doc.Cases[0]
-			// Four seats for twelve: eight wait at most, and most of the time.
+			// Four slots for twelve requests: at most eight wait, most of the time.
 			if w := c.Summary("waiting"); w.Max.V > 8 || w.Max.V < 5 || w.Mean.V < 3 {
 				t.Errorf("waiting %+v", w)
 			}
@@ -127,7 +127,7 @@ func TestInside(t *testing.T) {
 			if found["waiting"] < 5 || found["kv_usage"] < 5 || found["preemptions"] < 1 {
 				t.Errorf("series %v", found)
 			}
-			// What was recorded is judged as it was.
+			// The recorded metrics give the same judgement.
 			again := tokgate(t, "judge", "--json", filepath.Join(dir, "again.json"), out, filepath.Join(dir, "p.hcl"))
 			if again.code != 1 {
 				t.Errorf("judged again: exit %d\n%s%s", again.code, again.out, again.err)

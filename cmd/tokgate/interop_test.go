@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// interopPlans are the plans that start a server, and the program they need.
+// interopPlans lists the plans that start a server, with the program they need.
 var interopPlans = []struct{ program, file string }{
 	{"llama-server", "llama.cpp.hcl"},
 	{"sglang", "sglang.hcl"},
@@ -24,9 +24,9 @@ var interopPlans = []struct{ program, file string }{
 
 func interopPlan(file string) string { return filepath.Join("..", "..", "plans", "interop", file) }
 
-// TestInterop runs plans/interop on servers that nobody here wrote, when asked
-// to, and prints what works: on the one at TOKGATE_VAR_url, else on every
-// known one that is on the PATH. `make interop` calls it.
+// TestInterop runs plans/interop on foreign servers on request, and prints what
+// works: on the server at TOKGATE_VAR_url, or else on every known one on the PATH.
+// `make interop` runs it.
 func TestInterop(t *testing.T) {
 	if os.Getenv("TOKGATE_INTEROP") == "" {
 		t.Skip("make interop")
@@ -79,7 +79,7 @@ func TestLongInteropTable(t *testing.T) {
 	}
 }
 
-// interopRow is what works on one server.
+// interopRow lists what works on one server.
 type interopRow struct {
 	name, version string
 	cells         []string // in order of interopColumns
@@ -101,7 +101,7 @@ func interop(t *testing.T, network server.Network, name, plan string, environ []
 	return interopOf(name, run)
 }
 
-// interopOf is the row of a run of the plans.
+// interopOf returns the row for a run of the plans.
 func interopOf(name string, run *metric.Run) interopRow {
 	row := interopRow{name: name, cells: make([]string, len(interopColumns))}
 	for _, s := range run.Servers {
@@ -143,7 +143,7 @@ func interopOf(name string, run *metric.Run) interopRow {
 	return row
 }
 
-// samples are the measured ones.
+// samples returns the measured requests.
 func samples(l *metric.Level) []*metric.Sample {
 	var list []*metric.Sample
 	if l != nil {
@@ -158,8 +158,8 @@ func samples(l *metric.Level) []*metric.Sample {
 	return list
 }
 
-// completed says how many requests of a level completed, and why the first one
-// did not.
+// completed writes how many requests of a level completed, and why the first failed
+// one failed.
 func completed(l *metric.Level) string {
 	switch {
 	case l == nil:
@@ -197,7 +197,7 @@ func share(list []*metric.Sample, otherwise string, is func(*metric.Sample) bool
 	return strings.TrimSuffix(fmt.Sprintf("%d of %d: %s", n, len(list), otherwise), ": ")
 }
 
-// asked compares what was counted with what was asked for.
+// asked compares the server's counts with the requested numbers.
 func asked(list []*metric.Sample, counts func(*metric.Sample) (got, want int)) string {
 	all, wrong, example := 0, 0, ""
 	for _, s := range list {
@@ -220,7 +220,7 @@ func asked(list []*metric.Sample, counts func(*metric.Sample) (got, want int)) s
 	return fmt.Sprintf("%d of %d not as asked, such as %s", wrong, all, example)
 }
 
-// cached is the most that a prompt cache gave.
+// cached writes the largest number of tokens from a prompt cache.
 func cached(list []*metric.Sample) string {
 	most := -1
 	for _, s := range list {
@@ -237,7 +237,7 @@ func cached(list []*metric.Sample) string {
 	return fmt.Sprintf("told, at most %d hit", most)
 }
 
-// stopped says how many answers a stop sequence ended before their limit.
+// stopped writes how many answers a stop sequence ended before their limit.
 func stopped(l *metric.Level) string {
 	if c := completed(l); c != "ok" {
 		return c

@@ -10,25 +10,24 @@ import (
 	"github.com/tokgate/tokgate/exec/server"
 )
 
-// A CI system that cancels a job kills what is left of it soon after it asked:
-// GitHub sends SIGINT, 7.5 s later SIGTERM and 2.5 s later SIGKILL. So there,
-// and on SIGTERM, requests in flight get hurriedDrain to end, and a server
-// hurriedGrace more before it is killed.
+// A CI system that cancels a job soon kills what is left of it: GitHub sends SIGINT,
+// 7.5 s later SIGTERM and 2.5 s later SIGKILL. So in CI, and on SIGTERM, requests in
+// flight get hurriedDrain to end, and a server gets hurriedGrace more before it is
+// killed.
 const (
 	hurriedDrain = 3 * time.Second
 	hurriedGrace = 2 * time.Second
 )
 
-// interrupts turns the first SIGINT, SIGTERM or SIGHUP into the end of drain,
-// the second into the end of now. A SIGTERM or SIGHUP, and in CI any of them,
-// ends now by itself soon after.
+// interrupts makes the first SIGINT, SIGTERM or SIGHUP end drain, and the second end
+// now. After a SIGTERM or SIGHUP, and in CI after any of them, now ends by itself
+// soon after.
 func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, stop func()) {
 	now, endNow := context.WithCancel(ctx)
 	drain, endDrain := context.WithCancel(now)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// A terminal that is closed must not leave servers behind. Under nohup it is
-	// no reason to stop.
+	// A closed terminal must not leave servers behind. Under nohup SIGHUP is ignored.
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
@@ -60,7 +59,7 @@ func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, sto
 	}
 }
 
-// grace is how long a server may take to end itself, as of now.
+// grace is how long a server may still take to end by itself.
 func grace(now context.Context) func() time.Duration {
 	return func() time.Duration {
 		if now.Err() != nil {

@@ -24,7 +24,7 @@ var (
 )
 
 // BenchmarkJudge judges a long recording: 20 workloads at 10 levels each, 5 rounds a level,
-// answers of 250 tokens. What one tokgate process takes is its time and its largest memory.
+// answers of 250 tokens. It reports the time and the largest memory of one tokgate process.
 func BenchmarkJudge(b *testing.B) {
 	dir := *longKept
 	if dir == "" {

@@ -22,8 +22,9 @@ var (
 	lagLog = flag.String("lag-log", "", "against this log of the built-in server, a `file`")
 )
 
-// TestLag prints by how much TTFT, as `make lag` measured it, exceeds the server's own,
-// in a closed loop and at rates. Requests come in the order in which they were sent.
+// TestLag prints by how much the TTFT that `make lag` measured exceeds the server's
+// own, in a closed loop and at rates. Requests are matched in the order in which they
+// were sent.
 func TestLag(t *testing.T) {
 	if *lagRun == "" {
 		t.Skip("make lag")

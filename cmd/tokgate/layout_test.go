@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// allowed lists the rooms (folders of packages) that each room may import;
-// tests are not checked. A package below a room may import what its room may,
-// and its siblings.
+// allowed lists for each top-level package the packages that it may import; tests are
+// not checked. A package below it may import the same, and its siblings.
 var allowed = map[string][]string{
 	"metric":       {},
 	"engine":       {"metric"},
@@ -28,9 +27,9 @@ var allowed = map[string][]string{
 	"assert":       {"plan", "metric", "answers"},
 	"assert/stat":  {},
 	"report":       {"assert", "plan", "metric"},
-	"audit":        {}, // shares nothing with what it audits
+	"audit":        {}, // shares no code with what it audits
 	"strength":     {"assert", "sim", "plan", "metric"},
-	"internal":     {}, // in no list here: only tests import it
+	"internal":     {}, // only tests import it
 	"cmd":          {"metric", "traffic", "engine", "plan", "record", "sim", "exec", "assert", "audit", "strength", "report"},
 }
 
@@ -88,7 +87,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// room finds the closest entry of allowed for a folder.
+// room returns the entry of allowed that is closest to a folder.
 func room(dir string) (string, []string) {
 	for dir != "." && dir != "" {
 		if rules, ok := allowed[dir]; ok {

@@ -22,9 +22,9 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// lifePlan starts a server. The verbs are its gpus, the words of its command
-// and the number of requests: 4,000 of 70 ms go on for two minutes, and each one's
-// prompt is made before the first is measured.
+// lifePlan starts a server. The verbs are its gpus, the words of its command and the
+// number of requests: 4,000 requests of 70 ms take two minutes, and all prompts are
+// made before the first is measured.
 const lifePlan = `
 gate {
   decide = "estimate"
@@ -51,14 +51,14 @@ workload "w" {
 }
 `
 
-// life is a tokgate process, as CI starts it, with a server process. Its tests try
-// what the operating system does to them. No test checks a time or a verdict,
-// because a machine that stands still may have kept the slots idle.
+// life is a tokgate process, as in CI, with a server process. Its tests check the
+// effect of the operating system on them. No test checks a time or a verdict, because
+// a stalled machine may have kept the slots idle.
 type life struct {
 	*child   // the latest
 	t        *testing.T
 	program  string
-	dir, out string // of the plan, of the reports
+	dir, out string // of the plan, and of the reports
 	environ  []string
 }
 
@@ -78,11 +78,11 @@ func newLife(t *testing.T) *life {
 			l.environ = append(l.environ, v)
 		}
 	}
-	// The servers run this test binary too, and inherit the variable that makes
-	// it tokgate.
+	// The servers run this test binary too, and inherit the variable that turns it
+	// into tokgate.
 	l.environ = append(l.environ, "TOKGATE_STATE_DIR="+l.state(), asProgram+"=real")
 	t.Cleanup(func() {
-		// Servers that a failed test leaves would disturb other tests.
+		// Servers left by a failed test would disturb other tests.
 		for _, group := range l.groups() {
 			_ = syscall.Kill(-group, syscall.SIGKILL)
 		}
@@ -92,8 +92,7 @@ func newLife(t *testing.T) *life {
 
 func (l *life) state() string { return filepath.Join(l.dir, "state") }
 
-// serve is the command of the built-in server as a process, after some words
-// of sh.
+// serve is the command of the built-in server as a process, after some words for sh.
 func (l *life) serve(before string) string {
 	if before == "" {
 		return fmt.Sprintf(`[%q, "sim", "--listen", "127.0.0.1:{port}"]`, l.program)
@@ -116,7 +115,7 @@ func (l *life) start(args ...string) {
 	l.child = begin(l.t, cmd)
 }
 
-// under waits until requests were measured, and more are.
+// under waits until requests are being measured.
 func (l *life) under() {
 	l.t.Helper()
 	l.until("w at 2 on s")
@@ -129,8 +128,7 @@ func (l *life) check(code int, words ...string) (said string) {
 	return said
 }
 
-// says is check where a machine that stood still may have kept the run from
-// being valid.
+// says is check for runs that a stalled machine may have made invalid.
 func (l *life) says(words ...string) (said string) {
 	l.t.Helper()
 	code, said := l.wait()
@@ -138,8 +136,7 @@ func (l *life) says(words ...string) (said string) {
 	return said
 }
 
-// groups lists the process groups in the notes that tokgate keeps of its
-// servers.
+// groups lists the process groups in tokgate's notes on its servers.
 func (l *life) groups() []int {
 	var out []int
 	notes, _ := filepath.Glob(filepath.Join(l.state(), "*.server.json"))
@@ -155,8 +152,8 @@ func (l *life) groups() []int {
 	return out
 }
 
-// gone reports whether no process of the group runs. Zombies do not count: they
-// stay if nobody waits for orphans.
+// gone reports whether no process of the group runs. Zombies do not count, because
+// they remain if nobody waits for orphans.
 func (l *life) gone(group int) bool {
 	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
 		return true
@@ -172,7 +169,7 @@ func (l *life) gone(group int) bool {
 	return len(stats) > 0
 }
 
-// reports are all there, well formed, and say so.
+// reports checks that all reports exist, are well formed, and contain the words.
 func (l *life) reports(code int, words ...string) {
 	l.t.Helper()
 	wellFormed(l.t, filepath.Join(l.out, "junit.xml"))
@@ -193,8 +190,8 @@ func (l *life) reports(code int, words ...string) {
 	}
 }
 
-// A person interrupts once, or twice; a CI system asks with SIGTERM. The server
-// ends, also one that has to be killed, and the reports are written.
+// A person interrupts once or twice; a CI system sends SIGTERM. The server ends, also
+// one that has to be killed, and the reports are written.
 func TestInterrupted(t *testing.T) {
 	const stubborn = `trap "" TERM INT; SERVE & wait; while :; do sleep 1000; done`
 	for _, tt := range []struct {
@@ -217,7 +214,7 @@ func TestInterrupted(t *testing.T) {
 				t.Fatalf("%d servers are noted, want one", len(groups))
 			}
 			for i, s := range tt.signals {
-				if i > 0 { // two of a kind at once would be one
+				if i > 0 { // two equal signals at once would count as one
 					l.until("stopping: ")
 				}
 				l.signal(s)
@@ -234,8 +231,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// After kill -9 of a run the reports say that nothing counts, and its server is
-// gone; after kill -9 of its supervisor the run ends as if interrupted.
+// After kill -9 of a run the reports say that nothing counts, and its server is gone.
+// After kill -9 of its supervisor the run ends as if interrupted.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
@@ -265,7 +262,7 @@ func TestKilled(t *testing.T) {
 	l.under()
 	group := l.groups()[0]
 	l.signal(os.Kill)
-	l.wait() // for both: they have one output
+	l.wait() // for both, because they share one output
 	l.nothing("the supervisor", group)
 
 	// Both at once: the next run removes what they left.
@@ -280,11 +277,10 @@ func TestKilled(t *testing.T) {
 	l.nothing("both", group)
 }
 
-// run is the process that measures, of which the one that was started is the
-// supervisor.
+// run returns the process that measures, whose supervisor is the started process.
 func (l *life) run() int {
 	l.t.Helper()
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid)) // of each thread its own
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid)) // each thread has its own
 	for _, path := range lists {
 		raw, _ := os.ReadFile(path)
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
@@ -295,7 +291,7 @@ func (l *life) run() int {
 	return 0
 }
 
-// killBoth ends the run and its supervisor, which sees nothing of it.
+// killBoth kills the run and its supervisor, which then cannot react.
 func (l *life) killBoth() {
 	l.t.Helper()
 	run := l.run()
@@ -316,15 +312,15 @@ func (l *life) nothing(after string, group int) {
 	}
 }
 
-// notes are those of what a run holds; what it leaves for the next one stays.
+// notes lists the notes on what a run holds, without what it leaves for the next run.
 func (l *life) notes() ([]os.DirEntry, error) {
 	kept := []lease.Memory{lease.Starts, lease.Counts, lease.Calibrations}
 	entries, err := os.ReadDir(l.state())
 	return slices.DeleteFunc(entries, func(e os.DirEntry) bool { return slices.Contains(kept, lease.Memory(filepath.Ext(e.Name()))) }), err
 }
 
-// Whoever reads the output may stop reading it: the run goes on, and its exit
-// code is that of its verdict.
+// The reader of the output may stop reading: the run continues, and its exit code is
+// that of its verdict.
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
@@ -345,7 +341,7 @@ func TestBrokenPipe(t *testing.T) {
 	l.reports(code)
 }
 
-// Two runs on one GPU: the second says who has it.
+// Two runs on one GPU: the second names its holder.
 func TestTwoRunsOnOneGPU(t *testing.T) {
 	l := newLife(t)
 	bin := t.TempDir()
@@ -365,25 +361,24 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 
 	l.signal(os.Interrupt)
 	l.until("stopping: ")
-	_ = l.cmd.Process.Signal(os.Interrupt) // it may have ended by now
+	_ = l.cmd.Process.Signal(os.Interrupt) // it may have ended already
 	l.check(assert.ExitInterrupted, "gpu 1 x NVIDIA H100 80GB HBM3")
 }
 
-// What becomes of the server: never a verdict, and its last words in every
-// report.
+// If a server fails there is never a verdict, and every report has its last words.
 func TestServerFails(t *testing.T) {
-	// The server's own pid, for a test to kill it.
+	// The server prints its own pid, for a test to kill it.
 	const noted = `SERVE & echo "pid $!"; wait $!`
 	for _, tt := range []struct {
 		name  string
 		shell string
-		kill  bool // the server, once requests are measured
+		kill  bool // kill the server once requests are measured
 		words []string
 	}{
 		{"runs out of memory at start", `: {port}; echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB" >&2; exit 1`, false,
 			[]string{"ended by itself: exit status 1; it ran out of memory: torch.OutOfMemoryError", "Tried to allocate"}},
 		{"dies", noted, true, []string{"the server's process ended by itself: exit status 137"}},
-		// Or, where that takes it longer than the load, "no longer answers".
+		// Or, if that takes longer than the load, "no longer answers".
 		{"is started again by its supervisor", `while :; do ` + noted + `; done`, true, []string{"the server "}},
 		{"a flag it does not know", `SERVE --nonsense`, false, []string{"ended by itself: exit status 2", "unknown flag"}},
 	} {
@@ -410,7 +405,7 @@ func TestServerFails(t *testing.T) {
 	}
 }
 
-// What cannot be recorded is not measured.
+// A measurement that cannot be recorded does not count.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)

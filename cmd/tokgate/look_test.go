@@ -47,7 +47,7 @@ func TestLastLimits(t *testing.T) {
 		{"no JSON", 0},
 		{`{"server":"s","workload":"w","over":"closed","kind":"exact","pass":39,"fail":40}`, 39},
 		{`{"server":"s","workload":"w","over":"closed","kind":"server_cap","pass":64}`, 64},
-		{`{"server":"s","workload":"w","over":"closed","kind":"at_least","pass":8}`, 0}, // the limit is somewhere above
+		{`{"server":"s","workload":"w","over":"closed","kind":"at_least","pass":8}`, 0}, // the limit is somewhere above it
 		{`{"server":"s","workload":"w","over":"burst","kind":"exact","pass":39,"fail":40}`, 0},
 		{`{"server":"other","workload":"w","over":"closed","kind":"exact","pass":39,"fail":40}`, 0},
 	} {
@@ -67,7 +67,7 @@ func TestLastLimits(t *testing.T) {
 	}
 }
 
-// sealed is a results document as run would have written it.
+// sealed returns a results document as run writes it.
 func sealed(t *testing.T, src string) string {
 	t.Helper()
 	var d report.Document
@@ -81,7 +81,7 @@ func sealed(t *testing.T, src string) string {
 	return b.String()
 }
 
-// A search, its record, and the verdict on it once more.
+// A search, its record, and the verdict on it judged again.
 func TestCapacity(t *testing.T) { inBubble(testCapacityOverASocket)(t) }
 
 func testCapacityOverASocket(t *testing.T) {
@@ -122,7 +122,7 @@ workload "w" {
 			t.Errorf("level %+v", l)
 		}
 	}
-	// The record alone says the same.
+	// The record alone gives the same.
 	tokgate(t, "judge", dir, path).check(t, 0, "4+ requests in flight", "the plan requires 3")
 	tokgate(t, "run", "--only", "w/capacity", "--out", t.TempDir(), path).check(t, 0, "4+ requests in flight")
 }

@@ -1,5 +1,5 @@
-// Command tokgate gates LLM serving in CI: it starts the server a plan
-// declares, runs the plan's workloads, and passes or fails.
+// Command tokgate gates LLM serving in CI: it starts the server that a plan declares,
+// runs the plan's workloads, and passes or fails.
 package main
 
 import (
@@ -17,11 +17,11 @@ import (
 
 func main() { os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})) }
 
-// leastFiles is how many open files there must be room for before anything can be said
-// in order: with fewer the runtime itself ends the program, with the code of a wrong plan.
+// leastFiles is the minimum number of open files: with fewer, the runtime itself would end
+// the program, with the exit code of a wrong plan.
 const leastFiles = 32
 
-// program is Main in a process of its own, which may crash or lose its output.
+// program is Main in a process that may crash or lose its output.
 func program(args []string, s Streams) int {
 	if n, known := server.OpenFiles(); known && n < leastFiles {
 		fmt.Fprintf(s.Err, "tokgate: this process may open %d files, and needs at least %d\n  hint: raise ulimit -n\n", n, leastFiles)
@@ -38,8 +38,8 @@ func program(args []string, s Streams) int {
 	return code
 }
 
-// Main runs one command line and returns the exit code. Everything a command
-// needs from the process comes in as an argument, so tests call it directly.
+// Main runs one command line and returns the exit code. Everything that a command
+// needs from the process is an argument, so that tests can call it directly.
 func Main(ctx context.Context, args, environ []string, s Streams) int {
 	return (&app{Streams: s, environ: environ, meter: server.Meter()}).main(ctx, args)
 }
@@ -48,7 +48,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	out := &output{Writer: a.Out}
 	a.Out, a.Err = out, &output{Writer: a.Err}
 	root := a.root()
-	root.SetArgs(append([]string{}, args...)) // those of the process stand in for none
+	root.SetArgs(append([]string{}, args...)) // nil would stand for the arguments of the process
 	cmd, err := execute(ctx, root)
 	var exit *exitError
 	if out.err != nil && !errors.As(err, &exit) {
@@ -66,7 +66,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return a.endStep(cmd, exit)
 }
 
-// execute runs a command. What it cannot read again of a long recording ends it.
+// execute runs a command. It stops if a long recording can no longer be read.
 func execute(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer func() {
 		switch lost := recover().(type) {
@@ -141,9 +141,9 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	return root
 }
 
-// completion adds cobra's command, but for a shell that it does not know.
+// completion adds cobra's command, except for unknown shells.
 func (a *app) completion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd() // it keeps the output that it finds
+	root.InitDefaultCompletionCmd() // it uses the output that is set now
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
@@ -156,7 +156,7 @@ func (a *app) completion(root *cobra.Command) {
 	}
 }
 
-// helpCommand is cobra's, but for a command that there is not.
+// helpCommand is cobra's, except for unknown commands.
 func (a *app) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// smallPlan gates an endpoint with one threshold; the verbs are the URL and
-// the threshold's line.
+// smallPlan gates an endpoint with one threshold. The verbs are the URL and the
+// threshold's line.
 const smallPlan = `gate {
   decide = "estimate"
 }
@@ -62,7 +62,7 @@ func testRunPasses(t *testing.T) {
 	if !strings.Contains(read(t, filepath.Join(dir, "results.json")), `"path": "own transport"`) {
 		t.Error("results.json does not say by which path the streams were read")
 	}
-	// A header and a line a request: 20 measured ones at least.
+	// A header and a line for each request: at least 20 measured ones.
 	if n := strings.Count(read(t, filepath.Join(extra, "levels.samples.csv")), "\n"); n < 21 {
 		t.Errorf("the samples have %d lines, want at least 21", n)
 	}
@@ -70,12 +70,12 @@ func testRunPasses(t *testing.T) {
 		t.Errorf("the levels have %d lines, want a header and one level", n)
 	}
 
-	// The recorded run can be judged again under another plan, without the
-	// server, and shown again without either.
+	// The recorded run can be judged by another plan without the server, and shown
+	// again without server and plan.
 	server.Close()
 	strict := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
 	tokgate(t, "judge", dir, strict).check(t, assert.ExitFail, "ttft p95", "1 µs")
-	// Not as another workload, though: what was asked for is recorded.
+	// But not as another workload, because the requests are recorded.
 	for _, change := range [][2]string{
 		{"input_tokens  = 64", "input_tokens = 65"}, {"mean = 16", "mean = 17"}, {"jitter = \"10%\"", "jitter = \"20%\""},
 		{"input_tokens  =", "api = \"completions\"\ninput_tokens ="}, {"  load {", "request {\n temperature = 0.5\n}\n load {\n pause = \"0s\"\n"},
@@ -95,8 +95,8 @@ func testRunPasses(t *testing.T) {
 	tokgate(t, "report", dir).check(t, assert.ExitPass, "w on s")
 }
 
-// An impossible threshold fails the gate and names itself, its value and its
-// line in the plan.
+// An impossible threshold fails the gate, with its name, its value and its line in
+// the plan.
 func TestRunFails(t *testing.T) { inBubble(testRunFails)(t) }
 
 func testRunFails(t *testing.T) {
@@ -120,14 +120,14 @@ func testRunFails(t *testing.T) {
 	}
 }
 
-// What is wrong with a plan or a command line is found before anything starts.
+// Errors in a plan or a command line are found before anything starts.
 func TestNothingStarts(t *testing.T) {
 	server := simServer(t)
 	good := fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)
 	tests := []struct {
 		name  string
 		plan  string
-		args  []string // after run --out DIR; PLAN stands for the plan's path
+		args  []string // after run --out DIR; PLAN is replaced by the plan's path
 		words []string
 	}{
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), []string{"PLAN"}, []string{`Did you mean "ttft"?`, "line 20"}},
@@ -180,7 +180,7 @@ func testEndpointFlag(t *testing.T) {
 	tokgate(t, "run", "--out", t.TempDir(), "--endpoint", "s="+server.URL(), path).check(t, assert.ExitPass, "PASS")
 }
 
-// A results folder that holds something else is left alone.
+// A results folder with foreign files is left alone.
 func TestForeignResults(t *testing.T) { inBubble(testForeignResults)(t) }
 
 func testForeignResults(t *testing.T) {
@@ -240,7 +240,7 @@ workload "w" {
 func TestPlanCommand(t *testing.T) {
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	r := tokgate(t, "plan", path)
-	// 20 requests of 64 tokens in and 16 out.
+	// 20 requests with 64 tokens in and 16 out.
 	r.check(t, assert.ExitPass, "1,280", "320", "Defaults filled in", "load.stagger", "  workload.w\n", "ttft p95 < 2s")
 }
 
@@ -312,9 +312,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Release builds say which commit they are and when it was made.
-// An output that could not be written is no success: a plan that was printed
-// onto a full disk was not shown.
+// Release builds print their commit and its date. An output that could not be written
+// is an error: a plan printed onto a full disk was not shown.
 func TestOutputMustBeWritten(t *testing.T) {
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	for _, args := range [][]string{{"plan", path}, {"validate", path}, {"validate", "--json", path}, {"version"}, {"version", "--json"}, {"schema", "plan"}, {"sim", "--list"}, {"help", "run"}, {"completion", "bash"}} {
@@ -352,7 +351,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Releases carry a page for each command, with its flags.
+// Releases contain a man page for each command, with its flags.
 func TestManPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man")
 	tokgate(t, "man", dir).check(t, assert.ExitPass)
@@ -375,13 +374,13 @@ func TestWorst(t *testing.T) {
 		want  int
 	}{
 		{nil, 0}, {[]int{0, 0}, 0}, {[]int{0, 3}, 3}, {[]int{3, 1}, 1}, {[]int{1, 4}, 4}, {[]int{4, 130, 1}, 130},
-		{[]int{0, 99}, 4}, // nobody knows what that means
+		{[]int{0, 99}, 4}, // an unknown code
 	} {
 		if got := worst(tt.codes); got != tt.want {
 			t.Errorf("worst(%v) = %d, want %d", tt.codes, got, tt.want)
 		}
 	}
-	// An interrupt between two plans: the second was not run.
+	// An interrupt between two plans: the second did not run.
 	if got := worst(whole([]int{0}, 2)); got != assert.ExitInterrupted {
 		t.Errorf("one of two plans was run: %d", got)
 	}
@@ -390,8 +389,8 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// Every plan that ships is valid and formatted; those that need no hardware
-// are run by their own tests.
+// Every shipped plan is valid and formatted; those that need no hardware are run by
+// their own tests.
 func TestLongShippedPlans(t *testing.T) {
 	for _, path := range shipped(t) {
 		tokgateWith(t, t.Context(), shippedEnviron, "", "validate", path).check(t, assert.ExitPass, "is valid")
@@ -408,7 +407,7 @@ func read(t *testing.T, path string) string {
 	return string(src)
 }
 
-// Once a plan was run, its time is known by that run.
+// After a run of a plan its estimated time comes from that run.
 func TestLongPlanKnowsTheLastRun(t *testing.T) { alone(testPlanKnowsTheLastRun)(t) }
 
 func testPlanKnowsTheLastRun(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// manCommand writes the man pages that releases carry. They are made from the
-// same help texts, so that neither can fall behind.
+// manCommand writes the man pages of releases from the help texts, so that both
+// always agree.
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -19,8 +19,8 @@ func (a *app) manCommand() *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b := buildInfo()
-			// The date of the commit, so that the same commit gives the same pages;
-			// where it is unknown the epoch, never today.
+			// Use the date of the commit, so that the same commit gives the same
+			// pages. If it is unknown, use the epoch, never today.
 			date, err := time.Parse(time.RFC3339, b.Date)
 			if err != nil {
 				date = time.Unix(0, 0).UTC()
@@ -41,8 +41,7 @@ func (a *app) manCommand() *cobra.Command {
 	}
 }
 
-// withoutFooter leaves out the line that says which library made the page, and
-// when.
+// withoutFooter removes the line with the library that made the page, and its date.
 func withoutFooter(cmd *cobra.Command) {
 	cmd.DisableAutoGenTag = true
 	for _, c := range cmd.Commands() {

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// observers hands what happens to each of them, also when one fails.
+// observers passes every event to each observer, also after one failed.
 type observers []exec.Observer
 
 func (o observers) each(f func(exec.Observer) error) error {

@@ -8,12 +8,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Files that are open besides the load's: the recording, reports, logs, pipes, questions
-// beside the load, and the generator's own measurement of 64 streams with both ends here.
+// filesBesides is the number of open files besides the load's: the recording, reports,
+// logs, pipes, further requests, and the generator's calibration with 64 streams that
+// have both ends in this process.
 const filesBesides = 200
 
-// needOpenFiles is how many files and connections a run of the plan has open at once: one
-// for each request in flight, two where the server is a part of this process.
+// needOpenFiles is the number of files and connections that a run of the plan has open at
+// once: one for each request in flight, or two if the server is part of this process.
 func needOpenFiles(p *plan.Plan) (need int, level string) {
 	for _, c := range exec.Cases(p) {
 		if n := sockets(c.Server) * c.Level.N; n > need {
@@ -45,7 +46,7 @@ func sockets(s *plan.Server) int {
 	return 1
 }
 
-// checkOpenFiles is an error where a run would need more than limit.
+// checkOpenFiles returns an error if a run would need more than limit.
 func checkOpenFiles(p *plan.Plan, limit uint64) error {
 	need, level := needOpenFiles(p)
 	if uint64(need) <= limit {

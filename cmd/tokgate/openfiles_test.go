@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A run whose load needs more connections than the machine allows does not begin.
+// A run that needs more connections than the machine allows does not start.
 func TestOpenFiles(t *testing.T) {
 	endpoint, own := &plan.Server{Name: "e", Endpoint: &plan.Endpoint{}}, &plan.Server{Name: "s", Simulator: &plan.Simulator{}}
 	of := func(s *plan.Server, n, upTo int) *plan.Plan {

@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// pageFaultPlan requires of a server what only its page of metrics tells. The
-// verbs are the server's URL, its page's, and thresholds.
+// pageFaultPlan has thresholds that only the server's metrics page can decide. The
+// verbs are the URL of the server, the URL of its page, and thresholds.
 const pageFaultPlan = `
 gate {
   decide = "estimate"
@@ -50,15 +50,15 @@ const (
 	bucketThresholds  = `queue_wait = "p95 < 20s"`
 )
 
-// What a page of metrics may do while the load runs, and what must come of a
-// threshold on it, through the whole program. The requests themselves are well,
-// and the limits are so wide that only what was not read can keep them from
-// passing.
+// Errors of a metrics page during the load, and the results that thresholds on it
+// must have, through the whole program. The requests succeed, and the limits are so
+// wide that only missing readings can keep them from passing.
 func TestPageFaults(t *testing.T) { pageFaults(t, 6) }
 
 func TestLongPageFaults(t *testing.T) { pageFaults(t, 1) }
 
-// pageFaults tries every so many of them: exec/telemetry has the race detector.
+// pageFaults tries one in every of them; exec/telemetry has tests with the race
+// detector.
 func pageFaults(t *testing.T, every int) {
 	// waiting replaces the value of that gauge.
 	waiting := func(value string) func([]byte) []byte {
@@ -77,7 +77,7 @@ func pageFaults(t *testing.T, every int) {
 	anew := regexp.MustCompile(`(?m)^([^#\n]*) [0-9.e+]+$`)
 	for i, tt := range []struct {
 		name      string
-		when      func(n int64) bool // the n-th time that the page is read
+		when      func(n int64) bool // for the n-th reading of the page
 		then      func(w http.ResponseWriter, page []byte)
 		threshold string
 		code      int
@@ -94,7 +94,8 @@ func pageFaults(t *testing.T, every int) {
 		{"it disappears, counters", later, missing, counterThresholds, assert.ExitError, "no such page"},
 		{"it disappears, buckets", later, missing, bucketThresholds, assert.ExitError, "no such page"},
 		{"it fails now and then", sometimes(4), missing, gaugeThresholds, assert.ExitError, "readings failed: its metrics could not be read: HTTP 404"},
-		// A counter bridges that: what lies between was counted all the same.
+		// A counter needs only the readings at the edges, so failures in between do
+		// not matter.
 		{"it fails now and then, counters", sometimes(4), missing, counterThresholds + "\n" + bucketThresholds, assert.ExitPass, "PASS"},
 		{"it begins anew", later, answer(func(page []byte) []byte { return anew.ReplaceAll(page, []byte("${1} 0")) }),
 			gaugeThresholds, assert.ExitError, "it was restarted"},

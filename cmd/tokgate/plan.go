@@ -68,7 +68,7 @@ Without --base, base.server.NAME is the plan's own server.`,
 	return cmd
 }
 
-// expansion prints what a plan comes to.
+// expansion prints the contents of a plan.
 type expansion struct {
 	out   io.Writer
 	width int // columns
@@ -116,8 +116,7 @@ func (x *expansion) title(s string) { fmt.Fprintf(x.out, "\n%s\n", s) }
 
 func (x *expansion) para(lead, s string) { para(x.out, x.width, lead, s) }
 
-// block holds the rows of a workload on a server, or of several of which they
-// say the same.
+// block holds the rows of a workload on a server, or of several with the same rows.
 type block struct {
 	workloads, servers []string
 	rows               [][]string
@@ -135,8 +134,8 @@ func (b *blocks) add(workload, server string, row ...string) {
 	(*b)[i].rows = append((*b)[i].rows, row)
 }
 
-// merged takes blocks together that say the same: first what the servers of a
-// workload say, then the workloads that have all of their servers in common.
+// merged joins blocks with the same rows: first the servers of a workload, then
+// workloads that have all of their servers in common.
 func (b blocks) merged() blocks {
 	var byServer, out blocks
 	same := func(list blocks, o *block, alike func(*block) bool) *block {
@@ -163,7 +162,7 @@ func (b blocks) merged() blocks {
 	return out
 }
 
-// table lays the blocks out, the head in the first.
+// table lays out the blocks, with the head in the first.
 func (b blocks) table(numbers []int, head ...string) table {
 	t := table{numbers: numbers}
 	for i, o := range b.merged() {
@@ -211,7 +210,8 @@ func (x *expansion) cases() {
 	x.saturations(cases)
 }
 
-// saturations says what is measured before the first rate of a workload on a server.
+// saturations prints what is measured before the first rate of a workload on a
+// server.
 func (x *expansion) saturations(cases []exec.Case) {
 	if slices.ContainsFunc(cases, func(c exec.Case) bool {
 		return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0
@@ -221,7 +221,7 @@ func (x *expansion) saturations(cases []exec.Case) {
 	}
 }
 
-// searches prints the capacity searches: how far each may go.
+// searches prints the capacity searches with their ranges.
 func (x *expansion) searches() {
 	searches := exec.Searches(x.p)
 	if len(searches) == 0 {
@@ -260,7 +260,7 @@ func (x *expansion) searches() {
 	b.table([]int{1, 2, 3, 4}, "Over", "Levels", "Required", "Requests", "At most", "Budget").write(x.out, x.width)
 }
 
-// span writes two numbers as a range, and one that is both alone.
+// span writes two numbers as a range, or one number if they are equal.
 func span(low, high int) string {
 	if low == high {
 		return grouped(low)
@@ -268,13 +268,13 @@ func span(low, high int) string {
 	return grouped(low) + "–" + grouped(high)
 }
 
-// requirements prints what a run will be judged by, and what can certify it.
+// requirements prints the requirements, and what can certify them.
 func (x *expansion) requirements() {
 	needs := map[[3]string]assert.Finding{}
 	for _, f := range assert.Certify(x.p) {
 		needs[[3]string{f.Workload, f.Level, f.Requirement}] = f
 	}
-	// Levels that need the same stand together, where the first of them does.
+	// Levels with the same requirement are grouped, at the first of them.
 	type row struct{ workload, server, holds, needed string }
 	levels := map[row][]string{}
 	var order []row
@@ -315,7 +315,7 @@ func (x *expansion) requirements() {
 	x.para("  ", "Besides, every case must be measured validly, and every server stay the same to the end.")
 }
 
-// together lists levels and names their common kind once: "burst 1, 2, 4".
+// together lists levels, with their common kind once: "burst 1, 2, 4".
 func together(levels []string) string {
 	out, of := "", ""
 	for i, l := range levels {
@@ -333,7 +333,7 @@ func together(levels []string) string {
 	return out
 }
 
-// limit says what a capacity search must find.
+// limit writes what a capacity search must find.
 func (x *expansion) limit(workload string) string {
 	for _, w := range x.p.Workloads {
 		if w.Address() == workload && w.Capacity.Require > 0 {
@@ -343,7 +343,7 @@ func (x *expansion) limit(workload string) string {
 	return "some level passes"
 }
 
-// need is the number of requests that can certify a threshold, in a few words.
+// need writes the number of requests that can certify a threshold.
 func need(f assert.Finding) string {
 	parts := []string{f.Needed}
 	for _, more := range []string{f.Extended, f.Remark} {
@@ -354,8 +354,8 @@ func need(f assert.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// comparisons prints what each comparison requires and how likely an
-// unchanged candidate is to pass.
+// comparisons prints what each comparison requires and how likely an unchanged
+// candidate passes.
 func (x *expansion) comparisons() {
 	if len(x.p.Compares) == 0 {
 		return
@@ -383,7 +383,7 @@ func (x *expansion) comparisons() {
 	}
 }
 
-// answers prints what it costs to have the control read answers.
+// answers prints the cost of scoring answers on the control.
 func (x *expansion) answers(c *plan.Compare) {
 	prompts, again := exec.Asks(c)
 	if prompts == 0 {
@@ -399,7 +399,7 @@ func (x *expansion) answers(c *plan.Compare) {
 		grouped(prompts), grouped(again), grouped(all), count(tokens, "token")))
 }
 
-// defaults prints every default that was filled in, by block.
+// defaults prints every default that was used, by block.
 func (x *expansion) defaults() {
 	if len(x.p.Defaults) == 0 {
 		return
@@ -423,16 +423,16 @@ func grouped(n int) string {
 	return b.String()
 }
 
-// What `tokgate plan` simulates by itself: plans of few tokens, in few runs. More
-// is for the command.
+// Limits on what `tokgate plan` simulates: plans with few tokens, in few runs. The
+// strength command does more.
 const (
-	briefTokens = 40_000 // of answers and a sixteenth of prompts, one run
+	briefTokens = 40_000 // an estimate of tokens of answers and a sixteenth of prompts, in one run
 	briefRuns   = 5
-	mostTokens  = 400_000 // above briefTokens it is one run
+	mostTokens  = 400_000 // above briefTokens there is only one run
 )
 
-// strength prints what the gate would notice of a slower server, where that takes
-// no more than a few seconds.
+// strength prints which slower servers the gate would notice, if that takes only a
+// few seconds.
 func (x *expansion) strength(ctx context.Context) error {
 	p, tokens := x.p, 0
 	for _, c := range exec.Cases(p) {

@@ -37,18 +37,18 @@ func shipped(t *testing.T) []string {
 	return files
 }
 
-// shippedEnviron tells plans of a server or a model that need to be told.
+// shippedEnviron sets variables for plans that need a server or a model.
 var shippedEnviron = []string{"TOKGATE_VAR_model=any.gguf", "TOKGATE_VAR_in_flight=8", "TOKGATE_VAR_requests=200", "TOKGATE_VAR_url=http://127.0.0.1:8000", "TOKGATE_VAR_times=../../cmd/tokgate/testdata/times.csv"}
 
-// requirement is one that a plan has, wherever it is listed.
+// requirement is a requirement of a plan, wherever it is listed.
 type requirement struct{ server, workload, name string }
 
 func (r requirement) String() string {
 	return strings.TrimSpace(r.workload + " on " + r.server + ": " + r.name)
 }
 
-// What `tokgate plan` lists is what a run is judged by, for every plan that
-// ships: the same names, and as many as it says.
+// For every shipped plan `tokgate plan` lists the requirements by which a run is
+// judged: the same names, and the same number.
 func TestLongShippedPlanAndRunAgree(t *testing.T) {
 	for _, path := range shipped(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 			}
 			shorten(p)
 			for _, s := range p.Servers {
-				// The simulator's own flags are checked where it is a target.
+				// The simulator's own flags are checked if it is the target.
 				if s.Simulator == nil {
 					s.Simulator = &plan.Simulator{Profile: "default", Seed: 1}
 				}
@@ -95,8 +95,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 	}
 }
 
-// shorten leaves as many requests of a plan as it takes to have a verdict of
-// every kind.
+// shorten reduces the requests of a plan to what a verdict of every kind needs.
 func shorten(p *plan.Plan) {
 	for _, w := range p.Workloads {
 		w.Output.Mean = min(w.Output.Mean, 16)
@@ -129,7 +128,7 @@ func TestLongPlanFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// fits fails where a line is wider than a terminal of so many columns.
+// fits fails if a line is wider than the given number of columns.
 func fits(t *testing.T, name, s string, columns int) {
 	t.Helper()
 	for line := range strings.Lines(s) {
@@ -189,8 +188,8 @@ workload "w" {
 	}
 }
 
-// A comparison starts each server for each leg: by the last run 16 starts of 10 s
-// are what the run mostly takes, and the estimate says so.
+// A comparison starts each server for each leg. By the last run, 16 starts of 10 s
+// are most of the time, and the estimate says so.
 func TestLongPlanCountsStarts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
@@ -247,9 +246,9 @@ compare "c" {
 	tokgate(t, "plan", "other.hcl").check(t, assert.ExitPass, "Starts: unknown: 16 starts")
 }
 
-// The first estimate of a run whose servers take 10 s to start is within a fifth of
-// what it takes: on the way, as soon as one leg is over, and before it where another
-// run has shown how long starts take.
+// For servers that take 10 s to start, the first estimate of a run is within a fifth
+// of its time. It appears as soon as one leg is over, or before it if another run has
+// shown how long starts take.
 func TestLongRunTellsItsEnd(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
@@ -307,7 +306,7 @@ compare "c" {
 		if math.Abs((at+left).Seconds()/run.End.Seconds()-1) > 0.2 {
 			t.Errorf("told wrongly:\n%s", lines.String())
 		}
-		// The next one is of a run whose starts and levels are known.
+		// For the next run starts and levels are known.
 		doc := report.New(run, p, assert.Verdicts{}, report.Meta{})
 		var b strings.Builder
 		if err := doc.Write(&b); err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/tokgate/tokgate/strength"
 )
 
-// isPlanFile reports whether a name found in a folder is a plan. Var-files
-// (*.tokgatevars.hcl is not a name of ours; they are named on the command
-// line) and backups of editors are not.
+// isPlanFile reports whether the name of a file in a folder is that of a plan.
+// Var-files and backups of editors are not plans; var-files are named on the command
+// line.
 func isPlanFile(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "~") {
 		return false
@@ -29,8 +29,8 @@ func isPlanFile(name string) bool {
 	return strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".hcl.json")
 }
 
-// planFiles expands the arguments of a command: a folder stands for the plan
-// files in it (and below it when recursive), in lexical order.
+// planFiles expands the arguments of a command. A folder stands for the plan files in
+// it (and below it if recursive), in lexical order.
 func planFiles(args []string, recursive bool) ([]string, error) {
 	var files []string
 	for _, arg := range args {
@@ -64,7 +64,7 @@ func planFiles(args []string, recursive bool) ([]string, error) {
 	return files, nil
 }
 
-// noSuchPlan suggests the file the user may have meant.
+// noSuchPlan suggests the file that the user may have meant.
 func noSuchPlan(path string, err error) error {
 	var names []string
 	entries, _ := os.ReadDir(filepath.Dir(path))
@@ -83,10 +83,10 @@ func noSuchPlan(path string, err error) error {
 // inputs are the values a plan takes from the command line, in order.
 type inputs struct {
 	list []decode.Input
-	base string // checkout of the base branch; ""
-	self bool   // without a base, a plan is compared with itself: nothing is run
+	base string // checkout of the base branch; "" if there is none
+	self bool   // without a base, compare a plan with itself: nothing is run
 
-	policy string // file that plans are held to; ""
+	policy string // policy file for plans; "" if there is none
 }
 
 // flags adds --var and --var-file, which keep their common order: the later
@@ -113,8 +113,8 @@ func (v *inputFlag) Set(s string) error { v.in.list = append(v.in.list, v.new(s)
 func (v *inputFlag) Type() string       { return "string" }
 func (v *inputFlag) String() string     { return "" }
 
-// load reads one plan and adds what assert knows of its certifiability. The
-// plan is never nil: its Files give the diagnostics their snippets.
+// load reads one plan and adds diagnostics on what can be certified. The plan is
+// never nil: its Files give the diagnostics their source lines.
 func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Diagnostics) {
 	l := a.bounds.within(path, func() loaded {
 		opts := decode.Options{
@@ -146,8 +146,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 	return l.read, l.diags
 }
 
-// loadAll loads every plan and prints what is wrong with any of them before
-// anything starts.
+// loadAll loads every plan and prints the diagnostics of all before anything starts.
 func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan, error) {
 	var plans []*plan.Plan
 	var bad []string
@@ -167,7 +166,7 @@ func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan,
 	return plans, nil
 }
 
-// showDiagnostics prints what is to be said of a plan.
+// showDiagnostics prints the diagnostics of a plan.
 func (a *app) showDiagnostics(p *plan.Plan, diags hcl.Diagnostics) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// hold says where a plan does not keep to the policy in a file. base loads the plan whose
-// demands it must keep, and is nil where there is no telling which that is.
+// hold reports where a plan breaks the policy in a file. base loads the plan whose
+// demands must be kept; it is nil if that plan is not known.
 func hold(file string, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) (*plan.Plan, hcl.Diagnostics) {
 	rules, diags := decode.Policy(file, nil)
 	if diags.HasErrors() {

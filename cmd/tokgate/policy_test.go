@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Every command that takes a policy holds plans to it before anything is started, with
-// the line of the plan and that of the policy; and what it keeps is what the plan on the
-// base branch demands, comparisons and all.
+// Every command with --policy checks plans before anything starts, and names the lines
+// of the plan and of the policy. The kept demands are those of the plan on the base
+// branch, including comparisons.
 func TestPolicies(t *testing.T) {
 	const plan = "server \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens  = 128\n  output_tokens = 16\n  load { concurrency = [1] }\n  sla {\n    ttft = \"p95 < 2s\"\n  }\n}\n"
 	const rules = "allow {\n  servers = [\"simulator\"]\n}\nrequire {\n  decide = [\"certified\"]\n}\n"

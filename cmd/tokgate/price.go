@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// cost says what the run will cost by the plan's prices of an hour, and how
-// that is known; "" without prices. Servers run one after another, so that each
-// is paid for its own cases and starts; what lies beside them is shared evenly.
+// cost estimates the price of the run from the plan's hourly prices, with the basis
+// of the estimate; "" without prices. Servers run one after another, so each is
+// charged for its own cases and starts; the remaining time is shared evenly.
 func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if p.Prices == nil || len(p.Prices.PerHour) == 0 {
 		return ""
@@ -61,7 +61,7 @@ func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 	return strings.Join(said, " · ")
 }
 
-// prices lists them by server; "" when they are all the same.
+// prices lists the prices by server; "" if they are all the same.
 func prices(p *plan.Plan) string {
 	var list []string
 	same := true

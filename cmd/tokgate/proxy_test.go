@@ -12,9 +12,9 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// A server that is reached through a proxy is reached through it; one on the
-// loopback interface is not. net/http reads the proxy's address once in a
-// process's life, so the run is a child's.
+// A server behind a proxy is reached through it; one on the loopback interface is
+// not. net/http reads the proxy's address once per process, so the run is a child
+// process.
 func TestProxy(t *testing.T) {
 	const proxy = "127.0.0.1:3128"
 	if os.Getenv("TOKGATE_TEST_PROXIED") != "" {

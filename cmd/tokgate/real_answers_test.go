@@ -24,12 +24,12 @@ var (
 	realAnswersPage = flag.String("real-answers-page", "", "put the table of all rows that are there into this `page`, docs/answers.md")
 )
 
-// spoiltRow is a row of the table: what the candidate is started with.
+// spoiltRow is a row of the table, with what the candidate is started with.
 type spoiltRow struct {
 	name, how string
 	model     string // "": the control's
 	flags     []string
-	layer     string // that is to see it; "": nothing is to be red
+	layer     string // that must fail; "" if none may
 	same      bool   // gated many times, with fewer prompts
 }
 
@@ -46,8 +46,8 @@ var spoilt = []spoiltRow{
 		flags: []string{"--hf-overrides", `{"layer_types": ["sliding_attention", "sliding_attention"], "sliding_window": 256}`}},
 }
 
-// TestRealAnswers gates a model that was taught against what an engine may make of it.
-// `make real-answers` calls it. Gates that are in its folder are not run again, so that
+// TestRealAnswers gates a trained model against possible faults of an engine. `make
+// real-answers` runs it. Gates with results in its folder are not run again, so that
 // the table can be made in parts.
 func TestRealAnswers(t *testing.T) {
 	if *realDir == "" || *realAnswers == "" {
@@ -88,10 +88,10 @@ func TestRealAnswers(t *testing.T) {
 	}
 }
 
-// what names a gate of a row, and with it its folder.
+// what names a gate of a row, and so its folder.
 func (s *spoiltRow) what(n int) string { return s.name + ", gate " + strconv.Itoa(n+1) }
 
-// missing are the gates of a row that were not run yet, or came to nothing.
+// missing lists the gates of a row that were not run yet, or have no result.
 func (r *trial) missing(s *spoiltRow) (due []int) {
 	gates := 1
 	if s.same {
@@ -105,7 +105,7 @@ func (r *trial) missing(s *spoiltRow) (due []int) {
 	return due
 }
 
-// gate is what a gate of a row came to.
+// gate returns the result of a gate of a row.
 func (r *trial) gate(s *spoiltRow, n int) (*report.Document, error) {
 	raw, err := os.ReadFile(filepath.Join(r.folder(s.what(n)), "results.json"))
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *trial) gates(s *spoiltRow, control string, due []int) {
 	}
 }
 
-// prompts is the number of prompts whose answers the control reads.
+// prompts is the number of prompts whose answers the control scores.
 func (s *spoiltRow) prompts() int {
 	if s.same {
 		return 50
@@ -156,7 +156,7 @@ func (s *spoiltRow) items() int {
 	return 20
 }
 
-// redBy lists the layers that made a gate red.
+// redBy lists the layers that made a gate fail.
 func redBy(doc *report.Document) (layers []string) {
 	for _, c := range doc.Comparisons {
 		for _, x := range c.Changes {
@@ -177,8 +177,8 @@ func redBy(doc *report.Document) (layers []string) {
 	return layers
 }
 
-// spoiltTable is the table of all gates that were run. Each must find a planted fault; without
-// one, one gate in twenty may be red.
+// spoiltTable writes the table of all gates that were run. Each must find its planted fault;
+// without a fault one gate in twenty may fail.
 func (r *trial) spoiltTable() string {
 	var b strings.Builder
 	b.WriteString("| planted in the candidate | how | gates | odd answers | answer_nll, nats a token | agreement | recall right | red by | the gate |\n|---|---|---|---|---|---|---|---|---|\n")
@@ -233,7 +233,7 @@ func (r *trial) spoiltTable() string {
 	return b.String()
 }
 
-// extent is the range of the figures of some gates.
+// extent is the range of the values of several gates.
 type extent struct{ list []float64 }
 
 func (s *extent) add(v report.Number) {

@@ -37,9 +37,8 @@ var (
 	realPage    = flag.String("real-page", "", "put what came of it into this `page`, docs/engines-tried.md")
 )
 
-// TestReal runs the plans of plans/real on engines that nobody here wrote, and
-// writes what came of it. `make real` calls it: it takes minutes, and its
-// figures are those of the machine.
+// TestReal runs the plans of plans/real on real engines, and writes the results.
+// `make real` runs it: it takes minutes, and its figures are those of the machine.
 func TestReal(t *testing.T) {
 	if *realDir == "" {
 		t.Skip("make real")
@@ -51,7 +50,7 @@ func TestReal(t *testing.T) {
 			r.engine("tiny")
 			r.kill("tiny", "EngineCore")
 			r.expect("8 requests at a time against 2", "seqs.hcl", "tiny", 1)
-			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // a busy machine leaves it open
+			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // a busy machine leaves it inconclusive
 			r.expect("a KV cache of 20 blocks", "full.hcl", "tiny", 1)
 			r.expect("80% of the prompts' tokens in the prefix cache", "hits.hcl", "tiny", 0)
 			r.replays("a trace of 102 requests", "trace.hcl", "tiny", 128)
@@ -75,20 +74,20 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// trial is what is tried of one engine.
+// trial holds the experiments on one engine.
 type trial struct {
 	t         *testing.T
 	name      string
-	dir, out  string // the engines; the run folders of this one
+	dir, out  string // the engines, and the run folders of this one
 	program   string
 	environ   []string
 	served    int    // servers that it started itself
-	load      string // of the machine, before it began
+	load      string // of the machine before the trial
 	started   time.Time
 	interop   interopRow
 	runs      []string  // rows of the table of runs
 	witnessed []string  // rows of the table of figures
-	recounts  []float64 // of each level, tokens by the server's tokenizer over those by its usage
+	recounts  []float64 // for each level, tokens by the server's tokenizer over those by its usage
 }
 
 func newTrial(t *testing.T, name string) *trial {
@@ -105,7 +104,7 @@ func newTrial(t *testing.T, name string) *trial {
 	r.load, _, _ = strings.Cut(string(average), " ")
 	r.environ = append(os.Environ(),
 		"PATH="+filepath.Join(r.dir, "bin")+":"+os.Getenv("PATH"),
-		// Nothing is fetched, told to anyone or kept elsewhere.
+		// Nothing is downloaded, reported to anyone or stored elsewhere.
 		"HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "XDG_CACHE_HOME="+filepath.Join(r.dir, "cache"), "XDG_CONFIG_HOME="+filepath.Join(r.dir, "cache"),
 		// vLLM on a few shared cores.
 		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",
@@ -113,8 +112,8 @@ func newTrial(t *testing.T, name string) *trial {
 	return r
 }
 
-// command is a command of tokgate on a plan of plans/real, which leaves its
-// run in a folder named after what is tried.
+// command returns a command of tokgate on a plan of plans/real; its run folder is
+// named after the experiment.
 func (r *trial) command(what, plan string, vars ...string) (*osexec.Cmd, string) {
 	out := r.folder(what)
 	_ = os.RemoveAll(out)
@@ -124,15 +123,15 @@ func (r *trial) command(what, plan string, vars ...string) (*osexec.Cmd, string)
 	return cmd, out
 }
 
-// folder is where the run of what is tried goes.
+// folder is the run folder of an experiment.
 func (r *trial) folder(what string) string {
 	return filepath.Join(r.out, strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(what), "-"), "-"))
 }
 
 func (r *trial) model(name string) string { return "TOKGATE_VAR_model=" + filepath.Join(r.dir, name) }
 
-// run executes a command of tokgate and notes how it ended. line, unless nil,
-// sees what it says of its progress.
+// run executes a command of tokgate and records how it ended. line, unless nil,
+// receives its progress lines.
 func (r *trial) run(what string, cmd *osexec.Cmd, out string, line func(string)) int {
 	start := time.Now()
 	var stdout bytes.Buffer
@@ -162,11 +161,12 @@ func (r *trial) run(what string, cmd *osexec.Cmd, out string, line func(string))
 	return code
 }
 
-// recounted notes what the server's own tokenizer made of a sample of each level's answers.
+// recounted records the server's own tokenizer's counts for a sample of each level's
+// answers.
 func (r *trial) recounted(out string) {
 	run, _, err := record.Read(out)
 	if err != nil {
-		return // said where the run is read
+		return // reported when the run is read
 	}
 	for _, l := range run.Levels {
 		claimed, tokens := 0, 0
@@ -181,7 +181,7 @@ func (r *trial) recounted(out string) {
 	}
 }
 
-// said is what the report of a run says first, and of its capacities.
+// said returns the headline of a run's report, and its capacities.
 func (r *trial) said(out string) string {
 	raw, err := os.ReadFile(filepath.Join(out, "results.json"))
 	if err != nil {
@@ -207,7 +207,7 @@ func (r *trial) said(out string) string {
 	return strings.Join(words[:min(len(words), 4)], "<br>")
 }
 
-// expect runs a plan that is to end with one of some codes.
+// expect runs a plan that should end with one of the given codes.
 func (r *trial) expect(what, plan, model string, want ...int) {
 	cmd, out := r.command(what, plan, r.model(model))
 	if code := r.run(what, cmd, out, nil); !slices.Contains(want, code) {
@@ -215,11 +215,11 @@ func (r *trial) expect(what, plan, model string, want ...int) {
 	}
 }
 
-// replays runs a plan that replays a trace on a cache of blocks of so many tokens, and says what of
-// it was found there.
+// replays runs a plan that replays a trace on a cache with blocks of the given size, and reports
+// what was found in the cache.
 func (r *trial) replays(what, plan, model string, block int) {
 	cmd, out := r.command(what, plan, r.model(model))
-	if code := r.run(what, cmd, out, nil); code != 0 && code != 3 { // which few requests leave open
+	if code := r.run(what, cmd, out, nil); code != 0 && code != 3 { // inconclusive, with few requests
 		r.t.Errorf("%s: exit %d", what, code)
 		return
 	}
@@ -228,15 +228,15 @@ func (r *trial) replays(what, plan, model string, block int) {
 	*last = strings.TrimSuffix(*last, " |") + "<br>" + strings.Join(lines, "<br>") + " |"
 }
 
-// engine runs the engine's own plan, which starts it: what plans/interop tries,
-// a gate and a search.
+// engine runs the engine's own plan, which starts it, with the checks of
+// plans/interop, a gate and a search.
 func (r *trial) engine(model string) {
 	cmd, out := r.command("interop, gate, search", r.name+".hcl", r.model(model))
 	r.run("interop, gate, search", cmd, out, nil)
 	r.tried(r.name, out)
 }
 
-// tried notes what works, by the run in a folder.
+// tried records what works, from the run in a folder.
 func (r *trial) tried(name, out string) {
 	run, _, err := record.Read(out)
 	if err != nil {
@@ -246,11 +246,10 @@ func (r *trial) tried(name, out string) {
 	r.interop = interopOf(name, run)
 }
 
-// begins is the progress line at which a level begins.
+// begins matches the progress line of a level that begins.
 var begins = regexp.MustCompile(`\(\d+ of \d+\): \d+ requests`)
 
-// kill ends the processes of a server whose names match, with SIGKILL, while it
-// is under load.
+// kill kills the processes of a server whose names match, with SIGKILL under load.
 func (r *trial) kill(model, process string) {
 	what := "kill -9 of " + process
 	cmd, out := r.command(what, r.name+".hcl", r.model(model))
@@ -268,8 +267,8 @@ func (r *trial) kill(model, process string) {
 	}
 }
 
-// running are the processes that have a file of the engines' folder in memory,
-// and whose name or first words match.
+// running lists the processes that have a file of the engines' folder mapped, and
+// whose name or first words match.
 func (r *trial) running(process string) []int {
 	var out []int
 	paths, _ := filepath.Glob("/proc/[0-9]*/maps")
@@ -284,8 +283,8 @@ func (r *trial) running(process string) []int {
 	return out
 }
 
-// serve starts a server that tokgate does not manage, on a free port, and ends it
-// with the returned function. {port} in a word stands for the port.
+// serve starts a server that tokgate does not manage, on a free port in place of
+// {port}. The returned function ends it.
 func (r *trial) serve(health string, words ...string) (url string, end func()) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -336,13 +335,14 @@ func (r *trial) serve(health string, words ...string) (url string, end func()) {
 	return "", nil
 }
 
-// gateway tries LiteLLM before llama.cpp's server.
+// gateway runs LiteLLM in front of llama.cpp's server.
 func (r *trial) gateway() {
 	model := filepath.Join(r.dir, "tiny.gguf")
 	behind, end := r.serve("/health", "llama-server", "--host", "127.0.0.1", "--port", "{port}", "--model", model, "--alias", "tiny",
 		"--parallel", "8", "--ctx-size", "131072", "--threads", "1", "--offline", "--metrics")
 	defer end()
-	// Of llama.cpp's server it must keep no connection, which that closes in spite of its promise.
+	// LiteLLM must not reuse connections of llama.cpp's server, which closes them although it
+	// announces keep-alive.
 	r.environ = append(r.environ, "AIOHTTP_KEEPALIVE_TIMEOUT=0")
 	config := filepath.Join(r.dir, "litellm.yaml")
 	const key = "sk-a-key-of-this-trial"
@@ -361,7 +361,8 @@ general_settings: { master_key: %s }
 	r.interop.version = r.packaged("litellm", "litellm")
 }
 
-// packaged is the version of a package in one of the folders of Python; "": it is not there.
+// packaged returns the version of a package in one of Python's folders; "" if it is not
+// there.
 func (r *trial) packaged(folder, name string) (version string) {
 	if found, _ := filepath.Glob(filepath.Join(r.dir, folder, "lib/python*/site-packages", name+"-*.dist-info")); len(found) > 0 {
 		_, version, _ = strings.Cut(strings.TrimSuffix(filepath.Base(found[0]), ".dist-info"), "-")
@@ -369,8 +370,8 @@ func (r *trial) packaged(folder, name string) (version string) {
 	return version
 }
 
-// figures holds what tokgate and vLLM's own client measured against what the
-// server counted of the same requests.
+// figures compares the measurements of tokgate and of vLLM's own client with what the
+// server counted for the same requests.
 func (r *trial) figures() {
 	model := filepath.Join(r.dir, "tiny")
 	url, end := r.serve("/health", "vllm", "serve", model, "--host", "127.0.0.1", "--port", "{port}",
@@ -413,8 +414,8 @@ func (r *trial) figures() {
 	}
 }
 
-// loaded is the server's page once the two rounds of the plan are over: afterwards its answers
-// are looked at, with requests of their own.
+// loaded returns the server's page after the two rounds of the plan: later requests examine
+// answers.
 func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float64 {
 	for {
 		raw, _ := os.ReadFile(recording)
@@ -429,15 +430,16 @@ func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float
 	}
 }
 
-// figures of one side, of requests with the same number of tokens; times in seconds.
+// sides holds values of one side, for requests with the same number of tokens; times
+// in seconds.
 type sides struct {
 	requests, tokens int
-	cut              int     // further tokens, of requests that were cut
+	cut              int     // further tokens, of requests that were cut off
 	ttft, tpot, e2e  float64 // means
 }
 
-// seen is what tokgate measured, those that keep the load up included where
-// they completed: the server counts them too.
+// seen returns what tokgate measured, including completed fillers, because the server
+// counts them too.
 func seen(run *metric.Run) sides {
 	var s sides
 	var per int
@@ -480,7 +482,7 @@ func benched(t *testing.T, path string) sides {
 	return sides{requests: result.Completed, tokens: result.Tokens, ttft: result.TTFT / 1e3, tpot: result.TPOT / 1e3, e2e: result.E2E / 1e3}
 }
 
-// page is the server's page of metrics: sums over label sets.
+// page reads the server's metrics page, summed over label sets.
 func (r *trial) page(url string) map[string]float64 {
 	resp, err := http.Get(url + "/metrics")
 	if err != nil {
@@ -500,7 +502,7 @@ func (r *trial) page(url string) map[string]float64 {
 
 var series = regexp.MustCompile(`^(vllm:\w+)(?:\{.*\})? (\S+)$`)
 
-// witness notes what a client measured beside what the server counted meanwhile.
+// witness records what a client measured next to what the server counted meanwhile.
 func (r *trial) witness(client string, inFlight int, ours sides, before, after map[string]float64) {
 	d := func(name string) float64 { return after["vllm:"+name] - before["vllm:"+name] }
 	mean := func(name string) float64 { return d(name+"_sum") / d(name+"_count") }
@@ -519,7 +521,7 @@ func (r *trial) witness(client string, inFlight int, ours sides, before, after m
 		tokens, theirs.tokens, both(ours.ttft, theirs.ttft), both(ours.tpot, theirs.tpot), both(ours.e2e, theirs.e2e)))
 }
 
-// write puts the tables into the page, in the place of those of an earlier run.
+// write replaces the tables of an earlier run on the page.
 func (r *trial) write() {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d cores with a load average of %s before it began; all of it took %s.\n",

@@ -31,15 +31,15 @@ var reference = flag.String("reference", "", "write docs/reference.md from simul
 
 // system is one of the published systems.
 type system struct {
-	name  string // of its part of docs/reference.md
-	file  string // of its plan and of its published figures
-	quick string // the workload that every test run simulates; "": all of them, and their part of the page is checked
-	// promised is the highest median error allowed for the fitted figures, by
-	// server ("": all of them).
+	name  string // name of its part of docs/reference.md
+	file  string // name of its plan and of its published figures
+	quick string // workload that every test run simulates; "" means all, whose part of the page is then checked
+	// promised is the largest allowed median error of the fitted figures, by server
+	// ("" for all).
 	promised map[string]float64
-	// draws is the number of simulator seeds to average over. Speculative
-	// decoding needs several: its random draws move a level of few requests by
-	// several percent.
+	// draws is the number of simulator seeds to average over. Speculative decoding
+	// needs several: its random draws change a level of few requests by several
+	// percent.
 	draws int
 }
 
@@ -53,31 +53,31 @@ var systems = []system{
 
 func (s system) plan() string { return filepath.Join("..", "..", "plans", "reference", s.file+".hcl") }
 
-// published is what a report prints.
+// published holds the printed values of a report.
 type published struct {
 	Title, Publisher string
-	// Speed says how the report averages the speed of many streams, which no
-	// report states: "of mean time" divides an answer's tokens by their mean
-	// time, else it is the mean of their speeds.
+	// Speed is how the report averages the speed of many streams, which no report
+	// states. "of mean time" divides an answer's tokens by their mean time; otherwise
+	// it is the mean of their speeds.
 	Speed   string
 	Figures []figure
-	// Answers are those of an A/B article's decision table.
+	// Answers holds the decision table of an A/B article.
 	Answers []struct{ Workload, Printed string }
 }
 
 // figure is one printed value.
 type figure struct {
-	Server   string // key of the server, where there are several
-	Against  string // a change from this server, in percent
+	Server   string // key of the server, if there are several
+	Against  string // for a change: from this server, in percent
 	Workload string
 	Level    string // or "capacity"
 	Metric   string
-	Printed  string // "~8.1 s": the value as printed, "~" where the report interpolated
-	Exceeded bool   // printed as past its threshold
+	Printed  string // "~8.1 s": the value as printed, with "~" if the report interpolated it
+	Exceeded bool   // printed as beyond its threshold
 	OfMean   bool   `json:"-"` // see published.Speed
-	Fitted   *bool  // false: the profile was not fitted to it
-	Derived  string // not printed, but follows from what is: how
-	// Impossible is why no server can show it.
+	Fitted   *bool  // false if the profile was not fitted to it
+	Derived  string // how it follows from printed values, if it is not printed itself
+	// Impossible explains why no server can show it.
 	Impossible string
 	Why        string // it differs
 }
@@ -123,12 +123,12 @@ func (f figure) where() string {
 	return fmt.Sprintf("%s × %s", key, level)
 }
 
-// simulation is a simulated run and its verdicts.
+// simulation is a simulated run with its verdicts.
 type simulation struct {
 	plan     *plan.Plan
 	run      *metric.Run
 	verdicts assert.Verdicts
-	again    []*simulation // of the same with other seeds
+	again    []*simulation // the same with other seeds
 }
 
 // repeat simulates the published conditions with the other seeds.
@@ -138,7 +138,8 @@ func (s system) repeat(t *testing.T, m *simulation) {
 	}
 }
 
-// simulate is what `run --simulate` measures of the system's plan, without the reports.
+// simulate returns what `run --simulate` measures for the system's plan, without
+// reports.
 func (s system) simulate(t *testing.T, vars ...string) *simulation {
 	t.Helper()
 	p := s.decoded(t, vars)
@@ -149,7 +150,7 @@ func (s system) simulate(t *testing.T, vars ...string) *simulation {
 	return &simulation{plan: p, run: run, verdicts: assert.Judge(p, run, assert.Options{})}
 }
 
-// decoded is the system's plan.
+// decoded loads the system's plan.
 func (s system) decoded(t *testing.T, vars []string) *plan.Plan {
 	t.Helper()
 	var inputs []decode.Input
@@ -171,7 +172,7 @@ func (s system) command(dir string, vars []string) []string {
 	return args
 }
 
-// judged reads what a run left in dir.
+// judged reads and judges the run in dir.
 func (s system) judged(t *testing.T, dir string, vars []string) *simulation {
 	t.Helper()
 	run, problems, err := record.Read(dir)
@@ -182,7 +183,7 @@ func (s system) judged(t *testing.T, dir string, vars []string) *simulation {
 	return &simulation{plan: p, run: run, verdicts: assert.Judge(p, run, assert.Options{})}
 }
 
-// level finds one of the run; nil when the plan has none.
+// level finds a level of the run; nil if the plan has none.
 func (m *simulation) level(server, workload, name string) *metric.Level {
 	for _, l := range m.run.Levels {
 		if l.Workload == workload && l.Name == name && l.Probe == nil && (server == "" || strings.HasSuffix(l.Server, `["`+server+`"]`)) {
@@ -192,10 +193,10 @@ func (m *simulation) level(server, workload, name string) *metric.Level {
 	return nil
 }
 
-// window is over what rates are taken.
+// window is the time over which rates are taken.
 func (m *simulation) window() metric.Window { return m.plan.Gate.Window }
 
-// measure is what the run has for a figure, the mean over the seeds.
+// measure returns the run's value of a figure, averaged over the seeds.
 func (m *simulation) measure(f figure) (v float64, ok bool) {
 	v, ok = m.one(f)
 	for _, a := range m.again {
@@ -205,7 +206,7 @@ func (m *simulation) measure(f figure) (v float64, ok bool) {
 	return v / float64(1+len(m.again)), ok
 }
 
-// one is what one run has for a figure, by the report's own formula.
+// one returns one run's value of a figure, by the report's own formula.
 func (m *simulation) one(f figure) (v float64, ok bool) {
 	if f.Level == "capacity" {
 		return 0, false
@@ -226,7 +227,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	case "sum_of_speeds":
 		v, ok := streamSpeed(l, false)
 		return float64(l.N) * v, ok
-	case "scaling_efficiency": // as the scenario report has it, of per-user speeds
+	case "scaling_efficiency": // from per-user speeds, as in the scenario report
 		a, ok1 := streamSpeed(l, false)
 		b, ok2 := streamSpeed(one, false)
 		return a / b, ok1 && ok2
@@ -237,7 +238,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 		return e * float64(l.N), ok
 	case "accept_length":
 		return of(l.Value(f.Metric, m.window(), nil, one))
-	case "itl": // of each request, and their mean
+	case "itl": // mean over requests of each request's mean
 		sum, n := 0.0, 0
 		for _, s := range l.MeasuredSamples() {
 			if s.Completed() && s.Chunks > 1 {
@@ -246,7 +247,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 			}
 		}
 		return sum / float64(n), n > 0
-	case "prefill_speed": // by the server's own time
+	case "prefill_speed": // by the server's own times
 		h, why := l.Histogram("prefill")
 		return float64(l.Asked.Input) * h.N() / h.Sum, why == ""
 	case "queue_wait":
@@ -265,8 +266,8 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 
 // streamSpeed is the speed of one stream as the published reports define it: an
 // answer's tokens / the time from its first chunk to its last, averaged over
-// requests. With ofMean it is the mean of the tokens / the mean of the times. A
-// first chunk of many tokens makes it higher than the metric speed.
+// requests. With ofMean it is the mean of the tokens / the mean of the times. A first
+// chunk with many tokens makes it higher than the metric speed.
 func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
 	if l == nil {
 		return 0, false
@@ -286,9 +287,9 @@ func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
 	return speeds / float64(n), n > 0
 }
 
-// queue is the depth at which the mean TTFT of bursts crosses 3 s, by a
-// straight line between the two bursts of the plan around it: the scenario
-// report's largest safe queue before it is rounded down.
+// queue is the burst size at which the mean TTFT crosses 3 s, interpolated between
+// the two bursts of the plan around it. It is the scenario report's largest safe
+// queue before rounding down.
 func (m *simulation) queue(workload string) (float64, bool) {
 	type point struct{ n, ttft float64 }
 	var points []point
@@ -309,7 +310,7 @@ func (m *simulation) queue(workload string) (float64, bool) {
 	return 0, false
 }
 
-// capacity finds the search of a workload.
+// capacity returns the capacity search of a workload.
 func (m *simulation) capacity(workload string) *metric.Capacity {
 	for _, c := range m.run.Capacities {
 		if c.Workload == workload {
@@ -349,7 +350,7 @@ func (f figure) show(v float64) string {
 	return digits(v) + " " + unit
 }
 
-// digits writes three significant ones, and more of larger numbers.
+// digits writes three significant digits, and more for larger numbers.
 func digits(v float64) string {
 	if math.Abs(v) >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -357,7 +358,7 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// errors of the fitted figures, by server, ascending.
+// errorsOf holds the errors of the fitted figures, by server, ascending.
 type errorsOf map[string][]float64
 
 func (e errorsOf) add(server string, err float64) {
@@ -374,17 +375,17 @@ func within(errs []float64, limit float64) int {
 	return n
 }
 
-// page is the part of docs/reference.md on one system, and what it comes to.
+// page is the part of docs/reference.md on one system, with its results.
 type page struct {
 	text     strings.Builder
 	fitted   errorsOf // relative errors
 	all      []float64
 	impossib int
-	verdicts [3]int // equal, different within 10 % of the threshold, different
+	verdicts [3]int // numbers of verdicts: equal, different within 10 % of the threshold, different
 	bad      []string
 }
 
-// page compares the published figures with what two runs of the plan measured.
+// page compares the published figures with the measurements of two runs of the plan.
 func (s system) page(t *testing.T, p published, theirs, ours *simulation) *page {
 	t.Helper()
 	out := &page{fitted: errorsOf{}}
@@ -508,7 +509,7 @@ func (out *page) judged(p published, theirs *simulation) {
 		want, _ := f.value()
 		passed, limit := v.Outcome == assert.Pass, theirs.limit(f)
 		if got, ok := theirs.measure(f); ok && len(theirs.again) > 0 {
-			passed = got < limit == (f.Metric != "speed") // of the mean over the seeds
+			passed = got < limit == (f.Metric != "speed") // by the mean over the seeds
 		}
 		near := math.Abs(want/limit-1) <= 0.1
 		switch {
@@ -538,7 +539,7 @@ func (out *page) judged(p published, theirs *simulation) {
 	}
 }
 
-// side says on which side of its threshold a value lies.
+// side writes on which side of its threshold a value lies.
 func side(past bool) string {
 	if past {
 		return "past it"
@@ -546,8 +547,8 @@ func side(past bool) string {
 	return "within it"
 }
 
-// safe compares what a largest safe queue says of the bursts of the plan of which
-// nothing else is printed with the verdicts there, and lists those that differ.
+// safe takes the bursts of which a report prints only the largest safe queue. It
+// compares what that implies with the plan's verdicts, and lists the differences.
 func (out *page) safe(p published, f figure, theirs *simulation) (lines []string) {
 	printed, _ := f.value()
 	for _, l := range theirs.run.Levels {
@@ -575,7 +576,7 @@ func (out *page) safe(p published, f figure, theirs *simulation) (lines []string
 	return lines
 }
 
-// verdict of the threshold that a figure stands against; nil when it has none.
+// verdict returns the verdict of the threshold on a figure; nil if it has none.
 func (m *simulation) verdict(f figure) *assert.Verdict {
 	for i, v := range m.verdicts.List {
 		if v.Workload == f.Workload && v.Name == "sla."+f.bounded()+".mean at "+f.Level && f.Against == "" {
@@ -593,7 +594,7 @@ func (f figure) bounded() string {
 	return f.Metric
 }
 
-// limit of the threshold that a figure stands against.
+// limit returns the limit of the threshold on a figure.
 func (m *simulation) limit(f figure) float64 {
 	for _, w := range m.plan.Workloads {
 		if w.Address() != f.Workload {
@@ -613,7 +614,7 @@ func (m *simulation) limit(f figure) float64 {
 // turns is the plan in which the servers of the A/B article take turns.
 var turns = system{name: "spark in turns", file: systems[4].file + "-ab"}
 
-// change is what a comparison has for a figure that is one.
+// change returns the comparison's value of a figure that is a change.
 func (m *simulation) change(f figure) *compare.Change {
 	stat := metric.Stat{Kind: metric.Mean}
 	name, ok := strings.CutPrefix(f.Metric, "p99_")
@@ -635,7 +636,7 @@ func (m *simulation) change(f figure) *compare.Change {
 	return nil
 }
 
-// answer is whether a comparison calls the candidate better for a workload.
+// answer reports whether a comparison calls the candidate better for a workload.
 func (m *simulation) answer(compare, workload string) string {
 	for _, c := range m.verdicts.Comparisons {
 		for _, d := range c.Decisions {
@@ -647,14 +648,14 @@ func (m *simulation) answer(compare, workload string) string {
 	return ""
 }
 
-// bounded is a change with its bounds.
+// bounded writes a change with its bounds.
 func bounded(c *compare.Change) string {
 	return fmt.Sprintf("%s (%s to %s)", compare.FormatChange("", c.Change.V, false), compare.FormatChange("", c.Low.V, false), compare.FormatChange("", c.High.V, false))
 }
 
-// deltas shows the article's changes as comparisons have them, and how they
-// split: what leaving lock-step alone does to the server without speculation,
-// and what speculation does out of lock-step.
+// deltas shows the article's changes as comparisons have them, in two parts: the
+// effect of leaving lock-step on the server without speculation, and the effect of
+// speculation out of lock-step.
 func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string {
 	var w strings.Builder
 	rows := func(against string, row func(test string, f figure, a, b, c *compare.Change)) {
@@ -689,8 +690,8 @@ func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string
 	return w.String()
 }
 
-// peaks compares the published peak throughput, by the report's own formula,
-// with what the server yields by the wall clock.
+// peaks compares the published peak throughput, by the report's own formula, with the
+// throughput by the wall clock.
 func peaks(t *testing.T, m map[string]*simulation) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "| system | published | formula | measured by it | by the wall clock | most of any level |\n|---|---|---|---|---|---|\n")
@@ -720,8 +721,7 @@ func peaks(t *testing.T, m map[string]*simulation) string {
 	return w.String()
 }
 
-// measured runs the binary on the system's plan, and adds what that took to a
-// table.
+// measured runs the binary on the system's plan, and adds its cost to a table.
 func (s system) measured(t *testing.T, binary string, costs *strings.Builder, vars ...string) *simulation {
 	t.Helper()
 	dir := t.TempDir()
@@ -750,8 +750,8 @@ func (s system) measured(t *testing.T, binary string, costs *strings.Builder, va
 	return m
 }
 
-// watchMemory looks ten times a second at the most memory that a process ever
-// held, until its result is asked for; in KiB, 0 where /proc does not tell.
+// watchMemory reads the peak memory of a process ten times a second until its result
+// is asked for. It is in KiB; 0 if /proc does not show it.
 func watchMemory(pid int) (most func() int64) {
 	ended, result := make(chan bool), make(chan int64)
 	go func() {
@@ -803,7 +803,7 @@ func summary(pages map[string]*page) string {
 	return w.String()
 }
 
-// check finds what the pages must hold and do not.
+// check finds promised contents that the pages lack.
 func (s system) check(t *testing.T, p *page) {
 	for _, b := range p.bad {
 		t.Errorf("%s: %s", s.name, b)
@@ -826,7 +826,7 @@ func (s system) check(t *testing.T, p *page) {
 
 const referenceDoc = "reference.md"
 
-// between is the generated part of docs/reference.md of that name.
+// between splits docs/reference.md around the generated part of that name.
 func between(doc, name string) (head, part, tail string, ok bool) {
 	begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 	head, rest, ok1 := strings.Cut(doc, begin)
@@ -834,8 +834,8 @@ func between(doc, name string) (head, part, tail string, ok bool) {
 	return head + begin, part, end + tail, ok1 && ok2
 }
 
-// The plans of the published systems are valid and run, and the one that takes
-// only a second gives what docs/reference.md says of it.
+// The plans of the published systems are valid and run, and the one that takes only a
+// second gives the results in docs/reference.md.
 func TestLongReference(t *testing.T) {
 	doc := read(t, filepath.Join("..", "..", "docs", referenceDoc))
 	for _, s := range systems {
@@ -869,8 +869,7 @@ func TestLongReference(t *testing.T) {
 	}
 }
 
-// Compared in turns, the servers of the A/B article get the decisions that the
-// article printed.
+// Compared in turns, the servers of the A/B article get the article's decisions.
 func TestLongReferenceTurns(t *testing.T) {
 	m := turns.simulate(t)
 	answers := systems[4].published(t).Answers

@@ -16,10 +16,9 @@ import (
 
 var repeats = flag.Int("repeats", 20, "how often TestLongSimulationsRepeat runs its plan; from 100 on niced, beside busy loops")
 
-// A simulated run is a function of its plan and this program: neither the number
-// of processors, nor what else the machine does, nor what lies in the results
-// folder changes a byte. The run has a search, a table of levels and the
-// server's own metrics.
+// A simulated run depends only on its plan and this program. The number of
+// processors, other load on the machine and earlier files in the results folder do
+// not change a byte. The run has a search, a table of levels and server metrics.
 func TestLongSimulationsRepeat(t *testing.T) {
 	plan, err := filepath.Abs(system{file: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"}.plan())
 	if err != nil {

@@ -37,8 +37,8 @@ func (v *vars) Set(s string) error {
 	return nil
 }
 
-// TestReplayed compares what `make replay` sent with the trace: when each request was due and
-// sent, how long it was, and how much of it was found in the cache.
+// TestReplayed compares the requests of `make replay` with the trace: when each was due and
+// sent, its length, and its tokens in the cache.
 func TestReplayed(t *testing.T) {
 	if *replayedRun == "" {
 		t.Skip("make replay")
@@ -48,7 +48,7 @@ func TestReplayed(t *testing.T) {
 	}
 }
 
-// replayed holds the replays of a run against their traces, and says what came of each.
+// replayed compares the replays of a run with their traces, and reports the results.
 func replayed(t *testing.T, folder, path string, block int, inputs []decode.Input) (lines []string) {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: path, Inputs: inputs})
@@ -96,7 +96,7 @@ func held(t *testing.T, r *traffic.Replay, l *metric.Level, context, block int) 
 		if s.Usage == nil || s.Usage.Cached < 0 {
 			continue
 		}
-		// The last token of a prompt is always read.
+		// The last token of a prompt is always computed.
 		share := min(implied[r.First-first+i], s.Usage.Input-1)
 		input, cached, due = input+s.Usage.Input, cached+s.Usage.Cached, due+share
 		distance := max(share-s.Usage.Cached, s.Usage.Cached-share)

@@ -44,7 +44,7 @@ cannot be written.`,
 	return cmd
 }
 
-// report shows the runs in folders, and writes the copies asked for.
+// report shows the runs in folders, and writes the requested copies.
 func (a *app) report(args []string, out outputs) error {
 	if len(args) > 1 {
 		if err := out.unshared("runs", func(x formats.Format) bool { return x.Together == nil }); err != nil {
@@ -62,7 +62,7 @@ func (a *app) report(args []string, out outputs) error {
 			return err
 		}
 		if docs = append(docs, doc); len(args) > 1 {
-			doc.Folder = dir // where it is now, whatever it was called
+			doc.Folder = dir // its place now, whatever it was before
 		}
 		if i > 0 {
 			fmt.Fprintln(a.Out)
@@ -89,8 +89,8 @@ func (a *app) report(args []string, out outputs) error {
 	return nil
 }
 
-// readDocument reads results.json of a folder, or makes one from the samples
-// of a run that was never judged. run is only read when samples are wanted.
+// readDocument reads results.json in a folder, or builds it from the samples of a run
+// that was never judged. run is read only if samples is set.
 func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.Run, error) {
 	if err := needFolder(dir); err != nil {
 		return nil, nil, err
@@ -118,11 +118,11 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 	return doc, run, err
 }
 
-// needFolder refuses a file where a results folder is named: one in it, or a
+// needFolder refuses a file in place of a results folder: a file inside it, or a
 // plan.
 func needFolder(path string) error {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return nil // whoever reads it says what is wrong
+		return nil // the reader reports what is wrong
 	}
 	hint := "name the folder that `tokgate run` wrote"
 	switch _, err := os.Stat(filepath.Join(filepath.Dir(path), record.File)); {
@@ -134,8 +134,7 @@ func needFolder(path string) error {
 	return usageError(hint, "%q is no results folder", path)
 }
 
-// readRun reads the samples of a results folder, and says what had to be
-// repaired.
+// readRun reads the samples in a results folder, and prints what was repaired.
 func (a *app) readRun(dir string) (*metric.Run, error) {
 	if err := needFolder(dir); err != nil {
 		return nil, err
@@ -150,8 +149,8 @@ func (a *app) readRun(dir string) (*metric.Run, error) {
 	return run, nil
 }
 
-// needProtected refuses to judge a recording in which damage would not be found,
-// unless that was allowed.
+// needProtected refuses to judge a recording without checks on its lines, whose
+// damage would not be found, unless allowed.
 func (a *app) needProtected(run *metric.Run, dir string, allowed bool) error {
 	if run.Recording != "" {
 		return nil

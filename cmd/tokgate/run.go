@@ -39,7 +39,7 @@ type runOptions struct {
 	quiet     bool
 	recursive bool
 	simulate  bool
-	crashed   string // when a run of the same command line began that crashed, RFC 3339; "": none
+	crashed   string // start of the crashed run of this command line, RFC 3339; "" if none crashed
 	salt      uint64
 }
 
@@ -136,8 +136,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 			return err
 		}
 	}
-	// Everything the command line can get wrong is found before the first
-	// plan starts.
+	// Find every error of the command line before the first plan starts.
 	only, stored, err := prepare(plans, o)
 	if err != nil {
 		return err
@@ -174,8 +173,8 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	return exitWith(worst(whole(codes, len(plans))))
 }
 
-// prepare points the plans at the endpoints named, and returns for each the
-// cases to run and the records that it compares with.
+// prepare sets the endpoints from the command line, and returns for each plan the
+// cases to run and the stored controls.
 func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[string]*metric.Run, error) {
 	if len(plans) > 1 {
 		if err := o.out.unshared("plans", func(formats.Format) bool { return true }); err != nil {
@@ -213,7 +212,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		return 0, measureError(err, "choose another folder with --out")
 	}
 	defer func() {
-		// Reports that are there without their evidence are none.
+		// Reports without their evidence do not count.
 		if e := writer.Close(); err == nil && e != nil {
 			code, err = 0, measureError(e)
 		}
@@ -233,8 +232,8 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	wall := clock.NewReal()
 	shown := progress.Options{Quiet: o.quiet, Now: wall.Now}
 	if o.simulate {
-		// A function of the plan and of this program: it knows of no other run, and
-		// has neither a date nor an id of its own.
+		// A simulated run depends only on the plan and this program: it uses no other
+		// run, and has neither a date nor a random id.
 		config.Run.ID, config.Run.Salt = simulatedID(p, o.salt), o.salt
 		c := clock.NewVirtual()
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path)}).Launch
@@ -264,11 +263,11 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	return a.ended(p, run, err, out, assert.Options{Partial: only != nil, Baselines: stored})
 }
 
-// ended judges a run, and adds it to the plan's history unless it was stopped by
-// an error. It returns the exit code.
+// ended judges a run, and adds it to the plan's history unless an error stopped it.
+// It returns the exit code.
 func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, opts assert.Options) (int, error) {
 	if stopped != nil {
-		// The reports still say what was measured until then.
+		// The reports still show what was measured until then.
 		void(run, stopped.Error())
 		var hints []string
 		if _, _, err := a.conclude(p, run, out, opts); err != nil {
@@ -287,9 +286,9 @@ func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, o
 	return worst([]int{code, nightly}), nil
 }
 
-// launch makes config start the plan's servers and measure on the wall's clock.
+// launch configures a run with the plan's real servers and the wall clock.
 func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context, dir string, reap bool) {
-	shared := &clock.Shared{Clock: wall} // servers may start side by side
+	shared := &clock.Shared{Clock: wall} // servers may start at the same time
 	launcher := server.New(server.Options{
 		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
 		State: lease.Dir(a.getenv), Reap: reap, Grace: grace(now), Network: a.network,
@@ -302,8 +301,8 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	}
 }
 
-// whole adds the code of an interrupt if it kept some of the plans from being
-// run: the success of the others must not count for all.
+// whole adds the code of an interrupt if it prevented some plans from running: the
+// success of the others must not count for all.
 func whole(codes []int, plans int) []int {
 	if len(codes) < plans {
 		codes = append(codes, assert.ExitInterrupted)
@@ -311,7 +310,7 @@ func whole(codes []int, plans int) []int {
 	return codes
 }
 
-// summarize closes a run of several plans: a line each.
+// summarize ends a run of several plans with one line for each.
 func (a *app) summarize(files []string, codes []int) {
 	fmt.Fprintf(a.Out, "\n== %s\n", count(len(files), "plan"))
 	for i, path := range files {
@@ -324,7 +323,7 @@ func (a *app) summarize(files []string, codes []int) {
 	fmt.Fprintf(a.Out, "exit %d\n", worst(whole(codes, len(files))))
 }
 
-// resultsDirs gives each plan a folder of its own.
+// resultsDirs gives each plan its own folder.
 func resultsDirs(out string, files []string, simulated bool) ([]string, error) {
 	dirs := make([]string, len(files))
 	taken := map[string]string{}
@@ -370,7 +369,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 		}
 	}
 	for _, c := range p.Compares {
-		// What runs already is not restarted.
+		// A running server is not restarted.
 		if c.Candidate.Endpoint != nil || c.Control.Server != nil && c.Control.Server.Endpoint != nil {
 			c.Restart, c.SideBySide = plan.RestartNever, false
 		}
@@ -378,8 +377,8 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 	return nil
 }
 
-// caseFilter reads --only: workload, workload/level, server/workload,
-// server/workload/level. nil when nothing was left out.
+// caseFilter parses --only: workload, workload/level, server/workload,
+// server/workload/level. It is nil if nothing is left out.
 func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 	if len(only) == 0 {
 		return nil, nil
@@ -409,7 +408,8 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 	}, nil
 }
 
-// mixOf is the mix whose part a pattern of --only names; nil: it names none.
+// mixOf returns the mix of a part that a pattern of --only names; nil if it names
+// none.
 func mixOf(p *plan.Plan, pattern string) *plan.Workload {
 	for _, w := range p.Workloads {
 		if w.Of != nil && strings.Contains("/"+pattern+"/", "/"+w.Address()+"/") {
@@ -434,18 +434,18 @@ func runID(started time.Time) string {
 	return started.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
 }
 
-// salt makes the prompts of this run unlike those of any other.
+// salt makes the prompts of this run differ from those of any other run.
 func salt() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// paintEvery is how often a silent wait is repainted.
+// paintEvery is the interval of repainting while a run waits silently.
 const paintEvery = 100 * time.Millisecond
 
-// progress begins the display of a run, on standard error or in the log of a
-// step; stop ends it.
+// progress begins the display of a run, on standard error or in the log of a step;
+// stop ends it.
 func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), err error) {
 	out := a.Err
 	if a.actions != nil {
@@ -480,8 +480,8 @@ func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), er
 	}, nil
 }
 
-// sharpen has requests go at the instant at which they are due: over sockets, since the
-// kernel's timers do not keep a bubble's time.
+// sharpen makes timers precise, so that requests are sent when they are due. It is only
+// for sockets, because kernel timers do not follow a bubble's time.
 func (a *app) sharpen(wall *clock.Real) (stop func()) {
 	if a.network.Dial != nil {
 		return func() {}

@@ -21,12 +21,12 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// spilled is a part of every secret below, and of nothing else: one that any
-// way of quoting or encoding leaves as it is.
+// spilled is a part of every secret below and of nothing else, which every quoting
+// and encoding leaves unchanged.
 const spilled = "sp1ll"
 
-// secretsPlan declares secrets in every way that a plan knows. The verbs are
-// the words of the process's command and the URL of the endpoint.
+// secretsPlan declares secrets in every form that a plan allows. The verbs are the
+// words of the process's command and the URL of the endpoint.
 const secretsPlan = `
 gate {
   decide = "estimate"
@@ -84,13 +84,13 @@ workload "w" {
 }
 `
 
-// secretsEnviron is what a job gives to the step.
+// secretsEnviron is the environment that a job gives to the step.
 var secretsEnviron = []string{
 	"TOKGATE_VAR_key=" + `var-"sp1ll"\<1>&é`, "HUB_TOKEN=hub-sp1ll-token", "MIXED_PART=mixed sp1ll/part%", "TEAM=team:sp1ll",
 	"CERT=-----BEGIN KEY-----\nfirst-sp1ll-line-of-some-length\nsecond-sp1ll-line-of-some-length\n-----END KEY-----",
 }
 
-// gossip passes requests on, and tells every secret that it sees in errors, in
+// gossip forwards requests, and reveals every secret that it sees in errors, in
 // headers, and in the name of its model.
 func gossip(t *testing.T, failing bool) string {
 	t.Helper()
@@ -117,7 +117,7 @@ func gossip(t *testing.T, failing bool) string {
 	return front.URL
 }
 
-// gossiper puts what was told before the first word of every answer.
+// gossiper writes a secret before the first word of every answer.
 type gossiper struct {
 	http.ResponseWriter
 	told string
@@ -134,11 +134,11 @@ func (g gossiper) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 // Flush lets streams through.
 func (g gossiper) Flush() { _ = http.NewResponseController(g.ResponseWriter).Flush() }
 
-// TestSecretsStay: what a plan declares as a secret, or sends to authenticate,
-// is in no file and on no stream, whatever the servers do with it and however
-// the run ends. The server is a real process, which has secrets in its arguments
-// and its environment, says them, and dies with them; so is tokgate, whose crash
-// would tell them, too. However slow the machine is, what is said is the same.
+// TestSecretsStay: what a plan declares as a secret, or sends to authenticate, is in
+// no file and on no stream, whatever the servers do with it and however the run ends.
+// The server is a real process with secrets in its arguments and its environment,
+// which it prints and dies with. So is tokgate, whose crash could reveal them. A slow
+// machine does not change the output.
 func TestSecretsStay(t *testing.T) {
 	const tell = `env; echo "$0 $@"; echo "$@" >&2; `
 	for _, tt := range []struct {
@@ -171,7 +171,7 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// Commands that read the plan alone.
+// Commands that read only the plan.
 func TestSecretsStayInPlans(t *testing.T) {
 	t.Parallel()
 	l := secretsLife(t, `exec SERVE`, "http://127.0.0.1:1", 24)
@@ -181,10 +181,10 @@ func TestSecretsStayInPlans(t *testing.T) {
 	} {
 		l.quiet(args...)
 	}
-	l.nothingSpilled(1) // what such a server would be like is not known: nothing is simulated
+	l.nothingSpilled(1) // such a server cannot be simulated
 }
 
-// quiet runs a command, whatever it comes to, that must not tell a secret.
+// quiet runs a command with any result, which must not reveal a secret.
 func (l *life) quiet(args ...string) {
 	l.t.Helper()
 	cmd := osexec.Command(l.program, args...)
@@ -193,7 +193,7 @@ func (l *life) quiet(args ...string) {
 	l.unspilled(strings.Join(args, " "), string(said))
 }
 
-// A tokgate that is killed leaves its notes; who finds them names no secret.
+// A killed tokgate leaves its notes; a run that finds them prints no secret.
 func TestSecretsStayInNotes(t *testing.T) {
 	t.Parallel()
 	l := secretsLife(t, `env; SERVE`, gossip(t, false), 4000)
@@ -210,7 +210,7 @@ func TestSecretsStayInNotes(t *testing.T) {
 	l.nothingSpilled(8)
 }
 
-// What is wrong with a plan is shown with the line on which it stands.
+// A diagnostic shows the line of the plan.
 func TestSecretsStayInDiagnostics(t *testing.T) {
 	for name, src := range map[string]string{
 		"a line that cannot be read":     strings.Replace(secretsPlan, `api_key = "key-sp1ll-`, `api_key = "literal-sp1ll" api_key = "key-sp1ll-`, 1),
@@ -230,7 +230,7 @@ func TestSecretsStayInDiagnostics(t *testing.T) {
 	}
 }
 
-// secretsLife is a tokgate with that plan, as a step of GitHub Actions.
+// secretsLife is a tokgate with that plan, run as a step of GitHub Actions.
 func secretsLife(t *testing.T, shell, endpoint string, requests int) *life {
 	l := newLife(t)
 	command := strconv.Quote(strings.ReplaceAll(shell, "SERVE", l.program+" sim --listen 127.0.0.1:{port}"))
@@ -242,7 +242,8 @@ func secretsLife(t *testing.T, shell, endpoint string, requests int) *life {
 	return l
 }
 
-// nothingSpilled reads every file but the plan's own, at least so many.
+// nothingSpilled searches every file except the plan's own; there must be at least
+// the given number.
 func (l *life) nothingSpilled(least int) {
 	l.t.Helper()
 	files := 0
@@ -260,7 +261,7 @@ func (l *life) nothingSpilled(least int) {
 	}
 }
 
-// kept checks that a file of the run holds these words.
+// kept checks that a file of the run contains these words.
 func (l *life) kept(name string, words ...string) {
 	l.t.Helper()
 	src, err := os.ReadFile(filepath.Join(l.out, name))

@@ -92,14 +92,14 @@ func (a *app) sim(ctx context.Context, o simOptions) (err error) {
 	return a.serve(ctx, server, o.listen)
 }
 
-// logTo writes what was served, a line each.
+// logTo writes each served request as a line.
 func logTo(w io.Writer) func(sim.Served) {
 	var mu sync.Mutex
 	lines := json.NewEncoder(w)
 	return func(s sim.Served) {
 		mu.Lock()
 		defer mu.Unlock()
-		_ = lines.Encode(s) // a log that can't be written holds up no answer
+		_ = lines.Encode(s) // a log that cannot be written must not delay an answer
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// needSimulators says which servers of the plans cannot be simulated, each at
-// its line: those without a simulator block, and those whose profile cannot be
-// read.
+// needSimulators returns an error that lists the servers which cannot be simulated,
+// each at its line: those without a simulator block, and those whose profile cannot
+// be read.
 func (a *app) needSimulators(plans []*plan.Plan) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {
@@ -43,8 +43,8 @@ func (a *app) needSimulators(plans []*plan.Plan) error {
 	return nil
 }
 
-// unsimulated finds what the simulator blocks of a plan cannot run: an error where
-// the simulator is what is gated, a warning where it only stands in for it.
+// unsimulated finds what the simulator blocks of a plan cannot run. It is an error if
+// the simulator is gated, and a warning if it only stands in for a server.
 func unsimulated(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, s := range p.Servers {
@@ -61,7 +61,7 @@ func unsimulated(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// cannotSimulate says why --simulate cannot run s; nil when it can.
+// cannotSimulate explains why --simulate cannot run s; nil if it can.
 func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 	diag := func(rng *hcl.Range, summary, format string, args ...any) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: rng}
@@ -86,7 +86,7 @@ func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 	return nil
 }
 
-// longer names the shipped profiles that take so many tokens.
+// longer names the shipped profiles with a context of at least the given tokens.
 func longer(tokens int) string {
 	var fit []string
 	for _, name := range sim.Profiles() {

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// simulatedPlan is for a server that is not there, with a secret that is not
-// set. It would take half an hour.
+// simulatedPlan has a server that does not exist, and a secret that is not set. It
+// would take half an hour.
 const simulatedPlan = `server "gpu" {
   engine = "vllm"
   endpoint {
@@ -71,7 +71,7 @@ func TestLongSimulate(t *testing.T) {
 		t.Errorf("the progress does not say that it is simulated:\n%s", r.err)
 	}
 
-	// The mark stays with what was recorded.
+	// The mark stays with the recording.
 	tokgate(t, "judge", dir, path).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
 	tokgate(t, "report", dir).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
 	tokgate(t, "plan", path).check(t, assert.ExitPass, "by the simulation in "+dir)
@@ -108,7 +108,7 @@ func TestCannotSimulate(t *testing.T) {
 	}
 }
 
-// A simulation can be interrupted: it stops between two events.
+// A simulation can be interrupted between two events.
 func TestSimulationIsInterrupted(t *testing.T) {
 	long := regexp.MustCompile(`requests    = .*`).ReplaceAllString(simulatedPlan, "requests = 100000")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 	r.check(t, assert.ExitInterrupted, "interrupted")
 }
 
-// The plans that ship for a first try pass without a server.
+// The shipped plans for a first try pass without a server.
 func TestLongShippedPlansSimulate(t *testing.T) {
 	for _, name := range []string{"demo", "capacity", "conversations", "pull-request"} {
 		path := filepath.Join("..", "..", "plans", name+".hcl")
@@ -125,8 +125,8 @@ func TestLongShippedPlansSimulate(t *testing.T) {
 	}
 }
 
-// A context that the profile does not take is found before anything is started: an
-// error where the simulator is gated or --simulate is asked for, else a warning.
+// A context that exceeds the profile is found before anything starts. It is an error
+// if the simulator is gated or --simulate is set, and otherwise a warning.
 func TestContextOfTheSimulator(t *testing.T) {
 	const src = `
 server "s" {

@@ -16,19 +16,19 @@ import (
 	"github.com/tokgate/tokgate/record/history"
 )
 
-// startTime is how long a server takes until it is ready.
+// startTime is the time that a server takes until it is ready.
 type startTime struct {
 	took  time.Duration
-	basis string // how that is known: "as long as the last one"
+	basis string // the basis of it: "as long as the last one"
 }
 
-// startTimes is how long each server of the plan takes to start: as its last start
-// did, or one of the same image or command and model in another results folder or
-// in the plan's history, or as a stated assumption says of a model of its size. A
-// server of which nothing tells is absent.
+// startTimes returns how long each server of the plan takes to start. The basis is
+// its last start, or one of the same image or command and model in another results
+// folder or in the plan's history, or a stated assumption for a model of its size. A
+// server without any of these is missing.
 func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 	out := map[*plan.Server]startTime{}
-	var others map[string]startTime // read where they are needed
+	var others map[string]startTime // read only if needed
 	for _, s := range p.Servers {
 		if took, ok := last.load(s); ok {
 			out[s] = startTime{took, "as long as the last one"}
@@ -49,7 +49,7 @@ func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 	return out
 }
 
-// startedBy is the image or command by which a server is started; "": it is not.
+// startedBy is the image or command that starts a server; "" if nothing does.
 func startedBy(s *plan.Server) string {
 	declared := s.Declared()
 	return cmp.Or(declared["image"], declared["command"])
@@ -57,7 +57,7 @@ func startedBy(s *plan.Server) string {
 
 func programKey(program, model string) string { return program + "\x00" + model }
 
-// load is what the last start of the server took, or of another by the same
+// load is the time of the server's last start, or of another server's with the same
 // image or command.
 func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
 	if l == nil {
@@ -70,16 +70,16 @@ func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
 	return time.Duration(took * float64(time.Second)), ok
 }
 
-// mostResults is how many results of other plans are looked at, the newest first.
+// mostResults bounds how many results of other plans are read, the newest first.
 const mostResults = 20
 
-// otherStarts are the last starts in the plan's history and in the results folders
-// beside that of the plan, by image or command and model.
+// otherStarts returns the last starts in the plan's history and in the results
+// folders next to the plan's, by image or command and model.
 func otherStarts(p *plan.Plan) map[string]startTime {
 	out := map[string]startTime{}
 	if p.History != nil {
 		if h, _, err := history.Read(p.History.Folder); err == nil {
-			for _, n := range h.Nights { // the last one has the last word
+			for _, n := range h.Nights { // later nights replace earlier ones
 				for _, s := range n.Starts {
 					out[programKey(s.Program, s.Model)] = startTime{time.Duration(s.Took * float64(time.Second)), "as long as in the night of " + n.Started.Format(time.DateOnly)}
 				}
@@ -104,7 +104,7 @@ func otherStarts(p *plan.Plan) map[string]startTime {
 	return out
 }
 
-// newestResults are the results in the folders below dir, the newest first.
+// newestResults returns the results in the folders below dir, the newest first.
 func newestResults(dir string) []string {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*", "results.json")) // fails only for a bad pattern
 	changed := map[string]time.Time{}
@@ -117,15 +117,15 @@ func newestResults(dir string) []string {
 	return paths[:min(len(paths), mostResults)]
 }
 
-// If nothing is known of a start, it is assumed to take a minute for the engine, and its weights to
-// come from a disk at a gigabyte a second.
+// If nothing is known of a start, it is assumed to take a minute for the engine, and to read its
+// weights from disk at a gigabyte a second.
 const (
 	assumedEngine = time.Minute
 	assumedDisk   = 1.0 // GB/s
 )
 
-// assumedStart is how long a server is assumed to take that loads a model of this
-// name; ok is false where the name has no size.
+// assumedStart is the assumed start time of a server that loads a model with this
+// name; ok is false if the name has no size.
 func assumedStart(model string) (startTime, bool) {
 	gb, ok := weights(model)
 	if !ok {
@@ -141,7 +141,7 @@ var (
 	oneByte    = regexp.MustCompile(`(?i)(fp8|int8|w8a8|8bit|q8)`)
 )
 
-// weights guesses from a model's name how many GB its weights are: "Qwen3-8B" has
+// weights estimates from a model's name how many GB its weights are: "Qwen3-8B" has
 // 8·10⁹ parameters of two bytes, "Qwen3-30B-A3B-FP8" 30·10⁹ of one.
 func weights(model string) (gb float64, ok bool) {
 	most := 0.0
@@ -165,8 +165,8 @@ func weights(model string) (gb float64, ok bool) {
 	return most * bytes, most > 0
 }
 
-// startsOf says how often the run starts servers, and how long that takes; "" where
-// it starts none but built-in ones whose starts take no time.
+// startsOf writes how often the run starts servers, and how long that takes; "" if it
+// starts only built-in servers, which takes no time.
 func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	n, unknown := 0, 0
 	var took time.Duration

@@ -12,9 +12,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// starvedPlan asks for a TTFT that this server keeps and a starved generator does not
-// see, so that only an honest look at the generator tells whose doing it was; %s is the
-// server's URL.
+// starvedPlan requires a TTFT that this server meets and a starved generator does not
+// see, so the run must blame the generator. %s is the server's URL.
 const starvedPlan = `
 gate {
   decide = "estimate"
@@ -38,10 +37,9 @@ workload "w" {
 }
 `
 
-// A generator that has one processor, and has to share it with what never
-// yields, reads late whatever the server does. Such a run is no measurement. The
-// server is this process, which is not starved; the generator is a child of it, over a real socket, since what is
-// tried is a real clock: a machine that stands still only starves it more.
+// A generator with one processor, shared with code that never yields, reads late whatever the server does. Such a
+// run is no measurement. The server is this process, which is not starved. The generator is a child with a real
+// socket and a real clock; a stalled machine only starves it more.
 func TestStarvedGenerator(t *testing.T) {
 	if url := os.Getenv("TOKGATE_TEST_STARVED"); url != "" {
 		starve(t, url)
@@ -62,7 +60,7 @@ func TestStarvedGenerator(t *testing.T) {
 	}
 }
 
-// starve runs the plan beside goroutines that take all the time they get.
+// starve runs the plan next to goroutines that use all the time they get.
 func starve(t *testing.T, url string) {
 	var stop atomic.Bool
 	defer stop.Store(true)

@@ -117,7 +117,7 @@ func (a *app) showStrength(r *strength.Result) error {
 	return nil
 }
 
-// needNoticed is the error of a plan whose gate does not notice what it must.
+// needNoticed returns an error if a plan's gate does not notice what it must.
 func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {
@@ -142,8 +142,8 @@ func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 	return usageError("", "%s: the gate would not notice what it must, nothing was started", p.Path)
 }
 
-// demandedRuns is how many simulated runs decide whether a regression that must
-// be noticed is: one of them may miss it.
+// demandedRuns is the number of simulated runs that decide whether a demanded
+// regression is noticed: one of them may miss it.
 const demandedRuns = 20
 
 // needDemanded simulates the regressions that the plans must notice.
@@ -193,8 +193,7 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 	}
 }
 
-// asksServers reports whether a requirement is on what servers or GPUs say of
-// themselves.
+// asksServers reports whether a requirement is on metrics of servers or GPUs.
 func asksServers(p *plan.Plan) bool {
 	said := func(m metric.Def) bool { return m.Source != metric.Client }
 	return len(p.Asserts) > 0 || slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return s.Telemetry.Require != (plan.Require{}) }) ||
@@ -209,8 +208,7 @@ func asksServers(p *plan.Plan) bool {
 	})
 }
 
-// simulateChanged runs and judges a plan in virtual time, on profiles that were
-// changed.
+// simulateChanged runs and judges a plan in virtual time, on changed profiles.
 func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int, change func(*plan.Server, *sim.Profile)) (assert.Verdicts, error) {
 	run, err := simulatedRun(ctx, p, seed, change)
 	if err != nil {

@@ -42,8 +42,8 @@ func TestStrength(t *testing.T) {
 		"A server that decodes 10 times slower, or prefills 10 times slower, or takes 10 times as long before it begins", "By 21 simulated runs")
 }
 
-// More than a hundred simulated runs, which share nothing but the plan: TestStrength
-// makes them under the race detector.
+// More than a hundred simulated runs, independent except for the plan. TestStrength
+// makes some under the race detector.
 func TestLongStrength(t *testing.T) {
 	const must = `gate { must_detect = { decode = "+25%" } }`
 	tokgate(t, "strength", gateOn(t, "", tightSLA), "--runs", "2").check(t, assert.ExitPass, "decode × 1.25                     2 of 2")
@@ -57,7 +57,7 @@ func TestLongStrength(t *testing.T) {
 	tokgate(t, "plan", gateOn(t, must, tightSLA)).check(t, assert.ExitPass, "What this gate would notice")
 }
 
-// Every report says what the gate would notice, from its own run.
+// Every report shows what the gate would notice, from its own run.
 func TestReportsTellStrength(t *testing.T) {
 	for sla, want := range map[string]string{
 		`ttft = "mean < 10s"`: "A server that decodes 10 times slower, or prefills 10 times slower would pass.",
@@ -78,7 +78,7 @@ func TestReportsTellStrength(t *testing.T) {
 	}
 }
 
-// A recording is stretched and judged again, and says that this is approximate.
+// A recording is stretched and judged again, and the result is marked as approximate.
 func TestStrengthOfARecording(t *testing.T) {
 	path := gateOn(t, "", `speed = "mean > 165 tok/s"`)
 	out := filepath.Join(t.TempDir(), "results")

@@ -38,14 +38,14 @@ var (
 
 // ending is how a gate ended in one run.
 type ending struct {
-	Gate    string // a path, or the flags of init
-	Hash    string // of the plan
+	Gate    string // path of a plan, or the flags of init
+	Hash    string // "" for the unchanged server
 	Planted string // "": the server as it is
 	Seed    int
 	Outcome string
 }
 
-// endings are the lines of the log.
+// endings reads the lines of the log.
 func endings(t *testing.T) (out []ending) {
 	t.Helper()
 	for _, line := range linesOf(t, *strongLog) {
@@ -58,7 +58,7 @@ func endings(t *testing.T) (out []ending) {
 	return out
 }
 
-// keep adds a line to the log.
+// keep appends a line to the log.
 func (e ending) keep(t *testing.T) {
 	if *strongLog == "" {
 		return
@@ -67,7 +67,7 @@ func (e ending) keep(t *testing.T) {
 	appendLine(t, *strongLog, line)
 }
 
-// linesOf are the lines of a file; none where it is not there.
+// linesOf returns the lines of a file; none if it does not exist.
 func linesOf(t *testing.T, path string) (out [][]byte) {
 	t.Helper()
 	if path == "" {
@@ -91,7 +91,7 @@ func appendLine(t *testing.T, path string, line []byte) {
 	}
 }
 
-// noticed counts how a gate ends with the server as it is (planted ""), or with a
+// noticed counts how a gate ends with the unchanged server (planted ""), or with a
 // regression planted in each profile of a candidate. It adds the runs that the log
 // lacks.
 func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) strength.Tally {
@@ -144,7 +144,7 @@ func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) 
 	return tally
 }
 
-// outcomes are those of a run, by name.
+// outcomes maps names to outcomes.
 var outcomes = func() map[string]assert.Outcome {
 	out := map[string]assert.Outcome{}
 	for _, o := range []assert.Outcome{assert.Pass, assert.Inconclusive, assert.Fail, assert.Error} {
@@ -153,8 +153,8 @@ var outcomes = func() map[string]assert.Outcome {
 	return out
 }()
 
-// tenTimes plants steps that all take ten times as long; other kinds plant a
-// quarter more.
+// tenTimes plants steps that all take ten times as long; other kinds plant a quarter
+// more.
 const tenTimes = "ten times slower"
 
 func plant(p *plan.Plan, planted string, to *sim.Profile) {
@@ -169,7 +169,7 @@ func plant(p *plan.Plan, planted string, to *sim.Profile) {
 	}
 }
 
-// mostly requires that at least 95 % of the runs come out so.
+// mostly requires at least 95 % of the runs.
 func mostly(t *testing.T, what string, got, runs int) {
 	t.Helper()
 	if got*100 < 95*runs {
@@ -177,8 +177,8 @@ func mostly(t *testing.T, what string, got, runs int) {
 	}
 }
 
-// The gates that ship pass the server as it is, and fail one that prefills or
-// decodes slower by a quarter. Two are exempt, and say why.
+// The shipped gates pass the unchanged server, and fail one that prefills or decodes
+// slower by a quarter. Two are exempt, with reasons.
 func TestLongShippedGates(t *testing.T) {
 	exempt := map[string]bool{"demo.hcl": true, "chat.hcl": true, "conversations.hcl": true}
 	slow := map[string]bool{"compare.hcl": true, "scenarios.hcl": true, "chat.hcl": true, "pull-request.hcl": true}
@@ -212,7 +212,7 @@ func TestLongShippedGates(t *testing.T) {
 	}
 }
 
-// loaded is the plan that init writes for the options, from a file.
+// loaded returns the plan that init writes for the options, read from a file.
 func (o initOptions) loaded(t *testing.T, in inputs) *plan.Plan {
 	t.Helper()
 	text, err := o.plan()
@@ -227,14 +227,14 @@ func (o initOptions) loaded(t *testing.T, in inputs) *plan.Plan {
 	return p
 }
 
-// initOf are the options of `tokgate init --url` for use cases.
+// initOf returns the options of `tokgate init --url` for use cases.
 func initOf(useCases ...string) initOptions {
 	return initOptions{file: "gate.hcl", answers: starter.Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: useCases}}
 }
 
-// Each gate that init writes passes the server of its simulator block, and fails
-// one that prefills and decodes ten times slower, whichever shipped profile it
-// has; so does any combination, which has the requirements of all.
+// Each gate that init writes passes the server of its simulator block, and fails one
+// that prefills and decodes ten times slower, with every shipped profile. So does any
+// combination, which has the requirements of all.
 func TestLongInitNoticesTenfold(t *testing.T) {
 	for _, u := range starter.UseCases {
 		t.Run(u.Name, func(t *testing.T) {
@@ -257,8 +257,8 @@ func TestLongInitNoticesTenfold(t *testing.T) {
 	}
 }
 
-// measuredIn is what init measures by, in virtual time: on a shipped profile and without
-// a bound on the time, or on that of the plan ("").
+// measuredIn returns the measurement of init in virtual time: on a shipped profile, or
+// on the plan's (""), without a bound on the time.
 func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*metric.Run, error) {
 	return func(p *plan.Plan, budget time.Duration) (*metric.Run, error) {
 		if profile != "" {
@@ -276,7 +276,7 @@ func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*
 	}
 }
 
-// What init measures becomes a gate that notices a quarter.
+// The thresholds that init measures make a gate that notices a quarter.
 func TestLongInitMeasured(t *testing.T) {
 	sets := [][]string{{"code_completion"}}
 	if *strongRuns > 0 {
@@ -304,7 +304,7 @@ func TestLongInitUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The plan is looked for at its path in the repository.
+	// The plan is found at its path in the repository.
 	base := t.TempDir()
 	t.Chdir(t.TempDir())
 	for dir, image := range map[string]string{base: ":v1", ".": ":v2"} {
@@ -326,7 +326,7 @@ func TestLongInitUpgrade(t *testing.T) {
 	mostly(t, "ten times slower, the gate fails", noticed(t, gate, p, 1, tenTimes).Failed, 1)
 }
 
-// holds says that a gate passes the server as it is and notices a quarter.
+// holds checks that a gate passes the unchanged server and notices a quarter.
 func holds(t *testing.T, gate string, p *plan.Plan) {
 	t.Helper()
 	runs := max(*strongRuns, 1)
@@ -346,8 +346,9 @@ func TestLongStrengthTable(t *testing.T) {
 	}
 }
 
-// strengthTable says of each gate how often it passed the server as it is, and failed
-// what was planted; gates that init writes on other profiles share a row.
+// strengthTable lists for each gate how often it passed the unchanged server, and
+// failed the planted regressions. Gates that init writes for other profiles share a
+// row.
 func strengthTable(list []ending) string {
 	type cell struct{ hits, runs int }
 	cells := map[[2]string]*cell{}
@@ -398,7 +399,7 @@ func TestStrengthTable(t *testing.T) {
 	}
 }
 
-// That servers' metrics are read seldom while gates are counted changes no verdict.
+// Reading server metrics less often while gates are counted changes no verdict.
 func TestLongSeldomReadings(t *testing.T) {
 	for _, name := range []string{"capacity.hcl", "upgrade.hcl"} {
 		a := &app{color: "auto", environ: slices.Clone(shippedEnviron), Streams: Streams{Out: t.Output(), Err: t.Output()}}

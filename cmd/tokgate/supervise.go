@@ -20,13 +20,13 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// ended is what a run says when it ended as it should, with whatever code.
+// ended is written by a run that ended normally, with any exit code.
 const ended = "ended\n"
 
-// supervise runs a command line that starts servers in a process of its own.
-// When that one crashes or is killed, its servers are ended and its reports say
-// that nothing was measured: a crash is no exit code 2, which means that the plan
-// is wrong. ok is false when the command line needs no supervisor.
+// supervise runs a command line that starts servers in a process of its own. If that
+// process crashes or is killed, its servers are ended and its reports say that
+// nothing was measured. A crash must not have exit code 2, which means that the plan
+// is wrong. ok is false if the command line needs no supervisor.
 func supervise(root *cobra.Command, args, environ []string, s Streams) (code int, ok bool) {
 	if !startsServers(root, args) {
 		return 0, false
@@ -35,7 +35,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	if err != nil {
 		return 0, false
 	}
-	alive, hold, err := os.Pipe() // the run's end of it closes with us
+	alive, hold, err := os.Pipe() // the run's end closes when this process ends
 	if err != nil {
 		return 0, false
 	}
@@ -47,7 +47,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(slices.Clone(environ), fmt.Sprintf("%s=%d", supervisedName, os.Getpid()))
 	cmd.ExtraFiles = []*os.File{alive, say}
-	// In a group of its own: a Ctrl-C reaches it once, through us.
+	// In a group of its own: a Ctrl-C reaches it once, through this process.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	began := time.Now().Format(time.RFC3339Nano)
 	signals := make(chan os.Signal, 8)
@@ -86,8 +86,8 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	return Main(context.Background(), append(slices.Clone(args), "--crashed="+began), environ, s), true
 }
 
-// supervised readies a process that is supervised: it is interrupted when its
-// supervisor dies. done says that it ends as it should.
+// supervised prepares a supervised process: it is interrupted when its supervisor
+// dies. done reports that it ends normally.
 func supervised() (done func()) {
 	if os.Getenv(supervisedName) == "" {
 		return func() {}
@@ -97,7 +97,7 @@ func supervised() (done func()) {
 	syscall.CloseOnExec(3)
 	syscall.CloseOnExec(4)
 	go func() {
-		_, _ = alive.Read(make([]byte, 1)) // nothing is ever sent: it ends
+		_, _ = alive.Read(make([]byte, 1)) // nothing is ever sent: the read ends with the supervisor
 		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()
 	return func() { _, _ = say.WriteString(ended) }
@@ -117,7 +117,7 @@ func startsServers(root *cobra.Command, args []string) bool {
 	})
 }
 
-// surviveBrokenPipes makes a write to a pipe without a reader an error, not the
-// end of the process. The signal is caught, not ignored, because the servers
-// would inherit that they ignore it.
+// surviveBrokenPipes turns a write to a pipe without a reader into an error, instead
+// of the end of the process. The signal is caught and not ignored, because servers
+// would inherit that it is ignored.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -8,25 +8,24 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// table is what `tokgate plan` lays out: rows of cells. A row of a single cell
-// is a title over those that follow; the last row is none.
+// table is a table of `tokgate plan`. A row with a single cell is a title for the
+// rows that follow; a table cannot end with one.
 type table struct {
-	numbers []int // columns that stand to the right
+	numbers []int // columns that are aligned to the right
 	rows    [][]string
 }
 
-// Titles stand under the section's, rows under them.
+// Titles are indented below the section's title, and rows below titles.
 const (
 	titleIndent = 2
 	rowIndent   = 4
 )
 
-// cellWidth is the most a cell takes before it is wrapped, those of the last
-// column apart.
+// cellWidth is the width at which a cell is wrapped, except in the last column.
 const cellWidth = 32
 
-// write lays the table out in width cells: every column is as wide as its widest cell, and the last
-// one takes the room that is left.
+// write lays out the table in width cells. Every column is as wide as its widest cell, and the last
+// one takes the remaining width.
 func (t table) write(out io.Writer, width int) {
 	widths := make([]int, len(t.rows[len(t.rows)-1]))
 	last := len(widths) - 1
@@ -72,7 +71,7 @@ func (t table) write(out io.Writer, width int) {
 	}
 }
 
-// para writes s behind a lead, wrapped into width cells, further lines below
+// para writes s after a lead, wrapped to width cells; further lines are aligned with
 // its beginning.
 func para(out io.Writer, width int, lead, s string) {
 	indent := text.Width(lead)

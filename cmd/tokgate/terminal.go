@@ -44,8 +44,8 @@ func (a *app) terminal(w io.Writer) (terminal, error) {
 	return t, nil
 }
 
-// columns is the width of an output that is no terminal: what COLUMNS says, or
-// that of a CI log.
+// columns is the width of an output that is not a terminal: COLUMNS, or the width of
+// a CI log.
 func (a *app) columns() int {
 	v, _ := a.getenv("COLUMNS")
 	if n, err := strconv.Atoi(v); err == nil && n >= 20 {
@@ -54,7 +54,7 @@ func (a *app) columns() int {
 	return 120
 }
 
-// getenv looks name up in the environment Main was given.
+// getenv returns a variable of the environment that Main got.
 func (a *app) getenv(name string) (string, bool) {
 	for _, kv := range a.environ {
 		if k, v, _ := strings.Cut(kv, "="); k == name {
@@ -64,8 +64,8 @@ func (a *app) getenv(name string) (string, bool) {
 	return "", false
 }
 
-// complain says what went wrong, if anything did, and what to do: a line each,
-// but on a terminal, which would break them inside of words.
+// complain prints an error, if there is one, and what to do. Each is one line, but
+// wrapped on a terminal, which would break inside words.
 func (a *app) complain(err error, hints ...string) {
 	say := func(lead, s string) { fmt.Fprintln(a.Err, lead+s) }
 	if t, unknown := a.terminal(a.Err); unknown == nil && t.isTTY {
@@ -79,7 +79,7 @@ func (a *app) complain(err error, hints ...string) {
 	}
 }
 
-// output remembers that something could not be written to it.
+// output remembers whether a write to it failed.
 type output struct {
 	io.Writer
 	err error // the first
@@ -88,7 +88,7 @@ type output struct {
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
-		return len(b), nil // its reader has seen enough; the reports have it all
+		return len(b), nil // its reader has seen enough, and the reports have it all
 	}
 	if err != nil && o.err == nil {
 		o.err = err

@@ -20,11 +20,11 @@ func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try 
 	}
 }
 
-// mostTold bounds the requests of a run that every report plants regressions in:
-// each is judged again.
+// mostTold bounds the number of requests of a run in which reports plant regressions,
+// because each run is judged again for each.
 const mostTold = 10_000
 
-// requests is how many a run has, as far as more than mostTold matter.
+// requests is the number of requests of a run, counted up to about mostTold.
 func requests(run *metric.Run) (n int) {
 	for _, l := range run.Levels {
 		if l.Of != "" {
@@ -39,8 +39,8 @@ func requests(run *metric.Run) (n int) {
 	return n
 }
 
-// told is what the reports say of a run's strength: regressions that are planted
-// in its recording. nil where nothing is required.
+// told returns what reports show of a gate's strength, from regressions planted in
+// the recording; nil if nothing is required.
 func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
 	why := strength.Unstretchable(run)
 	switch {
@@ -56,7 +56,7 @@ func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Opt
 	}
 	result, err := strength.Measure(strength.Told(), 1, stretched(p, run, opts))
 	if err != nil {
-		return nil // stretching and judging have no errors
+		return nil // stretching and judging return no errors
 	}
 	result.Recorded = true
 	out := &report.Strength{Says: result.Headline(), Basis: result.Basis(), Planted: []report.Planted{}}

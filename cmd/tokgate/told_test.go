@@ -20,33 +20,33 @@ var (
 	toldTable = flag.String("told-table", "", "`file` for the table of all pairs in the log")
 )
 
-// toldPair is how often a gate fails under one regression: as its recorded run, stretched,
-// tells it, and as simulated runs do.
+// toldPair holds how often a gate fails under one regression: by stretching its recorded
+// run, and by simulated runs.
 type toldPair struct {
 	System, Gate, Kind, Regression string
 	Told, Simulated                strength.Tally
 }
 
-// apart is by how many points of 100 the two differ.
+// apart is the difference of the two in percentage points.
 func (p toldPair) apart() float64 { return 100 * math.Abs(p.Told.Fails()-p.Simulated.Fails()) }
 
-// agrees allows for 10 points, and for the last digit of a quotient.
+// agrees allows for 10 points, and for rounding.
 func (p toldPair) agrees() bool { return p.apart() < 10.001 }
 
-// certain says that one run more would hardly change the pair.
+// certain reports whether one more run would hardly change the pair.
 func (p toldPair) certain() bool {
 	return p.Told.Fails() == p.Simulated.Fails() && (p.Told.Fails() == 0 || p.Told.Fails() == 1)
 }
 
-// toldSystems are the profiles of the five published systems; two of them are of one, with
+// toldSystems lists the profiles of the five published systems; one of them has two, with
 // drafts and without.
 var toldSystems = []string{
 	"qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000", "qwen3.5-35b-a3b-fp8.1x-h100",
 	"qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.mtp", "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.vanilla", "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
 }
 
-// What a recording tells of a gate's strength is what simulated runs of it show, for
-// gates that `init --measure` writes for the published systems: closed loops of 1 and 4.
+// A stretched recording shows the same strength as simulated runs, for the gates that
+// `init --measure` writes for the published systems: closed loops of 1 and 4.
 func TestLongStrengthTold(t *testing.T) {
 	sets, list := [][]string{{"code_completion"}}, []strength.Regression{{Kind: strength.Decode, Size: 2}, {Kind: strength.Prefill, Size: 10}, {Kind: strength.Failures, Size: 0.05}}
 	profiles, runs := toldSystems[2:3], 1
@@ -77,8 +77,8 @@ func TestLongStrengthTold(t *testing.T) {
 	}
 }
 
-// toldBySimulation holds the two against each other for one gate: in so many runs, and in
-// -told ones where these are not all alike.
+// toldBySimulation compares both for one gate, with the given number of runs, or -told
+// runs if these are not all alike.
 func toldBySimulation(t *testing.T, profile string, set []string, list []strength.Regression, runs int) (out []toldPair) {
 	t.Helper()
 	o := initOf(set...)
@@ -106,7 +106,7 @@ func toldBySimulation(t *testing.T, profile string, set []string, list []strengt
 	}
 	for i, r := range list {
 		if a.Findings[i].Absent || b.Findings[i].Absent {
-			continue // nothing of the kind is known of it
+			continue // the recording shows nothing of this kind
 		}
 		pair := toldPair{profile, strings.Join(set, ","), r.Kind, r.String(), a.Findings[i].Tally, b.Findings[i].Tally}
 		if !pair.certain() && *toldRuns > runs {
@@ -158,8 +158,8 @@ func TestLongStrengthToldTable(t *testing.T) {
 	}
 }
 
-// tableOfTold counts pairs by system and by kind of regression, and lists those that are
-// farther apart.
+// tableOfTold counts pairs by system and by kind of regression, and lists those that
+// differ more.
 func tableOfTold(pairs []toldPair) string {
 	var b strings.Builder
 	for _, by := range []struct {

@@ -88,7 +88,8 @@ func (a *app) traffic(path string, o trafficOptions) error {
 	return nil
 }
 
-// holdings are what a file holds: a trace, or where its format is not known a data set.
+// holdings reads what a file contains: a trace, or a data set if its format is not one
+// of traces.
 func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 	if o.column == "" {
 		columns, err := o.named()
@@ -113,8 +114,7 @@ func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 	return ofDataset(d), nil
 }
 
-// named returns the columns that --columns names; nil: the trace's format knows
-// them.
+// named returns the columns of --columns; nil if the trace's format defines them.
 func (o trafficOptions) named() (*traffic.Columns, error) {
 	if len(o.columns) == 0 {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// untold finds thresholds on what a server will not tell: they would end as
-// errors, after the load.
+// untold finds thresholds on metrics that a server will not report, which would end
+// as errors after the load.
 func untold(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, w := range p.Workloads {
@@ -70,7 +70,7 @@ const telemetryOff = "telemetry is off there"
 // starts reports whether tokgate starts the server.
 func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
-// untoldByGPUs says why nothing will be known of a server's GPUs; "" when it may.
+// untoldByGPUs explains why nothing will be known of a server's GPUs; "" if it may.
 func untoldByGPUs(s *plan.Server) string {
 	t := s.Telemetry
 	switch {

@@ -97,8 +97,8 @@ func needPlans(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// planSize is the plan in a few words: "1 server, 2 workloads, 7 levels,
-// 12 requirements".
+// planSize describes the plan in a few words: "1 server, 2 workloads, 7 levels, 12
+// requirements".
 func planSize(p *plan.Plan) string {
 	size := fmt.Sprintf("%s, %s, %s", count(len(p.Servers), "server"), count(len(p.Workloads), "workload"), count(len(exec.Cases(p)), "level"))
 	if n := len(exec.Searches(p)); n == 1 {

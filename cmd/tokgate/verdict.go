@@ -20,11 +20,11 @@ import (
 	"github.com/tokgate/tokgate/report/formats"
 )
 
-// outputs says where the reports of one run go.
+// outputs says where the reports of one run are written.
 type outputs struct {
-	dir    string            // "" writes none but the named ones
-	copies map[string]string // by flag of the format: files besides those in dir
-	// summary prints what matters, and not every level.
+	dir    string            // "" writes only the named files
+	copies map[string]string // files besides those in dir, by flag of the format
+	// summary prints the main results, not every level.
 	summary bool
 }
 
@@ -45,7 +45,7 @@ func (o *outputs) flags(cmd *cobra.Command) {
 	}
 }
 
-// show writes a run for a person at a terminal.
+// show writes a run for people at a terminal.
 func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) error {
 	if o.summary {
 		return report.TerminalSummary(w, d, width, color)
@@ -53,8 +53,8 @@ func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) er
 	return report.Terminal(w, d, width, color)
 }
 
-// unshared refuses the copies that several plans or runs cannot share: those of
-// the formats that cannot says. together are the flags that can.
+// unshared refuses copies that several plans or runs cannot share: formats for which
+// cannot is true. together lists the flags that can be shared.
 func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 	var refused, together []string
 	named := false
@@ -77,8 +77,8 @@ func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 	return usageError(hint, "several %s cannot share one %s or %s file", what, strings.Join(refused[:last], ", "), refused[last])
 }
 
-// reportNames are the reports in a results folder: a new run removes those of
-// the one before, so that none can be taken for its own.
+// reportNames lists the reports in a results folder. A new run removes those of the
+// one before, so that none can be mistaken for its own.
 func reportNames() []string {
 	names := []string{historyJUnit, historyMarkdown, historyPage}
 	for _, x := range formats.All {
@@ -89,8 +89,8 @@ func reportNames() []string {
 	return names
 }
 
-// write renders every report and writes each as a whole file. It tries all of
-// them: a full disk must not cost the report that would still have fitted.
+// write renders every report and writes each as a whole file. It tries all of them,
+// because a full disk must not prevent a report that would still fit.
 func (o outputs) write(doc *report.Document, run *metric.Run) error {
 	var first error
 	for _, x := range formats.All {
@@ -108,12 +108,12 @@ func (o outputs) write(doc *report.Document, run *metric.Run) error {
 	return first
 }
 
-// samples reports whether a copy asks for the requests.
+// samples reports whether a copy needs the requests.
 func (o outputs) samples() bool {
 	return slices.ContainsFunc(formats.All, func(x formats.Format) bool { return x.Samples != nil && o.copies[x.Flag] != "" })
 }
 
-// writeTogether renders what shows several runs in one file.
+// writeTogether writes the formats that show several runs in one file.
 func (o outputs) writeTogether(docs []*report.Document) error {
 	var first error
 	for _, x := range formats.All {
@@ -124,7 +124,7 @@ func (o outputs) writeTogether(docs []*report.Document) error {
 	return first
 }
 
-// samplesPath is where the samples go beside the levels: levels.csv →
+// samplesPath is the file of the samples next to that of the levels: levels.csv →
 // levels.samples.csv.
 func samplesPath(levels string) string {
 	ext := filepath.Ext(levels)
@@ -142,15 +142,15 @@ func writeReport(path string, render func(io.Writer) error) error {
 	return record.WriteFile(path, b.Bytes())
 }
 
-// conclude judges a run, writes its reports, prints the summary and returns
-// what they were made of and the exit code.
+// conclude judges a run, writes its reports and prints the summary. It returns the
+// document and the exit code.
 func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Options) (*report.Document, int, error) {
 	judged := assert.Judge(p, run, opts)
 	return a.publish(p, run, o, judged, told(p, run, judged, opts))
 }
 
-// publish writes the reports of a judged run, prints the summary and returns
-// what they were made of and the exit code.
+// publish writes the reports of a judged run and prints the summary. It returns the
+// document and the exit code.
 func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.Verdicts, noticed *report.Strength) (*report.Document, int, error) {
 	code := verdicts.ExitCode(run.Stopped == "interrupted")
 	host, _ := os.Hostname()
@@ -163,7 +163,7 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 	})
 	writeErr := o.write(doc, run)
 	if writeErr != nil {
-		// The reports that could be written say the exit code too, and so does the
+		// The reports that could be written get this exit code too, and so does the
 		// last line.
 		doc.ExitCode, doc.Why = assert.ExitError, "not every report could be written"
 		_ = o.write(doc, run)

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Set by the linker in release builds; `go install` leaves them empty and the
-// module's build information answers instead.
+// Set by the linker in release builds. `go install` leaves them empty, and the build
+// information of the module is used.
 var (
 	version string
 	commit  string

@@ -20,14 +20,14 @@ type job struct {
 	timeout    time.Duration // 0: an expression says
 }
 
-// The timeout of a job that sets none (docs.github.com, Workflow syntax).
+// The default timeout of a job (docs.github.com, Workflow syntax).
 const jobTimeout = 360 * time.Minute
 
-// Workflows of more than largestWorkflow bytes are not read.
+// Workflows larger than largestWorkflow bytes are not read.
 const largestWorkflow = 512 << 10
 
 // cutOff warns of jobs whose timeout would end the run before its verdict. takes is
-// how long a run takes; 0: not known.
+// the time of a run; 0 if not known.
 func cutOff(p *plan.Plan, takes time.Duration) []string {
 	var out []string
 	for _, j := range jobsOf(p.Path) {
@@ -43,8 +43,8 @@ func cutOff(p *plan.Plan, takes time.Duration) []string {
 	return out
 }
 
-// jobsOf returns the jobs that run a plan for real, from the workflows of the plan's
-// repository. Files that are no valid workflow are skipped.
+// jobsOf returns the jobs in the workflows of the plan's repository that run the plan
+// for real. Files that are no valid workflow are skipped.
 func jobsOf(planFile string) []job {
 	at, err := filepath.Abs(planFile)
 	if err != nil {
@@ -67,7 +67,7 @@ func jobsOf(planFile string) []job {
 	}
 }
 
-// workflow is as much of a file as is read here.
+// workflow holds the parts of a file that are read here.
 type workflow struct {
 	Jobs map[string]struct {
 		Timeout yaml.Node `yaml:"timeout-minutes"`
@@ -79,7 +79,7 @@ type workflow struct {
 	}
 }
 
-// jobsIn are the jobs of a workflow in a file that run the plan.
+// jobsIn returns the jobs of a workflow file that run the plan.
 func jobsIn(file, shown, planFile string) []job {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > largestWorkflow {
@@ -92,7 +92,7 @@ func jobsIn(file, shown, planFile string) []job {
 	return jobsOfWorkflow(src, shown, planFile)
 }
 
-// jobsOfWorkflow are the jobs of a workflow that run the plan at a path in its
+// jobsOfWorkflow returns the jobs of a workflow that run the plan at a path in its
 // repository, in order of their names.
 func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 	var w workflow
@@ -117,7 +117,7 @@ func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 		limit := jobTimeout
 		if !j.Timeout.IsZero() {
 			var minutes float64
-			_ = j.Timeout.Decode(&minutes) // an expression is 0: not known
+			_ = j.Timeout.Decode(&minutes) // an expression gives 0: not known
 			limit = time.Duration(min(max(minutes, 0), 1e6) * float64(time.Minute))
 		}
 		out = append(out, job{shown, name, limit})
@@ -126,7 +126,7 @@ func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 	return out
 }
 
-// covers reports whether a path that a job names is the plan, or its folder.
+// covers reports whether a path in a job is the plan, or its folder.
 func covers(named, planFile string) bool {
 	named = path.Clean(strings.Trim(named, `"'`))
 	return named == planFile || named == path.Dir(planFile) && named != "."

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan/starter"
 )
 
-// The jobs that run a plan are those that name it or its folder, by the action or by
-// the command, but for a simulation.
+// The jobs that run a plan name it or its folder, in the action or the command, and
+// do not simulate.
 func TestJobsOfWorkflow(t *testing.T) {
 	const src = `
 jobs:
@@ -53,8 +53,8 @@ jobs:
 	}
 }
 
-// The workflow that init writes leaves the plan's budget its time; a shorter one is
-// warned of.
+// The workflow that init writes allows the plan's budget; a shorter timeout gives a
+// warning.
 func TestCutOff(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{".github/workflows", "perf"} {

@@ -23,16 +23,15 @@ import (
 	"github.com/tokgate/tokgate/internal/runner"
 )
 
-// The test binary is tokgate itself where this is set. So that no verdict depends
-// on how busy the machine is, `run` simulates with the value "simulate", and with
-// "virtual" every command runs in virtual time, over a network in memory.
+// With this variable the test binary is tokgate. So that no verdict depends on how
+// busy the machine is, the value "simulate" makes `run` simulate, and "virtual" runs
+// every command in virtual time, over a network in memory.
 const asProgram = "TOKGATE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	mode, ok := os.LookupEnv(asProgram)
 	if !ok || mode == "virtual" {
-		// What listens for signals is begun by the first who does, and must be in
-		// no bubble.
+		// Signal handling starts with its first user, and must not start in a bubble.
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, os.Interrupt)
 		signal.Stop(signals)
@@ -48,12 +47,12 @@ func TestMain(m *testing.M) {
 	os.Exit(program(args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// virtualProgram is the command line of this process, in virtual time; nil where
-// it runs tests.
+// virtualProgram runs the command line of this process in virtual time; nil if the
+// process runs tests.
 var virtualProgram func(*testing.T)
 
-// virtually runs a command line in a bubble, which only a test can make: in
-// TestVirtualProgram, of which nobody is told.
+// virtually runs a command line in a bubble. Only a test can make a bubble, so this
+// is the hidden test TestVirtualProgram.
 func virtually(m *testing.M) (code int) {
 	now := time.Now()
 	args, streams := os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
@@ -62,7 +61,7 @@ func virtually(m *testing.M) (code int) {
 		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory}).main(t.Context(), args)
 	}
 	os.Args = []string{os.Args[0], "-test.run=^TestVirtualProgram$"}
-	quiet, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // the share of covered statements is printed too
+	quiet, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // the test framework prints the coverage too
 	if err != nil {
 		panic(err)
 	}
@@ -80,7 +79,7 @@ func TestVirtualProgram(t *testing.T) {
 	synctest.Test(t, virtualProgram)
 }
 
-// programFile is a tokgate to run as a process.
+// programFile returns a tokgate to run as a process.
 func programFile(t *testing.T, mode string) string {
 	t.Helper()
 	test, err := os.Executable()
@@ -103,7 +102,7 @@ var repository = func() string {
 	return dir
 }()
 
-// checkout is a scratch repository with a runner beside it.
+// checkout is a temporary repository with a runner.
 type checkout struct {
 	*runner.Machine
 	t         *testing.T
@@ -140,9 +139,9 @@ func newCheckout(t *testing.T, mode string) *checkout {
 	return c
 }
 
-// upload stands in for actions/upload-artifact: its inputs are those of its
-// action.yml, a path may hold several lines, hidden files stay unless they are
-// asked for, and one name cannot be used twice.
+// upload stands in for actions/upload-artifact, with the inputs of its action.yml. A
+// path may have several lines, hidden files are left out by default, and a name
+// cannot be used twice.
 func (c *checkout) upload(with map[string]string) (map[string]string, error) {
 	for name := range with {
 		if !slices.Contains([]string{"name", "path", "if-no-files-found", "retention-days", "include-hidden-files"}, name) {
@@ -179,9 +178,9 @@ func (c *checkout) upload(with map[string]string) (map[string]string, error) {
 	return nil, nil
 }
 
-// downloadInto stands in for actions/download-artifact without a name in the
-// workspace of another job: each artifact gets a folder of its name, with its
-// files below the folder that they have in common.
+// downloadInto stands in for actions/download-artifact without a name, in the
+// workspace of another job. Each artifact gets a folder with its name, which contains
+// its files below their common folder.
 func (c *checkout) downloadInto(workspace string) runner.Action {
 	return func(with map[string]string) (map[string]string, error) {
 		for name := range with {
@@ -257,16 +256,16 @@ func (c *checkout) run(workflow, job string, more map[string]any) *runner.Job {
 	return j
 }
 
-// annotations leaves out what the gate of these workflows is warned of: it bounds
-// a TTFT alone.
+// annotations leaves out the warning that the gate of these workflows bounds only a
+// TTFT.
 func annotations(commands []runner.Command) []string {
 	return slices.DeleteFunc(stepResult{commands: commands}.annotations(), func(a string) bool {
 		return strings.HasSuffix(a, " Nothing bounds decoding")
 	})
 }
 
-// gatePlan gates a server: the arguments are the body of the server, and the
-// limit of the TTFT.
+// gatePlan gates a server. The arguments are the body of the server, and the limit of
+// the TTFT.
 const gatePlan = `server "vllm" {
   %s
 }
@@ -286,9 +285,8 @@ workload "chat" {
 }
 `
 
-// compared is a gate plan with so many requests that they decide a comparison
-// with the server of the base branch, which another variable file may make
-// another one.
+// compared returns a gate plan with enough requests to decide a comparison with the
+// server of the base branch, which another variable file may change.
 func compared(plan string) string {
 	return strings.Replace(plan, "= 200", "= 1600", 1) + againstBase
 }
@@ -310,10 +308,10 @@ compare "pull_request" {
 }
 `
 
-// the states of a server under test, and what a gate says of them.
+// servers lists the states of a server under test, and the results of a gate.
 var servers = []struct {
 	name, mode, server, limit string
-	base, head                string // profiles, in the variable file; "" if there is none
+	base, head                string // profiles in the variable file; "" if there is no file
 	code                      int
 	verdict                   string
 	annotations               []string
@@ -328,7 +326,7 @@ var servers = []struct {
 	{"red by itself", "simulate", "simulator {}", "1ms", "", "", 1, "fail",
 		[]string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❌ FAIL · gate", "| ❌ fail | chat | vllm |"}, "<failure"},
-	// Of 200 requests 3% take longer: too close to the 5% that may.
+	// Of 200 requests 3% take longer: too close to the allowed 5%.
 	{"inconclusive", "simulate", "simulator {}", "50ms", "", "", 3, "inconclusive",
 		[]string{"error plans/gate.hcl:15 inconclusive: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❔ INCONCLUSIVE · gate", "| ❔ inconclusive | chat | vllm |"}, "<failure"},
@@ -389,7 +387,7 @@ func TestLongWorkflowGate(t *testing.T) {
 			if !strings.HasPrefix(strings.TrimSpace(summary), tt.summary[0]) {
 				t.Errorf("the summary begins %.200q", summary)
 			}
-			// Whatever came of it, the results are there.
+			// Whatever the result, the results are there.
 			results := gate.Outputs["results"]
 			for _, name := range []string{"junit.xml", "report.md", "results.json", "samples.jsonl"} {
 				if !slices.Contains(c.artifacts["tokgate-results"], results+"/"+name) {
@@ -430,7 +428,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 	typo := []string{"error plans/gate.hcl:15 Unsupported argument"}
 	for _, tt := range []struct {
 		name, plan  string
-		steps       string // what run, fmt and validate end with
+		steps       string // exit codes of run, fmt and validate
 		annotations []string
 	}{
 		{"good", good, "0 0 0", []string{}},
@@ -438,8 +436,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), "2 0 2", append(typo, typo...)},
 		{"fails", strings.Replace(good, "2s", "1ms", 1), "1 0 0", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}},
 		{"no simulator", strings.Replace(good, "simulator {}", `endpoint { url = "http://127.0.0.1:1" }`, 1), "2 0 0", []string{"error plans/gate.hcl:1 No simulator"}},
-		// A gate that needs the base branch, which the workflow of a pull
-		// request has.
+		// A gate that needs the base branch, which a pull request has.
 		{"against the base", strings.Replace(compared(strings.Replace(good, "simulator {}", "simulator { profile = var.profile }", 1)), `""`, `"default"`, 1), "0 0 0", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -464,7 +461,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 	}
 }
 
-// Each job of the matrix has an artifact of its own and sets the image.
+// Each job of the matrix has its own artifact and sets the image.
 func TestLongWorkflowMatrix(t *testing.T) {
 	c := newCheckout(t, "simulate")
 	plan := "variable \"image\" {\n  type = string\n}\n\nserver \"vllm\" {\n  model = var.image\n  simulator {}\n}\n" +
@@ -484,8 +481,8 @@ func TestLongWorkflowMatrix(t *testing.T) {
 	}
 }
 
-// The history grows on a branch of its own from night to night, and a night that
-// fails opens one issue.
+// The history grows by a night on its own branch, and a night that fails opens one
+// issue.
 func TestLongWorkflowNightly(t *testing.T) {
 	const workflow = "docs/workflows/nightly.yml"
 	origin := t.TempDir()
@@ -494,7 +491,7 @@ func TestLongWorkflowNightly(t *testing.T) {
 	}{{"20s", "pass"}, {"1us", "fail"}}
 	for i, night := range nights {
 		plan := strings.Replace(strings.TrimSpace(nightlyPlan), "20s", night.threshold, 1)
-		c := newCheckout(t, "virtual") // a simulated night would be none
+		c := newCheckout(t, "virtual") // a simulated night would not count
 		c.commit(map[string]string{"plans/control.hcl": plan})
 		if i == 0 {
 			c.git("init", "--quiet", "--bare", origin)
@@ -506,8 +503,8 @@ func TestLongWorkflowNightly(t *testing.T) {
 			t.Fatalf("night %d: outputs %v\n%s", i, job.Outputs, job.Log)
 		}
 
-		// The other job: another machine, with a gh that says what it is asked and
-		// knows of an open issue or of none.
+		// The other job runs on another machine, with a gh that prints its arguments
+		// and knows of an open issue or of none.
 		result := "success"
 		if job.Failed {
 			result = "failure"
@@ -545,7 +542,7 @@ func TestLongWorkflowNightly(t *testing.T) {
 				}
 			}
 		}
-		// The branch holds the nights until now and nothing else.
+		// The branch contains the nights so far and nothing else.
 		var kept string
 		for _, name := range strings.Fields(c.git("--git-dir", origin, "ls-tree", "--name-only", "-r", "tokgate-history")) {
 			if name == ".gitattributes" {
@@ -562,7 +559,7 @@ func TestLongWorkflowNightly(t *testing.T) {
 	}
 }
 
-// A night that was not measured publishes nothing.
+// A night without a measurement publishes nothing.
 func TestLongWorkflowNightlyNotMeasured(t *testing.T) {
 	c := newCheckout(t, "")
 	for _, verdict := range []string{"error", "interrupted", "invalid", ""} {
@@ -593,10 +590,10 @@ func actionStep(with string) []byte {
 	return []byte("jobs: {j: {steps: [{id: gate, uses: tokgate/tokgate@0, with: {" + with + "}}]}}")
 }
 
-// The inputs reach tokgate as they are, whatever a shell would make of them.
+// The inputs reach tokgate unchanged, whatever a shell would make of them.
 func TestActionInputs(t *testing.T) {
 	c := newCheckout(t, "")
-	// A program that shows its arguments in the place of tokgate.
+	// A program in place of tokgate that prints its arguments.
 	echo := filepath.Join(t.TempDir(), "tokgate")
 	if err := os.WriteFile(echo, []byte("#!/bin/sh\nfor a; do echo \"<$a>\"; done\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -635,8 +632,8 @@ func TestActionInputs(t *testing.T) {
 	}
 }
 
-// A base is found whatever the checkout holds of it, and one that an earlier job
-// left behind is in nobody's way.
+// A base is found whatever parts of it the checkout has, and one that an earlier job
+// left behind does not matter.
 func TestActionBase(t *testing.T) {
 	origin := newCheckout(t, "")
 	old := origin.commit(map[string]string{"f": "old"})
@@ -664,7 +661,7 @@ func TestActionBase(t *testing.T) {
 	}
 }
 
-// A release is used when its checksum is the one that was published with it.
+// A release is used if its checksum is the published one.
 func TestActionRelease(t *testing.T) {
 	releases := t.TempDir()
 	folder := filepath.Join(releases, "v1.2.3")
@@ -711,7 +708,7 @@ func TestActionRelease(t *testing.T) {
 	}
 }
 
-// By default the action builds what the pinned commit holds.
+// By default the action builds the pinned commit.
 func TestActionBuilds(t *testing.T) {
 	if os.Getenv("TOKGATE_ACTION_BUILDS") == "" {
 		t.Skip("it builds tokgate: `make actions` tries it")
