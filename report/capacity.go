@@ -149,7 +149,7 @@ func (c *Capacity) Limit() string {
 		return c.Amount(c.Pass)
 	case metric.CapacityInterpolated:
 		if c.Fail-1 > c.Pass && !c.OfRate() {
-			return fmt.Sprintf("%d to %d", c.Pass, c.Fail-1)
+			return c.Amount(c.Pass) + " to " + c.Amount(c.Fail-1)
 		}
 		return c.Amount(c.Pass)
 	case metric.CapacityAtLeast:
@@ -192,7 +192,7 @@ func (c *Capacity) Facts() []string {
 	}
 	if c.Pass > 0 && !c.OfRate() {
 		if c.Confirmed {
-			list = append(list, fmt.Sprintf("confirmed: %d held again on fresh requests", c.Pass))
+			list = append(list, "confirmed: "+c.Amount(c.Pass)+" held again on fresh requests")
 		} else {
 			list = append(list, c.Amount(c.Pass)+" was not confirmed on fresh requests")
 		}

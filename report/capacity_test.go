@@ -32,6 +32,13 @@ func TestCapacityLimit(t *testing.T) {
 			t.Errorf("limit of %q, %d, %d = %q, want %q", tt.kind, tt.pass, tt.fail, got, tt.want)
 		}
 	}
+	replayed := Capacity{Over: "speedup", Step: 0.01, Kind: string(metric.CapacityInterpolated), Pass: 168, Fail: 206, Confirmed: true}
+	if got := replayed.Limit(); got != "1.68 to 2.05" {
+		t.Errorf("limit of times the recorded traffic: %s", got)
+	}
+	if got := replayed.Facts()[0]; got != "confirmed: 1.68 held again on fresh requests" {
+		t.Error(got)
+	}
 }
 
 func TestCapacityLine(t *testing.T) {

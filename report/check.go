@@ -238,7 +238,7 @@ func (c *checker) repeats() {
 func (c *checker) capacity(x *Capacity) {
 	name := "the capacity of " + x.Workload + " on " + x.Server
 	if x.Pass > 0 && x.Fail > 0 && x.Pass >= x.Fail {
-		c.say("%s: %d is said to pass and %d to fail", name, x.Pass, x.Fail)
+		c.say("%s: %s is said to pass and %s to fail", name, x.Amount(x.Pass), x.Amount(x.Fail))
 	}
 	passed := x.Pass == 0
 	for i := range x.Probes {
@@ -249,15 +249,15 @@ func (c *checker) capacity(x *Capacity) {
 		passed = true
 		for _, r := range p.Readings {
 			if b := c.bound(x, r); b != nil && r.Value.OK && breaks(b, r.Value.V) {
-				c.say("%s: at the limit, %d, %s %s is %s, which breaks its own threshold %s", name, x.Pass, r.Metric, r.Stat, r.Value.Format(b.Unit), b.Text)
+				c.say("%s: at the limit, %s, %s %s is %s, which breaks its own threshold %s", name, x.Amount(x.Pass), r.Metric, r.Stat, r.Value.Format(b.Unit), b.Text)
 			}
 		}
 	}
 	if !passed && len(x.Probes) > 0 {
-		c.say("%s: no probe of %d passed", name, x.Pass)
+		c.say("%s: no probe of %s passed", name, x.Amount(x.Pass))
 	}
 	if x.Crossing.OK && x.Pass > 0 && x.Fail > 0 && (x.CrossingHigh.OK && x.CrossingHigh.V < float64(x.Pass) || x.CrossingLow.OK && x.CrossingLow.V > float64(x.Fail)) {
-		c.say("%s: the crossing near %s does not lie between %d and %d", name, x.Crossing.Format(""), x.Pass, x.Fail)
+		c.say("%s: the crossing near %s does not lie between %s and %s", name, x.Estimate(), x.Amount(x.Pass), x.Amount(x.Fail))
 	}
 }
 

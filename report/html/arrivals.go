@@ -77,8 +77,8 @@ var quantities = []quantity{
 		}
 		return out
 	}},
-	{"In flight", "Requests in flight", "Requests that were due and had not ended.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.InFlight) }},
-	{"Waiting", "Requests waiting", "The backlog: requests in flight that had no token yet.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.Waiting) }},
+	{"In flight", "Requests in flight", "Requests that were due and had not ended: the most at once in each step.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.InFlight) }},
+	{"Waiting", "Requests waiting", "The backlog: requests in flight that had no token yet, the most at once in each step.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.Waiting) }},
 }
 
 // overTime draws the windows of a workload on a server, a line for each, mostSeries at most.
@@ -104,7 +104,7 @@ func overTime(r run, workload, server, name string) []figure {
 func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 	f := figure{Title: q.title + " over time, " + name, Words: q.words}
 	ch := chart.Chart{Name: f.Title, Height: 240, Y: chart.Axis{Title: q.axis, Zero: true, Whole: q.unit == metric.Requests, Format: func(v float64) string { return metric.Format(q.unit, v) }}}
-	f.Table = &table{Caption: f.Title, Head: []string{"Load", "Mean", "Most", "Most at", "At the end"}}
+	f.Table = &table{Caption: f.Title, Head: []string{"Load", "Most", "Most at", "At the end"}}
 	longest, top, found := 0.0, -1.0, ""
 	for i, p := range list {
 		values, hue, said := q.of(p), i, loadOver(r, p)
@@ -112,10 +112,10 @@ func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 			hue = chart.Ordered + i*(chart.Shades-1)/(len(list)-1)
 		}
 		line := chart.Series{Name: said, Index: hue, Plain: true, Steps: true}
-		most, sum := 0, 0.0
+		most := 0
 		for j, v := range values {
 			line.Points = append(line.Points, chart.Point{X: float64(j) * p.Step, Y: v, Low: math.NaN(), High: math.NaN()})
-			if sum += v; v > values[most] {
+			if v > values[most] {
 				most = j
 			}
 		}
@@ -128,7 +128,7 @@ func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 		line.Points = append(line.Points, chart.Point{X: length, Y: values[n-1], Low: math.NaN(), High: math.NaN()})
 		ch.Series = append(ch.Series, line)
 		f.Legend = append(f.Legend, legend{chart.Swatch(hue), said})
-		f.Table.Rows = append(f.Table.Rows, []cell{text(said), text(metric.Format(q.unit, sum/float64(n))), text(metric.Format(q.unit, values[most])),
+		f.Table.Rows = append(f.Table.Rows, []cell{text(said), text(metric.Format(q.unit, values[most])),
 			text(chart.Clock(float64(most) * p.Step)), text(metric.Format(q.unit, values[n-1]))})
 		if values[most] > top {
 			top, found = values[most], fmt.Sprintf("Most: %s at %s", metric.Format(q.unit, values[most]), chart.Clock(float64(most)*p.Step))

@@ -55,7 +55,7 @@ func size(w *report.Workload) string {
 	}
 	out := plural(w.Input, "token") + " in, "
 	if w.Input == 0 {
-		out = w.Prompts + " in, "
+		out = "prompts of " + w.Prompts + ", "
 	}
 	switch {
 	case w.Natural:
