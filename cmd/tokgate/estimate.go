@@ -94,10 +94,12 @@ func readRunAt(path string) *lastRun {
 // of is the time of the case in the last run, scaled to its present number of
 // requests; ok is false if the last run lacks it.
 func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
-	if c.Level.Duration > 0 {
+	switch {
+	case c.Level.Duration > 0:
 		return c.Level.Duration, true
-	}
-	if l == nil {
+	case c.Load != nil && c.Level.Speedup > 0: // a trace lasts as long as it was recorded
+		return c.Level.Lasts(), true
+	case l == nil:
 		return 0, false
 	}
 	if c.Load == nil {
