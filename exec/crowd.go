@@ -44,6 +44,8 @@ func (rd *round) people(health *func() metric.Health) {
 	c := rd.window.(*crowd)
 	rd.prepare(metric.Warmup, 0, rd.level.N)
 	rd.prepare(metric.Measured, 0, rd.level.N)
+	come := float64(rd.level.N) / rd.Load.People.RampUp.Seconds() // a second
+	rd.connect(min(expected(come, rd.durations[rd.Workload]), rd.level.N))
 	if !rd.check() || rd.halted() {
 		return
 	}

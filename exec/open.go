@@ -3,6 +3,7 @@ package exec
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -49,13 +50,14 @@ func (rd *round) open(health *func() metric.Health) {
 	rd.prepare(metric.Warmup, 0, warmupPrompts)
 	rd.prepare(metric.Measured, 0, rd.out.Due)
 	rd.prepare(metric.Filler, 0, warmupPrompts)
+	o := rd.Load.Open
+	rd.connect(min(expected(w.early(), rd.durations[rd.Workload]), o.MaxInFlight))
 	if !rd.check() || rd.halted() {
 		return
 	}
 	rd.watch(health)
 	rd.look()
 	begin := rd.Clock.Now()
-	o := rd.Load.Open
 	w.steady = load.NewSteady(begin)
 	if rd.replay != nil {
 		rd.replay.Replay = rd.replay.Begin(begin)
@@ -76,6 +78,19 @@ func (rd *round) open(health *func() metric.Health) {
 	w.stop()
 	w.leave()
 	rd.ended = nil
+}
+
+// early is how many requests a second are due at the beginning.
+func (w *window) early() float64 {
+	switch {
+	case w.replay != nil:
+		at := w.replay.At
+		n := sort.Search(len(at), func(i int) bool { return at[i] >= at[0]+client.IdleTimeout })
+		return float64(n) / client.IdleTimeout.Seconds()
+	case len(w.stages) > 0:
+		return w.stages[0].Level.Stage.From
+	}
+	return w.level.Rate
 }
 
 // rates returns the rates of the window's stages; none without stages.

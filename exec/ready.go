@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
@@ -86,6 +87,20 @@ func (rd *round) connect(n int) {
 		transport.Warm(ctx, n)
 		return struct{}{}, nil
 	})
+}
+
+// mostExpected bounds the connections that are opened for requests that come one after
+// the other.
+const mostExpected = 256
+
+// expected is how many requests are in flight on average where so many are due a second,
+// each above 0 as long as the last level's took: by Little's law (Operations Research 9,
+// 1961), as far as they are due before a connection that waits for them is closed.
+func expected(rate float64, each time.Duration) int {
+	if each == 0 || each > client.IdleTimeout {
+		each = client.IdleTimeout
+	}
+	return int(min(math.Ceil(rate*each.Seconds()), mostExpected))
 }
 
 // ahead makes a prompt when nothing more urgent is to be done: the one that is needed

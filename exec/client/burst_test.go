@@ -10,14 +10,17 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/metric"
 )
 
 // committed are the ratios to the bare reader that this version has, see
@@ -26,6 +29,7 @@ var committed = map[string]float64{
 	"chunk":   1.0, // processor time of a chunk, 64 streams, each at its own times
 	"burst":   1.0, // of a chunk, 512 and 1,500 streams in step
 	"request": 1.7, // of a request, its connection open
+	"memory":  1.0, // of a stream, 8,000 open
 }
 
 // guard reports a ratio, and fails where it is too large.
@@ -102,8 +106,9 @@ func serveSteps(chunks int, every time.Duration) {
 
 // burst is what a burst of streams cost and how late it was.
 type burst struct {
-	late []time.Duration // the first chunks, from the server's write to the reader's stamp
-	cpu  time.Duration
+	late  []time.Duration // the first chunks, from the server's write to the reader's stamp
+	cpu   time.Duration
+	speed []float64 // chunks a second of each stream
 }
 
 func (b burst) p99() float64 {
@@ -111,13 +116,15 @@ func (b burst) p99() float64 {
 	return float64(b.late[(len(b.late)*99+99)/100-1]) / 1e6
 }
 
-// timed notes how late the first chunk of a stream was.
+// timed notes how late the first chunk of a stream was, and when the first and the last
+// one came.
 type timed struct {
-	origin time.Time
-	late   time.Duration
-	chunks int
-	err    error
-	over   func()
+	origin      time.Time
+	late        time.Duration
+	first, last time.Duration
+	chunks      int
+	err         error
+	over        func()
 }
 
 func (s *timed) Sent(time.Duration)         {}
@@ -131,8 +138,9 @@ func (s *timed) Event(at time.Duration, e *Event) {
 		return
 	}
 	if s.chunks++; s.chunks == 1 {
-		s.late = since(s.origin, at, e.Raw)
+		s.first, s.late = at, since(s.origin, at, e.Raw)
 	}
+	s.last = at
 }
 
 // since is the time from wrote, in nanoseconds since 1970, to at.
@@ -169,6 +177,7 @@ func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
 			b.Fatalf("%d chunks, want %d: %v", s.chunks, chunks, s.err)
 		}
 		out.late = append(out.late, s.late)
+		out.speed = append(out.speed, float64(chunks-1)/(s.last-s.first).Seconds())
 	}
 	return out
 }
@@ -238,6 +247,7 @@ func BenchmarkBurst(b *testing.B) {
 				urls[chunks] = startBenchServer(b, fmt.Sprintf("steps %d 20ms", chunks))
 			}
 			var chunk, request, late [2][]float64 // bare and ours, by turn
+			var speed []float64
 			for b.Loop() {
 				for range 3 {
 					for i, send := range []func(*testing.B, string, int, int) burst{burstOfBare, burstOfOurs} {
@@ -246,6 +256,7 @@ func BenchmarkBurst(b *testing.B) {
 						chunk[i] = append(chunk[i], each/1e3)
 						request[i] = append(request[i], (float64(few.cpu)/float64(n)-each*short)/1e3)
 						late[i] = append(late[i], few.p99(), many.p99())
+						speed = append(speed, many.speed...)
 					}
 				}
 			}
@@ -254,11 +265,61 @@ func BenchmarkBurst(b *testing.B) {
 				b.ReportMetric(median(chunk[i]), who+"-µs/chunk")
 				b.ReportMetric(median(request[i]), who+"-µs/request")
 			}
+			b.ReportMetric(median(speed), "chunks/s")
 			guard(b, "burst", median(chunk[1])/median(chunk[0]))
 			guard(b, "request", median(request[1])/median(request[0]))
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkManyStreams is the memory of streams that are open at once, samples included,
+// and of as many bare readers: what the process has from the system.
+func BenchmarkManyStreams(b *testing.B) {
+	const streams, chunks = 8000, 3
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < streams+100 {
+		b.Skipf("%d file descriptors are too few: %v", limit.Cur, err)
+	}
+	url := startBenchServer(b, fmt.Sprintf("steps %d 400ms", chunks))
+	held := func() float64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.Sys - m.HeapReleased)
+	}
+	ours := func() {
+		h := dial(b, Config{Engine: engine.Of("vllm")}, url)
+		defer h.Close()
+		h.Warm(b.Context(), streams)
+		r := chatRequest()
+		r.Prompt = h.Prepare(r)
+		samples := make([]metric.Sample, streams)
+		var wg sync.WaitGroup
+		wg.Add(streams)
+		for i := range samples {
+			samples[i].OutputAsked = 1024
+			h.Send(b.Context(), r, NewAnswer(&samples[i], func(*metric.Sample) { wg.Done() }))
+		}
+		wg.Wait()
+		for _, s := range samples {
+			if s.Failure != nil || s.Chunks != chunks {
+				b.Fatalf("%d chunks, want %d: %v", s.Chunks, chunks, s.Failure)
+			}
+		}
+	}
+	var each [2]float64 // KiB, bare and ours
+	for b.Loop() {
+		for i, open := range []func(){func() { burstOfBare(b, url, streams, chunks) }, ours} {
+			debug.FreeOSMemory()
+			before := held()
+			open()
+			each[i] = max(each[i], (held()-before)/streams/1024)
+		}
+	}
+	b.ReportMetric(each[0], "bare-KiB/stream")
+	b.ReportMetric(each[1], "ours-KiB/stream")
+	guard(b, "memory", each[1]/each[0])
+	b.ReportMetric(0, "ns/op")
 }
 
 func median(v []float64) float64 {

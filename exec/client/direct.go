@@ -31,6 +31,8 @@ type direct struct {
 	// whether its connection is closed after it.
 	heads map[headOf][2]string
 	off   atomic.Bool // the server redirects, which net/http follows
+	// opening is how an answer began that was read before; nil: there was none.
+	opening atomic.Pointer[opening]
 
 	mu    sync.Mutex
 	idle  []*line     // the one used last at the end
@@ -264,7 +266,7 @@ func (d *direct) keep(l *line) {
 	l.since = d.h.config.Now()
 	d.idle = append(d.idle, l)
 	if d.sweep == nil {
-		d.sweep = time.AfterFunc(idleTimeout, func() { d.closeIdle(idleTimeout) })
+		d.sweep = time.AfterFunc(IdleTimeout, func() { d.closeIdle(IdleTimeout) })
 	}
 }
 

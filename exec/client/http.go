@@ -72,13 +72,13 @@ type HTTP struct {
 	scores     atomic.Pointer[engine.Scores] // the form of questions that was answered
 }
 
-// dialTimeout bounds a connection's set-up, idleTimeout how long one is kept
-// unused: below the five seconds after which uvicorn, which serves vLLM and
-// SGLang, closes it, so that the client is the first to let go.
-const (
-	dialTimeout = 30 * time.Second
-	idleTimeout = 4 * time.Second
-)
+// dialTimeout bounds a connection's set-up.
+const dialTimeout = 30 * time.Second
+
+// IdleTimeout is how long a connection is kept unused: below the five seconds after which
+// uvicorn, which serves vLLM and SGLang, closes it, so that the client is the first to
+// let go.
+const IdleTimeout = 4 * time.Second
 
 // New returns a Transport to the server that c describes. It touches no
 // network.
@@ -169,7 +169,7 @@ func (h *HTTP) client(fresh bool) *http.Client {
 			DisableKeepAlives:   fresh,
 			MaxConnsPerHost:     h.config.MaxConns,
 			MaxIdleConnsPerHost: 1 << 20,
-			IdleConnTimeout:     idleTimeout,
+			IdleConnTimeout:     IdleTimeout,
 		},
 	}
 }

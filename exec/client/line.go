@@ -74,11 +74,17 @@ type interruptible interface{ interrupt() }
 // room is where a watcher reads to. Only for the watcher, with the lock held.
 func (l *line) room() []byte {
 	if l.rd == nil {
-		l.rd = readers.Get().(*reader)
-		l.rd.split.reset()
+		l.use(readers.Get().(*reader))
 	}
 	room, _ := l.rd.split.free() // there is some: see body
 	return room
+}
+
+// use has the line read by rd, from between two events on.
+func (l *line) use(rd *reader) {
+	rd.split.reset()
+	rd.split.notFirst = l.call != nil && l.call.frames > 0
+	l.rd = rd
 }
 
 // arrived takes what was read into room. With the lock held.
@@ -114,29 +120,33 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	if err == nil && len(c.head) < min(2*c.tried, maxHead) && !headEnds(c.head[max(len(c.head)-len(b)-3, 0):]) {
 		return
 	}
-	resp, n, failed := l.parse(c, err)
-	switch {
-	case failed != nil && len(c.head) >= maxHead:
-		failed = fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted", maxHead)
-	case failed == errMore:
-		c.tried = len(c.head)
-		return
+	known := l.d.opening.Load()
+	if known == nil || !bytes.HasPrefix(c.head, known.wire) {
+		resp, n, failed := l.parse(c, err)
+		switch {
+		case failed != nil && len(c.head) >= maxHead:
+			failed = fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted", maxHead)
+		case failed == errMore:
+			c.tried = len(c.head)
+			return
+		}
+		if failed != nil {
+			l.fail(c, fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", failed))
+			return
+		}
+		if whole := c.head; !plainStream(resp) {
+			l.aside = func() { l.read(c, whole, at) }
+			return
+		}
+		known = &opening{c.head[:n:n], resp, frameFor(resp)}
+		resp.Body = http.NoBody // what it would read from is used again
+		l.d.opening.Store(known)
+		l.d.h.noteGateway(resp.Header)
 	}
-	if failed != nil {
-		l.fail(c, fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", failed))
-		return
-	}
-	whole, rest := c.head, c.head[n:]
-	if !plainStream(resp) {
-		l.aside = func() { l.read(c, whole, at) }
-		return
-	}
-	c.head = nil
-	c.resp, c.frame = resp, frameFor(resp)
-	resp.Body = http.NoBody // what it would read from is used again
-	l.d.h.noteGateway(resp.Header)
+	rest := c.head[len(known.wire):]
+	c.head, c.resp, c.frame = nil, known.resp, known.frame
 	c.began()
-	c.s.Headers(time.Duration(c.firstByte.Load()), resp.StatusCode)
+	c.s.Headers(time.Duration(c.firstByte.Load()), c.resp.StatusCode)
 	for l.call == c {
 		room := l.room()
 		n := copy(room, rest)
@@ -147,6 +157,14 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 		l.body(c, room[:n], at, err)
 		break
 	}
+}
+
+// opening is the head of a plain stream, and what it says. Servers repeat one to the
+// byte, since its date is in seconds.
+type opening struct {
+	wire  []byte
+	resp  *http.Response
+	frame frame
 }
 
 // headEnds reports whether b holds an empty line.

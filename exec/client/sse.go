@@ -99,6 +99,12 @@ func (p *splitter) shift(n int) {
 // advance says that n bytes were read into what free returned.
 func (p *splitter) advance(n int) { p.w += n }
 
+// between reports whether nothing is kept of what came: an event is over, and the next
+// has not begun.
+func (p *splitter) between() bool {
+	return p.keep == p.w && !p.open && !p.joining && !p.afterCR && len(p.junk) == 0
+}
+
 // next returns the next frame. It fails only if an event is too long.
 func (p *splitter) next() (frameKind, []byte, error) {
 	for {

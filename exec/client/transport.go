@@ -161,7 +161,8 @@ type Prepared interface {
 	// as in r.
 	Prepare(r *Request) Prompt
 	// Warm opens connections until n requests can be sent at once without waiting
-	// for any; it waits for them, and what fails is left to the requests.
+	// for any; it waits for them, and what fails is left to the requests. They are
+	// closed when they were idle for IdleTimeout.
 	Warm(ctx context.Context, n int)
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,11 +17,12 @@ import (
 // finds nothing. The runtime's own poller waits for the instance to be ready.
 type poller struct {
 	ep    int
-	mu    sync.Mutex // of a turn
+	mu    sync.Mutex // of a turn, and of found in every line
 	sends atomic.Int64
 
 	events []syscall.EpollEvent
 	found  []finding
+	spare  []*reader // few streams are in the middle of an event at once
 
 	lines struct {
 		sync.Mutex
@@ -37,7 +39,10 @@ type finding struct {
 }
 
 // watched is what a line knows of its watcher; the zero value: a goroutine of its own.
-type watched struct{ by *poller }
+type watched struct {
+	by    *poller
+	found bool // something waits to be handed on; the poller's own
+}
 
 // socket is a connection that the runtime's poller does not know; otherwise each
 // packet would wake that poller too. Reads and writes do not block.
@@ -90,7 +95,7 @@ func (s *socket) do(op string, f func() (int, error)) (n int, err error) {
 
 // Read returns EAGAIN where there is nothing.
 func (s *socket) Read(b []byte) (int, error) {
-	n, err := s.do("read", func() (int, error) { return syscall.Read(s.fd, b) })
+	n, err := s.do("read", func() (int, error) { return readNow(s.fd, b) })
 	if err == nil && n == 0 {
 		err = io.EOF
 	}
@@ -101,7 +106,7 @@ func (s *socket) Read(b []byte) (int, error) {
 // server that reads slowly, or far away.
 func (s *socket) write(b []byte) {
 	for {
-		n, err := s.do("write", func() (int, error) { return syscall.Write(s.fd, b) })
+		n, err := s.do("write", func() (int, error) { return writeNow(s.fd, b) })
 		if b = b[n:]; len(b) == 0 || err != nil && !errors.Is(err, syscall.EAGAIN) {
 			return
 		}
@@ -188,11 +193,15 @@ func newPoller() *poller {
 	p.lines.by = map[int32]*line{}
 	go func() {
 		_ = waits.Read(func(uintptr) bool {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			for p.turn() {
+			for {
+				p.mu.Lock()
+				more := p.turn()
+				p.mu.Unlock()
+				if !more {
+					return false // until something comes
+				}
+				runtime.Gosched() // its system calls make way for nobody
 			}
-			return false // until something comes
 		})
 	}()
 	return p
@@ -247,11 +256,52 @@ func (l *line) rest() {
 	}
 }
 
-// turn reads once from every line that has something, then hands it on: what came
-// first does not make the next one look late. It reports whether there may be more that
-// nothing would tell of: the runtime hears of what comes, not of what is there.
+// mostFound bounds what waits to be handed on, and readAgain is how many findings are
+// handed on before the poller reads what has come meanwhile: the head of an answer takes
+// as long as several reads.
+const (
+	mostFound = 1024
+	readAgain = 16
+)
+
+// between reports whether nothing that was read is needed any more.
+func (l *line) between() bool {
+	return l.call != nil && l.call.frames > 0 && l.rd != nil && l.rd.split.between()
+}
+
+// turn reads what has come, then hands it on: what came first does not make the next one
+// look late. It reports whether there may be more that nothing would tell of: the runtime
+// hears of what comes, not of what is there.
 func (p *poller) turn() (more bool) {
-	n, err := syscall.EpollWait(p.ep, p.events, 0)
+	more = p.find()
+	for i := 0; i < len(p.found); i++ {
+		if i%readAgain == readAgain-1 && p.find() {
+			more = true
+		}
+		f := p.found[i]
+		p.found[i] = finding{}
+		f.l.found = false
+		f.l.arrived(f.b, f.at, f.err)
+		if f.l.between() {
+			p.spare, f.l.rd = append(p.spare, f.l.rd), nil
+		}
+		if aside := f.l.aside; aside != nil {
+			f.l.unwatch()
+			go f.l.beside(aside)
+		}
+		f.l.mu.Unlock()
+	}
+	p.found = p.found[:0]
+	return more
+}
+
+// find reads once from every line that has something and of which nothing waits to be
+// handed on.
+func (p *poller) find() (more bool) {
+	if len(p.found) >= mostFound {
+		return true
+	}
+	n, err := readyNow(p.ep, p.events)
 	if err != nil || n <= 0 {
 		return err == syscall.EINTR
 	}
@@ -260,35 +310,38 @@ func (p *poller) turn() (more bool) {
 		p.lines.Lock()
 		l := p.lines.by[e.Fd]
 		p.lines.Unlock()
-		if l == nil {
-			continue
+		switch {
+		case l == nil:
+		case l.found:
+			more = true
+		default:
+			more = p.read(l, e.Events) || more
 		}
-		l.mu.Lock()
-		if l.gone || l.aside != nil {
-			l.mu.Unlock()
-			continue
-		}
-		room := l.room()
-		n, err := l.conn.Read(room)
-		f := finding{l: l, b: room[:n], at: l.d.h.config.Now(), err: err}
-		if errors.Is(err, syscall.EAGAIN) {
-			l.mu.Unlock()
-			continue
-		}
-		more = more || n == len(room) || e.Events&^syscall.EPOLLIN != 0 && err == nil
-		p.found = append(p.found, f)
 	}
-	for i, f := range p.found {
-		f.l.arrived(f.b, f.at, f.err)
-		if aside := f.l.aside; aside != nil {
-			f.l.unwatch()
-			go f.l.beside(aside)
-		}
-		f.l.mu.Unlock()
-		p.found[i] = finding{}
-	}
-	p.found = p.found[:0]
 	return more
+}
+
+// read reads once from a line, which is locked until that is handed on.
+func (p *poller) read(l *line, ready uint32) (more bool) {
+	l.mu.Lock()
+	if l.gone || l.aside != nil {
+		l.mu.Unlock()
+		return false
+	}
+	if n := len(p.spare) - 1; n >= 0 && l.rd == nil {
+		l.use(p.spare[n])
+		p.spare = p.spare[:n]
+	}
+	room := l.room()
+	n, err := l.conn.Read(room)
+	at := l.d.h.config.Now()
+	if errors.Is(err, syscall.EAGAIN) {
+		l.mu.Unlock()
+		return false
+	}
+	l.found = true
+	p.found = append(p.found, finding{l: l, b: room[:n], at: at, err: err})
+	return n == len(room) || ready&^syscall.EPOLLIN != 0 && err == nil
 }
 
 // beside runs aside, which reads what is not a plain stream, and returns the

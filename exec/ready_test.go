@@ -1,0 +1,69 @@
+package exec_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// warmed is a transport that notes for how many requests it is to have connections.
+type warmed struct {
+	*transport
+	conns []int
+}
+
+func (w *warmed) Prepare(r *client.Request) client.Prompt { return r.Prompt }
+func (w *warmed) Warm(_ context.Context, n int)           { w.conns = append(w.conns, n) }
+
+// Connections are open before requests come one after the other: for those that are due
+// within 4 s, in which none is closed, or within what a request takes, 3 × 0.4 s.
+func TestConnectionsAhead(t *testing.T) {
+	rates := rateLoad(2, 40, 4)
+	rates.Levels = append(rates.Levels, plan.Level{Name: plan.RateName(5), Rate: 5, Requests: 40, Rounds: 4})
+	stage := func(rate float64, most int) *plan.Load {
+		l := rateLoad(rate, 10, 1)
+		l.Levels[0].Stage = &metric.Stage{From: rate, To: rate}
+		l.Open.Warmup, l.Open.MaxInFlight = 0, most
+		return l
+	}
+	for name, tt := range map[string]struct {
+		load *plan.Load
+		want []int
+	}{
+		"rates":                       {rates, []int{8, 6}},            // 2 × 4, 5 × 1.2
+		"a rate, few in flight":       {stage(10, 20), []int{20}},      // of 10 × 4
+		"a rate, many in flight":      {stage(1000, 5000), []int{256}}, // of 1,000 × 4
+		"users":                       {people(8, 8*time.Second, 1), []int{8}},
+		"users that take long":        {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 16 * time.Second; return l }(), []int{2}},
+		"users that come all at once": {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 0; return l }(), []int{8}},
+	} {
+		synctest.Test(t, func(t *testing.T) { // not in virtual time, which waits for no other goroutine
+			c := clock.NewReal()
+			p := planOf(3, tt.load)
+			if tt.load.People != nil {
+				p = chat(tt.load)
+			}
+			b := newBench(t, c, p, steady(400*time.Millisecond, 400*time.Millisecond))
+			b.target.Prompts = func(_ context.Context, w *plan.Workload, _ uint64) (exec.Prompts, error) {
+				return talkers{prompts{w.Address()}}, nil
+			}
+			server := &warmed{transport: b.transport}
+			b.target.Transport = server
+			if _, err := exec.Run(t.Context(), b.Config); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, server.conns); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		})
+	}
+}
