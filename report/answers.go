@@ -11,23 +11,24 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Answer is a bad answer and what it is compared with. Its texts are foreign; the middle of a long
-// one is left out.
+// Answer is a bad answer with the one it is compared with. Its texts are foreign; the middle of a
+// long one is left out.
 type Answer struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
 	Level    string   `json:"level"`
 	Round    int      `json:"round"`              // 0-based
-	Order    int      `json:"order"`              // of the request within its round, 0-based
-	Row      int      `json:"row,omitempty"`      // of the data set, from 1; 0: of none
-	Metrics  []string `json:"metrics"`            // by which it counts as bad
-	Why      string   `json:"why,omitempty"`      // as the control reads it; "": it is of a request of the load, or of no comparison
-	Expected string   `json:"expected,omitempty"` // the right answer; "": the row has none
-	Control  *string  `json:"control,omitempty"`  // the control's answer to the same prompt; null: of no comparison, or not kept
+	Order    int      `json:"order"`              // number of the request in its round, 0-based
+	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 if there is none
+	Metrics  []string `json:"metrics"`            // metrics by which it counts as bad
+	Why      string   `json:"why,omitempty"`      // the reason, as the control scores it; "" for a request of the load, or without a comparison
+	Expected string   `json:"expected,omitempty"` // the right answer; "" if the row has none
+	Control  *string  `json:"control,omitempty"`  // the control's answer to the same prompt; null without a comparison, or if it was not recorded
 	Said     string   `json:"said"`
 }
 
-// mostAnswers are shown of each workload on a server, and of each comparison.
+// mostAnswers bounds the answers shown for each workload on a server, and for each
+// comparison.
 const mostAnswers = 5
 
 // Where names the request.
@@ -42,7 +43,7 @@ func (a *Answer) Where() string {
 	return at
 }
 
-// Bad says in what the answer is bad.
+// Bad names what is bad about the answer.
 func (a *Answer) Bad() string {
 	if a.Why != "" {
 		return a.Why
@@ -59,7 +60,7 @@ var badWords = map[string]string{
 	"valid_json": "not the JSON asked for", "valid_tool_call": "no valid call", "accuracy": "wrong",
 }
 
-// Quote is the answer in one line.
+// Quote returns the answer in one line.
 func (a *Answer) Quote() string {
 	said := fmt.Sprintf("got %q", short(a.Said))
 	switch {
@@ -73,7 +74,8 @@ func (a *Answer) Quote() string {
 
 func short(s string) string { return middleOut(s, 60, 60) }
 
-// middleOut leaves out the middle of a longer text: an answer may be garbled at its end.
+// middleOut leaves out the middle of a long text, because an answer may be garbled at
+// its end.
 func middleOut(s string, head, tail int) string {
 	r := []rune(s)
 	if len(r) <= head+tail {
@@ -82,7 +84,7 @@ func middleOut(s string, head, tail int) string {
 	return string(r[:head]) + " … " + string(r[len(r)-tail:])
 }
 
-// said is an answer in one text.
+// said returns an answer as one text.
 func (b *builder) said(s *metric.Said) string {
 	out := s.Text
 	for _, c := range s.Calls {
@@ -91,7 +93,7 @@ func (b *builder) said(s *metric.Said) string {
 	return middleOut(b.clean(strings.TrimPrefix(out, " ")), 400, 200)
 }
 
-// answer is the answer to a request, and the metrics by which it is bad.
+// answer returns the answer to a request, with the metrics by which it is bad.
 func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
 	out := Answer{Server: b.clean(s.Server), Workload: b.clean(s.Workload), Level: b.clean(s.Level), Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics, Said: b.said(s.Said)}
 	if w := b.workloadAt(s.Workload); w != nil {
@@ -105,7 +107,7 @@ func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
 	return out
 }
 
-// answers are the worst of each workload on each server.
+// answers returns the worst answers of each workload on each server.
 func (b *builder) answers(v assert.Verdicts) (out []Answer) {
 	for i := range b.run.Servers {
 		for _, w := range b.workloads() {
@@ -115,7 +117,7 @@ func (b *builder) answers(v assert.Verdicts) (out []Answer) {
 	return out
 }
 
-// workloads are the addresses of those that the run has, in its order.
+// workloads lists the addresses of the run's workloads, in its order.
 func (b *builder) workloads() (out []string) {
 	for _, l := range b.run.Levels {
 		if !slices.Contains(out, l.Workload) {
@@ -125,8 +127,9 @@ func (b *builder) workloads() (out []string) {
 	return out
 }
 
-// judgedBy are the metrics of answers by which a workload's are bad: stop_rate only
-// where it is bounded, since prose may well reach its limit.
+// judgedBy returns the metrics of answers that make a workload's answers bad.
+// stop_rate is included only if it is bounded, because prose may well reach its
+// limit.
 func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def) {
 	for _, def := range metric.Defs {
 		bounded := slices.ContainsFunc(v.List, func(v assert.Verdict) bool {
@@ -139,7 +142,7 @@ func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def
 	return out
 }
 
-// worst are the answers of a workload on a server that are bad by most metrics.
+// worst returns the answers of a workload on a server that are bad by most metrics.
 func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answer) {
 	type bad struct {
 		sample  *metric.Sample
@@ -175,9 +178,9 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 	return out
 }
 
-// lost are the prompts on which the candidate of a comparison does worst.
+// lost returns the prompts on which the candidate of a comparison does worst.
 func (b *builder) lost(list []compare.Lost) (out []Answer) {
-	shown := map[bool]int{} // of those that the control reads, and of the others
+	shown := map[bool]int{} // number shown of scored answers, and of the others
 	for _, x := range list {
 		read := x.Why != ""
 		if shown[read]++; shown[read] > mostAnswers {
@@ -194,10 +197,10 @@ func (b *builder) lost(list []compare.Lost) (out []Answer) {
 	return out
 }
 
-// exampleOf is what a quoted answer begins with.
+// exampleOf begins a quoted answer.
 const exampleOf = "for example "
 
-// quote is a bad answer for a verdict on answers that failed; "" if there is none.
+// quote returns a bad answer for a failed verdict on answers; "" if there is none.
 func (d *Document) quote(v *assert.Verdict) string {
 	list, name := d.Answers, v.Metric
 	for i := range d.Comparisons {

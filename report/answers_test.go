@@ -15,7 +15,7 @@ import (
 )
 
 // answered is a document of a task with wrong answers, and of a comparison that lost
-// one; the texts are hostile and hold a secret.
+// an answer. The texts are hostile and contain a secret.
 func answered() *Document {
 	w := &plan.Workload{Name: "recall", Score: &answers.Rule{Match: "contains"}, Output: plan.Output{Natural: true, Mean: 64}}
 	w.Prompt.Dataset = &traffic.Dataset{}
@@ -37,7 +37,7 @@ func answered() *Document {
 	}
 	run := &metric.Run{ID: "x", Servers: []*metric.ServerRun{{Address: "next"}}, Levels: []*metric.Level{level}}
 	lost := compare.Lost{Metrics: []string{"accuracy"}, Candidate: level.Rounds[0].Samples[12], Control: level.Rounds[0].Samples[0]}
-	var odd []compare.Lost // as the control reads them: seven, of which five are shown
+	var odd []compare.Lost // as the control scores them: seven, of which five are shown
 	for i := range 7 {
 		odd = append(odd, compare.Lost{Metrics: []string{"odd_answers"}, Why: "it is unlikely",
 			Candidate: &metric.Sample{Server: "next", Workload: "chat", Level: "8", Order: i, Said: &metric.Said{Text: secret + hostile}},
@@ -77,7 +77,8 @@ func TestWorstAnswers(t *testing.T) {
 	}
 }
 
-// What a red verdict quotes is in what CI systems read, and harmless there.
+// Answers quoted in a failed verdict reach what CI systems read, and are harmless
+// there.
 func TestAnswersAreQuoted(t *testing.T) {
 	d := answered()
 	for name, write := range map[string]func(*bytes.Buffer) error{

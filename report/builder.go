@@ -16,14 +16,14 @@ type builder struct {
 	redact   *strings.Replacer
 }
 
-// redactor replaces the plan's secrets. Values under four bytes protect
-// nothing and would tear holes into numbers and words; they stay.
+// redactor replaces the plan's secrets. Values under four bytes are kept: they
+// protect nothing, and replacing them would damage numbers and words.
 func redactor(p *plan.Plan, with string) *strings.Replacer {
 	if p == nil {
 		return strings.NewReplacer()
 	}
 	with = cmp.Or(with, "[redacted]")
-	// The longest first: if one secret begins like another, the longer one must be removed whole.
+	// Longest first: if one secret begins like another, the longer one must be removed whole.
 	secrets := slices.Clone(p.Secrets)
 	slices.SortStableFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string
@@ -35,13 +35,13 @@ func redactor(p *plan.Plan, with string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// clean makes foreign text valid UTF-8 without the plan's secrets; everything
-// else stays for the outputs to deal with.
+// clean makes foreign text valid UTF-8 without the plan's secrets. Each output
+// handles everything else.
 func (b *builder) clean(s string) string {
 	return strings.ToValidUTF8(b.redact.Replace(s), "\uFFFD")
 }
 
-// cleanAll is clean of each; never nil.
+// cleanAll cleans each text; never nil.
 func (b *builder) cleanAll(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -60,7 +60,7 @@ func direction(d metric.Direction) string {
 	return "neutral"
 }
 
-// workloadAt is the plan's of that address; nil when there is none.
+// workloadAt returns the plan's workload with that address; nil if there is none.
 func (b *builder) workloadAt(address string) *plan.Workload {
 	if b.declared != nil {
 		for _, w := range b.declared.Workloads {
@@ -72,7 +72,7 @@ func (b *builder) workloadAt(address string) *plan.Workload {
 	return nil
 }
 
-// window is what the rates of a workload are taken over.
+// window is the time over which the rates of a workload are taken.
 func (b *builder) window(workload string) metric.Window {
 	if w := b.workloadAt(workload); w != nil {
 		return cmp.Or(w.Policy.Window, metric.Steady)
@@ -80,8 +80,8 @@ func (b *builder) window(workload string) metric.Window {
 	return metric.Steady
 }
 
-// levelValue is the value of a level-wide metric. What a good request is, only
-// the plan knows.
+// levelValue is the value of a level-wide metric. The plan defines what a good
+// request is.
 func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 	var good func(*metric.Sample) bool
 	if w := b.workloadAt(l.Workload); w != nil {

@@ -11,44 +11,44 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Capacity is the answer of one capacity search on one server: the largest
-// load at which every threshold was seen to hold.
+// Capacity is the result of one capacity search on one server: the largest load at
+// which every threshold holds.
 type Capacity struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
 	Over     string `json:"over"` // "closed": requests in flight; "burst": requests at once; "rate": requests per second; "speedup": times the recorded traffic
-	// Step is the rate of one: From, UpTo, Require, Pass, Fail, Crossing and the
-	// probes' N count in it; 0: 1.
+	// Step is the size of one level: From, UpTo, Require, Pass, Fail, Crossing and
+	// the probes' N count in it; 0 means 1.
 	Step    float64 `json:"step,omitempty"`
 	From    int     `json:"from"`
 	UpTo    int     `json:"up_to"`
-	Require int     `json:"require,omitempty"` // 0: it was measured only
+	Require int     `json:"require,omitempty"` // 0 if it was only measured
 
-	// Kind says what may be claimed: "exact", "interpolated", "at_least",
-	// "below", "server_cap" or "unknown".
+	// Kind is the kind of claim: "exact", "interpolated", "at_least", "below",
+	// "server_cap" or "unknown".
 	Kind string `json:"kind"`
-	// Pass is the largest load certified to hold, Fail the smallest certified
-	// not to; 0: none.
+	// Pass is the largest load that is certified to hold, and Fail the smallest
+	// certified not to; 0 if there is none.
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
-	// Crossing is an estimate of where the first threshold is met, in units of
-	// load, with its interval; High is +Inf where nothing bounds it above.
+	// Crossing estimates the load at which the first threshold reaches its limit,
+	// with its interval. High is +Inf if nothing bounds it above.
 	Crossing     Number `json:"crossing"`
 	CrossingLow  Number `json:"crossing_low"`
 	CrossingHigh Number `json:"crossing_high"`
-	// Binding names the threshold that ends the capacity, AtPass and AtFail
-	// show its value there; "" where unknown.
+	// Binding names the threshold that ends the capacity. AtPass and AtFail are its
+	// values there; "" if unknown.
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
 	// NonMonotone lists the loads that passed above one that failed.
 	NonMonotone []Contradiction `json:"non_monotone"`
 	Confirmed   bool            `json:"confirmed"` // Pass held again on fresh requests
-	Probes      []Probe         `json:"probes"`    // in the order in which they were made
+	Probes      []Probe         `json:"probes"`    // in the order of the search
 	Spent       float64         `json:"spent_s"`   // of all probes
-	Reason      string          `json:"reason"`    // why the search ended there
+	Reason      string          `json:"reason"`    // why the search ended
 	Notes       []string        `json:"notes"`
-	Line        string          `json:"line"` // the answer in one line for people
+	Line        string          `json:"line"` // the result in one line for people
 }
 
 // Contradiction is a load that passed above one that failed.
@@ -65,12 +65,12 @@ type Probe struct {
 	Level    string  `json:"level"`    // the case that holds the requests
 	Requests int     `json:"requests"` // judged
 	Outcome  string  `json:"outcome"`
-	Binding  string  `json:"binding,omitempty"` // the threshold that failed, or came closest
+	Binding  string  `json:"binding,omitempty"` // the threshold that failed, or that is nearest to its limit
 	Shown    string  `json:"shown,omitempty"`   // its value
 	Note     string  `json:"note,omitempty"`
 	Spent    float64 `json:"spent_s"`
-	// Readings are the thresholds of the capacity, in order of the plan; none
-	// where they could not be judged again.
+	// Readings holds the thresholds of the capacity in the order of the plan; none if
+	// they could not be judged again.
 	Readings []Reading `json:"readings,omitempty"`
 }
 
@@ -102,7 +102,7 @@ func (b *builder) capacity(c *metric.Capacity) Capacity {
 	return out
 }
 
-// judged puts c in the place of the capacity of its server and workload.
+// judged replaces the capacity of the same server and workload by c.
 func (d *Document) judged(c Capacity) {
 	for i := range d.Capacities {
 		if old := &d.Capacities[i]; old.Server == c.Server && old.Workload == c.Workload {
@@ -113,7 +113,7 @@ func (d *Document) judged(c Capacity) {
 	d.Capacities = append(d.Capacities, c)
 }
 
-// capacityOf is the capacity that a verdict is about; nil when it is about none.
+// capacityOf returns the capacity of a verdict; nil if it has none.
 func (d *Document) capacityOf(v *Verdict) *Capacity {
 	if v.Kind != "capacity" {
 		return nil
@@ -126,13 +126,13 @@ func (d *Document) capacityOf(v *Verdict) *Capacity {
 	return nil
 }
 
-// answers reports whether the verdict is on what the search found, and so says it:
-// not where nothing was judged, or where the record does not bear the answer.
+// answers reports whether the verdict states the search's result. It does not if
+// nothing was judged, or if the record does not support the result.
 func (c *Capacity) answers(v *Verdict) bool {
 	return v.Outcome == Pass || v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error && c.Kind == string(metric.CapacityUnknown)
 }
 
-// Answer is the answer for people, with the workload that it is of.
+// Answer writes the result for people, with its workload.
 func (c *Capacity) Answer() string {
 	line := cmp.Or(c.Line, c.Kind)
 	if strings.HasPrefix(line, c.Workload+": ") {
@@ -141,7 +141,7 @@ func (c *Capacity) Answer() string {
 	return c.Workload + ": " + line
 }
 
-// Limit is the answer as the shortest text: "39", "15 to 17", "125+", "<1",
+// Limit writes the result as the shortest text: "39", "15 to 17", "125+", "<1",
 // "unknown".
 func (c *Capacity) Limit() string {
 	switch metric.CapacityKind(c.Kind) {
@@ -177,7 +177,7 @@ func (c *Capacity) estimate(n float64) string {
 	return metric.Format(metric.Count, n)
 }
 
-// Facts are what a person needs to trust the answer, one sentence each.
+// Facts lists what people need to trust the result, one sentence each.
 func (c *Capacity) Facts() []string {
 	var list []string
 	if c.Crossing.OK {
@@ -217,7 +217,7 @@ func (p *Probe) row(c *Capacity) []string {
 		cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
 }
 
-// purpose is why a capacity search measured the case; "" for one of the plan.
+// purpose is why a capacity search measured the case; "" for a level of the plan.
 func (c *Case) purpose() string {
 	if c.Probe == nil {
 		return ""

@@ -53,7 +53,7 @@ func TestCapacityLine(t *testing.T) {
 	}
 }
 
-// A probe is in the table of its capacity and nowhere among the levels.
+// A probe is in the table of its capacity and not among the levels.
 func TestProbesAreNoLevels(t *testing.T) {
 	for _, g := range groups(document()) {
 		for _, c := range g.cases {
@@ -70,8 +70,8 @@ func TestProbesAreNoLevels(t *testing.T) {
 	}
 }
 
-// A capacity that nobody judged is an error where the plan requires one, and
-// shown where it does not.
+// A capacity that was not judged is an error if the plan requires one, and otherwise
+// shown.
 func TestJUnitCapacity(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -124,7 +124,7 @@ func TestJUnitCapacity(t *testing.T) {
 	}
 }
 
-// What passed is told in brief, without losing value, limit and headroom.
+// A passed check is shown in brief, with its value, limit and headroom.
 func TestTerminalPassed(t *testing.T) {
 	long := "ttft p95 77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"
 	th := &Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(0.5), Unit: "s"}
@@ -166,8 +166,8 @@ func TestTerminalPassed(t *testing.T) {
 	}
 }
 
-// What is shown is what was judged from the samples, which need not be what the
-// search concluded while it ran.
+// The reports show the capacity as judged from the samples, which may differ from the
+// conclusion of the search.
 func TestJudgedCapacityIsShown(t *testing.T) {
 	run, p, v, m := fixture()
 	anew := *run.Capacities[0]
@@ -184,8 +184,8 @@ func TestJudgedCapacityIsShown(t *testing.T) {
 	}
 }
 
-// Kind and line say the same wherever an answer is shown, with what is known of
-// either side, also where a confirmation stepped down or the budget ended.
+// Kind and line agree wherever a result is shown, with what is known on either side,
+// also after a confirmation stepped down or the budget ended.
 func TestCapacityKinds(t *testing.T) {
 	tests := []struct {
 		c           metric.Capacity
@@ -195,7 +195,7 @@ func TestCapacityKinds(t *testing.T) {
 			"39 requests in flight", "39"},
 		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"39 requests in flight, not confirmed", "39"},
-		// 39 passed and then did not: what lies between 38 and 40 is open.
+		// 39 passed and then failed, so the levels between 38 and 40 are open.
 		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 38, Fail: 40, Confirmed: true, Crossing: 39.4, CrossingLow: 38, CrossingHigh: 40, Reason: "39 could not be decided"},
 			"~39 requests in flight (38 passes, 40 fails)", "38 to 39"},
 		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Reason: "budget: 3s left, the next probe takes about 2m"},

@@ -2,14 +2,15 @@ package report
 
 import "github.com/tokgate/tokgate/assert/verdict"
 
-// The causes of an error, as JUnit's error type and the document name them.
+// The causes of an error, as in JUnit's error type and in the document.
 const (
 	CauseServer    = string(verdict.CauseServer)
 	CauseGenerator = string(verdict.CauseGenerator)
 	CauseInvalid   = string(verdict.CauseInvalid)
 )
 
-// cause is one of the three: what was not run is not what the plan asked for.
+// cause returns one of the three causes: something that was not run counts as
+// invalid.
 func cause(c verdict.Cause) string {
 	switch c {
 	case verdict.CauseServer, verdict.CauseGenerator:

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Check looks for figures of the document that do not go together, one
-// sentence each: each kind was found in a published report. None is expected.
-// What is found is shown by every output for people; it changes no verdict.
+// Check looks for figures of the document that contradict each other, one sentence
+// for each. Each kind was found in a published report, and none is expected. Every
+// output for people shows the findings, which change no verdict.
 func Check(d *Document) []string {
 	c := checker{doc: d}
 	for i := range d.Cases {
@@ -51,7 +51,7 @@ func (c *checker) say(format string, args ...any) {
 // at names a case.
 func at(x *Case) string { return x.Workload + " at " + x.Level + " on " + x.Server }
 
-// sums: what is counted twice must agree.
+// sums checks that values counted twice agree.
 func (c *checker) sums(x *Case) {
 	if x.Skipped != "" {
 		return
@@ -73,8 +73,8 @@ func (c *checker) sums(x *Case) {
 	if due != x.Due {
 		c.say("%s: the rounds have %d requests, the level %d", at(x), due, x.Due)
 	}
-	// What was cut short left requests without a record, and its load verdict
-	// says so.
+	// A level that was cut short has requests without a record, as its load verdict
+	// says.
 	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due > x.Canceled && x.Completed+x.Failed+x.Canceled >= x.Due {
 		if want := float64(x.Completed) / float64(x.Due-x.Canceled); math.Abs(s.Value.V-want) > 1e-9 {
 			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due-x.Canceled)
@@ -82,7 +82,7 @@ func (c *checker) sums(x *Case) {
 	}
 }
 
-// order: a higher percentile is not below a lower one.
+// order checks that a higher percentile is not below a lower one.
 func (c *checker) order(x *Case) {
 	for i := range x.Metrics {
 		s := &x.Metrics[i]
@@ -104,7 +104,7 @@ func (c *checker) order(x *Case) {
 	}
 }
 
-// units: one name, one meaning, and a unit always.
+// units checks that each name has one meaning, and always a unit.
 func (c *checker) units(x *Case) {
 	for i := range x.Metrics {
 		s := &x.Metrics[i]
@@ -116,22 +116,22 @@ func (c *checker) units(x *Case) {
 	}
 }
 
-// slack is how far two figures that follow from each other may be apart: they
-// are taken over windows that differ a little.
+// slack is the allowed relative difference between two figures that follow from each
+// other, because their windows differ a little.
 const slack = 0.25
 
-// enough is how many requests a case must have for its means to be held to
+// enough is the number of requests from which the means of a case are compared with
 // each other.
 const enough = 20
 
-// identities: figures that follow from each other.
+// identities checks figures that follow from each other.
 func (c *checker) identities(x *Case) {
 	mean := func(name string) (float64, bool) {
 		n := x.Summary(name).Stat("mean")
 		return n.V, n.OK && !math.IsInf(n.V, 0)
 	}
-	// Each of N requests in flight yields its answer once in its duration.
-	// Failed requests may have yielded any number of tokens.
+	// Each of N requests in flight produces its answer once in its duration. Failed
+	// requests may have produced any number of tokens.
 	throughput, ok1 := mean("throughput")
 	e2e, ok2 := mean("e2e")
 	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= enough && x.Failed == 0 && e2e > 0 {
@@ -141,14 +141,14 @@ func (c *checker) identities(x *Case) {
 				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e), metric.Format(metric.TokensPerSecond, most))
 		}
 	}
-	// Gap × speed = tokens in a piece.
+	// Gap × speed = tokens in a chunk.
 	itl, ok1 := mean("itl")
 	tpot, ok2 := mean("tpot")
 	per, ok3 := mean("tokens_per_chunk")
 	if !ok1 || !ok2 || !ok3 || x.Completed < enough || tpot <= 0 || per <= 0 {
 		return
 	}
-	// The first chunk may hold a single token, and the others the more.
+	// The first chunk may have a single token, and the others more.
 	most, tokens := per, float64(x.OutputTokens)/float64(x.Completed)
 	if chunks := tokens / per; chunks > 1.5 {
 		most = max(per, (tokens-1)/(chunks-1))
@@ -159,8 +159,8 @@ func (c *checker) identities(x *Case) {
 	}
 }
 
-// largest: a server answers no more than the largest rate, which one workload has
-// on one server.
+// largest checks that a server answers no more than its largest rate, which a
+// workload has once for each server.
 func (c *checker) largest(x *Case) {
 	if x.Largest == 0 {
 		return
@@ -180,7 +180,8 @@ func (c *checker) largest(x *Case) {
 	}
 }
 
-// passage: what waits is in flight, what arrived was due, and a mean is not above the most.
+// passage checks that waiting requests are in flight, that arrivals were due, and that no
+// mean exceeds the maximum.
 func (c *checker) passage(p *Passage) {
 	name := fmt.Sprintf("%s at %s on %s over time", p.Workload, strings.Join(p.Levels, ", "), p.Server)
 	for i := range p.InFlight {
@@ -203,7 +204,7 @@ func (c *checker) passage(p *Passage) {
 	}
 }
 
-// repeats: what was measured twice must agree.
+// repeats checks that values measured twice agree.
 func (c *checker) repeats() {
 	type key struct {
 		server, workload, kind string
@@ -233,7 +234,7 @@ func (c *checker) repeats() {
 	}
 }
 
-// capacity: a limit satisfies its own thresholds, and lies where its probes
+// capacity checks that a limit meets its own thresholds, and lies where its probes
 // say.
 func (c *checker) capacity(x *Capacity) {
 	name := "the capacity of " + x.Workload + " on " + x.Server
@@ -261,8 +262,8 @@ func (c *checker) capacity(x *Capacity) {
 	}
 }
 
-// claimed: what is a point estimate is not called exact, and what was measured is not
-// called skipped.
+// claimed checks that no point estimate is called exact, and nothing that was
+// measured is called skipped.
 func (c *checker) claimed() {
 	for i := range c.doc.Capacities {
 		x := &c.doc.Capacities[i]
@@ -277,7 +278,8 @@ func (c *checker) claimed() {
 	}
 }
 
-// joined: a level that failed below a capacity has the sentence that joins them.
+// joined checks that a level which failed below a capacity has the sentence that
+// explains it.
 func (c *checker) joined() {
 	for i := range c.doc.Verdicts {
 		v := &c.doc.Verdicts[i]
@@ -287,7 +289,7 @@ func (c *checker) joined() {
 	}
 }
 
-// decisions: an answer goes with the rows below it.
+// decisions checks that an answer agrees with the rows below it.
 func (c *checker) decisions(x *Comparison) {
 	for _, d := range x.Decisions {
 		for i := range x.Changes {
@@ -305,7 +307,7 @@ func (c *checker) decisions(x *Comparison) {
 	}
 }
 
-// change: what a row is called follows from its numbers.
+// change checks that a row's label follows from its numbers.
 func (c *checker) change(x *Comparison, row *Change) {
 	at := fmt.Sprintf("compare %s: %s for %s at %s", x.Name, strings.TrimSpace(row.Metric+" "+row.Stat), row.Workload, row.Level)
 	if row.Low.OK && row.High.OK && row.Low.V > row.High.V {
@@ -326,7 +328,7 @@ func (c *checker) change(x *Comparison, row *Change) {
 	}
 }
 
-// bound is the threshold that a reading is of; nil when it is not known.
+// bound returns the threshold of a reading; nil if it is not known.
 func (c *checker) bound(x *Capacity, r Reading) *Threshold {
 	for _, w := range c.doc.Workloads {
 		if w.Address != x.Workload {
@@ -359,7 +361,7 @@ func breaks(t *Threshold, v float64) bool {
 	return false
 }
 
-// outcome: the run's outcome follows from its verdicts.
+// outcome checks that the run's outcome follows from its verdicts.
 func (c *checker) outcome() {
 	t := c.doc.Tally()
 	if c.doc.Outcome == Pass && t.Failed+t.Errors > 0 {

@@ -87,7 +87,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// over is the one level of the document over time.
+// over makes a document over time with one level.
 func over(p Passage) []Passage {
 	p.Server, p.Workload, p.Levels = `vllm["on"]`, "general_chatbot", []string{"1"}
 	return []Passage{p}
@@ -99,7 +99,7 @@ func rows(x Change) []Comparison {
 	return []Comparison{{Name: "x", Changes: []Change{x}}}
 }
 
-// A stage is another load than its rate says, after what went before.
+// A stage does not have the load of its rate alone, because of what came before.
 func TestCheckOfStages(t *testing.T) {
 	d := passing()
 	again := d.Cases[0]
@@ -112,8 +112,8 @@ func TestCheckOfStages(t *testing.T) {
 	}
 }
 
-// A level that was cut short lacks the records of what was not sent any more:
-// its success is that of the others.
+// A level that was cut short lacks records of requests that were no longer sent: its
+// success is that of the others.
 func TestCheckOfWhatWasCutShort(t *testing.T) {
 	d := passing()
 	d.Cases[0].Completed = 40

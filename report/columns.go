@@ -10,16 +10,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Column is one column of the table of levels, the same in the terminal, in
-// Markdown and on the page. Its head is the metric's own title.
+// Column is one column of the table of levels, the same in the terminal, in Markdown
+// and on the page. Its head is the metric's title.
 type Column struct {
 	Head   string
-	Metric string             // that it shows; "": none, or several
+	Metric string             // the metric that it shows; "" for none or several
 	Cell   func(*Case) string // "–": no value
-	keep   int                // of the columns that do not fit, the highest go first
+	keep   int                // priority: if columns do not fit, those with the highest number go first
 }
 
-// LevelColumns are those of what the client measured.
+// LevelColumns lists the columns of client metrics.
 var LevelColumns = []Column{
 	{Head: "Level", Cell: func(c *Case) string { return c.Level }},
 	{Head: "Requests", Cell: requests, keep: 3},
@@ -38,7 +38,7 @@ var LevelColumns = []Column{
 	{Head: "Measured for", Cell: window, keep: 13},
 }
 
-// insideColumns are those of what servers and GPUs reported of themselves.
+// insideColumns lists the columns of server and GPU metrics.
 var insideColumns = []Column{
 	LevelColumns[0],
 	figure(1, "queue_wait", "mean"),
@@ -57,7 +57,7 @@ var insideColumns = []Column{
 	figure(4, "cost_per_million_tokens", "").as("Cost per 1M"),
 }
 
-// answerColumns are those of what natural answers said.
+// answerColumns lists the columns on natural answers.
 var answerColumns = []Column{
 	LevelColumns[0],
 	figure(1, "accuracy", ""),
@@ -70,13 +70,14 @@ var answerColumns = []Column{
 	figure(2, "valid_tool_call", ""),
 }
 
-// further are the tables beside that of the levels, where a case has something in them.
+// further lists the tables after that of the levels; each appears if a case has a value
+// in it.
 var further = []struct {
 	head    string
 	columns []Column
 }{{"What natural answers said", answerColumns}, {"Inside the server", insideColumns}}
 
-// figure is the column of one statistic of a metric.
+// figure returns the column of one statistic of a metric.
 func figure(keep int, name, stat string) Column {
 	def, _ := metric.Lookup(name)
 	return Column{Head: strings.TrimSpace(def.Title + " " + stat), Metric: name, keep: keep, Cell: func(c *Case) string {
@@ -88,8 +89,8 @@ func figure(keep int, name, stat string) Column {
 	}}
 }
 
-// gap is the column of a statistic of itl, with the tokens of a chunk beside it where a gap
-// is not the time of one token.
+// gap returns the column of a statistic of itl. The tokens of a chunk are added if a gap is
+// not the time of one token.
 func gap(keep int, stat string) Column {
 	column := figure(keep, "itl", stat)
 	plain := column.Cell
@@ -103,18 +104,17 @@ func gap(keep int, stat string) Column {
 	return column
 }
 
-// as gives a column a head that leaves room for others.
+// as sets a shorter head.
 func (c Column) as(head string) Column {
 	c.Head = head
 	return c
 }
 
-// AnswerColumns are those of what natural answers said in which a case has something;
-// none where no case has anything.
+// AnswerColumns returns the columns on natural answers in which a case has a value;
+// none if no case has.
 func AnswerColumns(cases []*Case) []Column { return present(answerColumns, cases) }
 
-// present are those of the columns in which a case has something; none where no case
-// has anything.
+// present returns the columns in which a case has a value; none if no case has.
 func present(columns []Column, cases []*Case) []Column {
 	var out []Column
 	for _, c := range columns {
@@ -141,9 +141,9 @@ func (c *Case) Summary(name string) *Summary {
 	return nil
 }
 
-// Stat is a statistic by its name in a plan, such as "mean" or "p99.9"; of a
-// metric of a level, whatever the name, its value. Of a nil Summary, and where
-// it was not kept, it is no value.
+// Stat returns a statistic by its name in a plan, such as "mean" or "p99.9". For a
+// level-wide metric any name returns its value. It has no value for a nil Summary,
+// and if it was not kept.
 func (s *Summary) Stat(name string) Number {
 	switch {
 	case s == nil:
@@ -166,7 +166,7 @@ func (s *Summary) Stat(name string) Number {
 	return Number{}
 }
 
-// feels words what people say of the mean TTFT and speed.
+// feels describes the mean TTFT and speed in everyday words.
 func feels(c *Case) string {
 	var words []string
 	for _, name := range []string{"ttft", "speed"} {
@@ -177,7 +177,7 @@ func feels(c *Case) string {
 	return cmp.Or(strings.Join(words, ", "), "–")
 }
 
-// requests is completed/due, so that what is missing shows.
+// requests writes completed/due, so that missing requests show.
 func requests(c *Case) string {
 	if c.Skipped != "" {
 		return "skipped"
@@ -188,7 +188,7 @@ func requests(c *Case) string {
 	return fmt.Sprintf("%d/%d", c.Completed, c.Due)
 }
 
-// window is how long the rates were taken over.
+// window writes how long the rates were taken over.
 func window(c *Case) string {
 	if c.Window <= 0 {
 		return "–"

@@ -10,21 +10,21 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// A comment is at most that many lines and bytes. GitHub takes 65,536
-// characters, and nobody reads more than a screen.
+// Limits on the lines and bytes of a comment. GitHub accepts 65,536 characters, and
+// nobody reads more than a screen.
 const (
 	CommentLines = 40
 	CommentBytes = 60_000
 )
 
-// Comment writes the document for a comment on a pull request, GitHub flavoured
-// Markdown: the verdict, the answer of each comparison, what changed with its
+// Comment writes the document as a comment on a pull request, in GitHub flavoured
+// Markdown. It has the verdict, the answer of each comparison, the changes with their
 // bounds, the capacities, and what failed or would decide the run.
 //
-// The first two lines are hidden: <!-- tokgate:NAME -->, with the plan's name,
-// by which an earlier comment of the plan is found; and <!-- red -->, <!--
-// changed --> or <!-- same -->: not green, green with a difference that a
-// comparison found, or neither. Foreign text is escaped, as in Markdown.
+// The first two lines are hidden. <!-- tokgate:NAME --> has the plan's name, by which
+// an earlier comment is found. <!-- red -->, <!-- changed --> or <!-- same --> means:
+// not green, green with a difference that a comparison found, or neither. Foreign
+// text is escaped, as in Markdown.
 func Comment(w io.Writer, d *Document) error {
 	m := &markdown{doc: d, size: MarkdownBytes}
 	head := fmt.Sprintf("<!-- tokgate:%s -->\n<!-- %s -->\n%s", marker(d.Plan.Name), d.news(), m.headline())
@@ -52,7 +52,7 @@ func Comment(w io.Writer, d *Document) error {
 	}
 }
 
-// list is lines of Markdown of which a comment shows the first.
+// list holds lines of Markdown, of which a comment shows the first.
 type list struct {
 	head, noun string
 	rows       []string // at most listRows
@@ -69,7 +69,7 @@ func (l *list) add(row func() string) {
 	l.rows = append(l.rows, row())
 }
 
-// first is the beginning of the list, and how many rows were left out.
+// first returns the beginning of the list, and the number of rows left out.
 func (l *list) first(n int) string {
 	if len(l.rows) == 0 || n == 0 {
 		return ""
@@ -82,7 +82,7 @@ func (l *list) first(n int) string {
 	return out
 }
 
-// marker is a plan's name as a hidden comment may hold it.
+// marker makes a plan's name fit for a hidden comment.
 func marker(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
@@ -90,7 +90,7 @@ func marker(name string) string {
 		}
 		return '-'
 	}, name[:min(len(name), 60)])
-	// Two hyphens could end it.
+	// Two hyphens could end the comment.
 	for strings.Contains(name, "--") {
 		name = strings.ReplaceAll(name, "--", "-")
 	}
@@ -110,7 +110,7 @@ func (d *Document) news() string {
 	return "same"
 }
 
-// met are the thresholds that were met, each with how far it is from its limit.
+// met lists the thresholds that were met, each with its distance from its limit.
 func (m *markdown) met() list {
 	l := list{noun: "met threshold", head: "Met:\n"}
 	for i := range m.doc.Verdicts {
@@ -124,7 +124,7 @@ func (m *markdown) met() list {
 	return l
 }
 
-// answers are what each comparison and each capacity came to.
+// answers lists the result of each comparison and each capacity.
 func (m *markdown) answers() list {
 	l := list{noun: "answer"}
 	for i := range m.doc.Comparisons {
@@ -146,9 +146,9 @@ func (m *markdown) answers() list {
 	return l
 }
 
-// changed is what the comparisons found, in one table.
+// changed shows the changes of the comparisons in one table.
 func (m *markdown) changed() list {
-	heads := changeHead[:len(changeHead)-1] // the sign says the verdict
+	heads := changeHead[:len(changeHead)-1] // the sign shows the verdict
 	l := list{noun: "change", head: "| | " + strings.Join(heads, " | ") + " |\n" + strings.Repeat("|---", len(changeHead)) + "|\n"}
 	for i := range m.doc.Comparisons {
 		c := &m.doc.Comparisons[i]
@@ -169,9 +169,9 @@ func (m *markdown) changed() list {
 	return l
 }
 
-// ranked are the changes that a comment shows: what is not met first, then
-// capacities, then for each workload what binds it, then what else is better or
-// worse.
+// ranked returns the changes that a comment shows: first those that miss their limit,
+// then capacities, then for each workload the binding one, then others that are
+// better or worse.
 func (c *Comparison) ranked() []*Change {
 	binding := c.binding()
 	rank := func(x *Change) int {
@@ -199,9 +199,8 @@ func (c *Comparison) ranked() []*Change {
 	return out
 }
 
-// unmet is what failed, could not be measured or is not decided, with what would
-// decide it. What a comparison failed is in the table of changes, but for an answer that
-// shows it.
+// unmet lists what failed, could not be measured or is undecided, with what would decide
+// it. Changes that failed are in their table, except answers with an example.
 func (m *markdown) unmet() list {
 	l := list{noun: "row", head: problemHead}
 	for st := StatusError; st < StatusSkipped; st++ {
@@ -215,7 +214,7 @@ func (m *markdown) unmet() list {
 	return l
 }
 
-// quotes says whether a verdict's first note shows a bad answer.
+// quotes reports whether a verdict's first note shows a bad answer.
 func quotes(v *Verdict) bool {
 	return len(v.Notes) > 0 && strings.HasPrefix(v.Notes[0], exampleOf)
 }

@@ -10,32 +10,33 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Comparison is a candidate against a control, on the same prompts.
+// Comparison is a comparison of a candidate with a control, on the same prompts.
 type Comparison struct {
 	Name      string `json:"name"`
-	Control   string `json:"control"`   // address of the server, or the folder of a stored one
+	Control   string `json:"control"`   // address of the server, or the folder of a stored control
 	Candidate string `json:"candidate"` // address
-	// Paired: rounds took turns, and each is compared with its partner. Else
-	// the control was recorded at another time, and drift is not excluded.
+	// Paired means that rounds took turns, and each is compared with its partner.
+	// Otherwise the control was recorded at another time, and drift is not excluded.
 	Paired  bool   `json:"paired"`
 	Restart string `json:"restart,omitempty"` // "leg", "order" or "never"; "" when not paired
-	// SideBySide: both legs of a round ran at the same time, on swapped GPUs.
+	// SideBySide means that both legs of a round ran at the same time, on swapped
+	// GPUs.
 	SideBySide bool    `json:"side_by_side,omitempty"`
 	Rounds     int     `json:"rounds"`  // judged, of each side
 	Units      int     `json:"units"`   // independent ones among them
 	Outcome    Outcome `json:"outcome"` // of what it requires
-	// Skipped says why nothing was compared; "" when it was.
+	// Skipped is the reason why nothing was compared; "" if something was.
 	Skipped string `json:"skipped,omitempty"`
-	// Line is the answer in one line for people: "mtp: yes for decode and
-	// chat; no for long_prefill".
+	// Line is the result in one line for people: "mtp: yes for decode and chat; no
+	// for long_prefill".
 	Line string `json:"line"`
-	// Differences between the two servers, in order of the key: what was
-	// observed and what was declared.
+	// Differences lists the observed and declared differences between the two
+	// servers, in order of the key.
 	Differences []Difference `json:"differences"`
 	Decisions   []Decision   `json:"decisions"` // one for each workload and level, in order of the plan
-	Changes     []Change     `json:"changes"`   // what was measured, required or not
-	// Answers are the worst pairs: prompts to which the candidate alone gave a bad
-	// answer. Absent if there are none, or their text was not kept.
+	Changes     []Change     `json:"changes"`   // all measured changes, required or not
+	// Answers holds the worst pairs: prompts to which only the candidate gave a bad
+	// answer. Absent if there are none, or their text was not recorded.
 	Answers []Answer `json:"answers,omitempty"`
 	Notes   []string `json:"notes"`
 }
@@ -48,7 +49,7 @@ type Difference struct {
 	Allowed   bool   `json:"allowed"`   // named in changed
 }
 
-// Decision is what a comparison says for one workload at one level.
+// Decision is the result of a comparison for one workload at one level.
 type Decision struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"`
@@ -63,35 +64,34 @@ type Change struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"` // "capacity" for the capacity
 	Metric   string `json:"metric"`
-	Stat     string `json:"stat"` // "" for a metric of a level
+	Stat     string `json:"stat"` // "" for a level-wide metric
 	Unit     string `json:"unit"`
 	Better   string `json:"better"` // "lower" or "higher"
-	// Control and Candidate are the means of the rounds, geometric unless
-	// Points; null: no value.
+	// Control and Candidate are the means over the rounds, geometric without Points;
+	// null if there is no value.
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
-	// Change is candidate / control − 1, or their difference where Points is
-	// set; Low and High are its one-sided bounds at Confidence.
+	// Change is candidate / control − 1, or the difference with Points. Low and High
+	// are its one-sided bounds at Confidence.
 	Points     bool   `json:"points"`
 	Change     Number `json:"change"`
 	Low        Number `json:"low"`
 	High       Number `json:"high"`
 	Confidence Number `json:"confidence"`
-	// Limit is the change that is tolerated, or asked for where Improve is set;
-	// null: none, the row is shown only.
+	// Limit is the tolerated change, or with Improve the required one; null if the
+	// row is only shown.
 	Limit   Number `json:"limit"`
 	Improve bool   `json:"improve,omitempty"`
-	// Certifiable is the smallest change for the worse that these data could
-	// have certified to be within the tolerance.
+	// Certifiable is the smallest worsening that these data could have certified as
+	// tolerated.
 	Certifiable Number  `json:"certifiable"`
-	Outcome     Outcome `json:"outcome"` // "skipped" without a limit, or where it is not applicable
+	Outcome     Outcome `json:"outcome"` // "skipped" without a limit, or if not applicable
 	Severity    string  `json:"severity"`
-	// Direction is "better", "worse" or "": whether the interval excludes no
-	// change.
+	// Direction is "better", "worse", or "" if the interval includes no change.
 	Direction string `json:"direction,omitempty"`
 	Message   string `json:"message"` // one line
 	Why       string `json:"why,omitempty"`
-	Pairs     []Pair `json:"pairs"` // round by round; of a stored control each side by itself
+	Pairs     []Pair `json:"pairs"` // round by round; with a stored control each side separately
 }
 
 // Pair is one round of a comparison.
@@ -101,7 +101,7 @@ type Pair struct {
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
 	Change    Number `json:"change"`
-	// Note explains a round that stands out: "" when it does not.
+	// Note explains why a round stands out; "" if it does not.
 	Note string `json:"note,omitempty"`
 }
 
@@ -138,7 +138,7 @@ func (b *builder) change(c *compare.Change) Change {
 	return out
 }
 
-// Title is what was compared, in one line.
+// Title names what was compared, in one line.
 func (c *Comparison) Title() string {
 	how := fmt.Sprintf("%s in turns, restart %s", plural(c.Rounds, "round"), c.Restart)
 	switch {
@@ -152,7 +152,7 @@ func (c *Comparison) Title() string {
 	return fmt.Sprintf("compare %s: %s against %s · %s", c.Name, c.Candidate, c.Control, how)
 }
 
-// Text is a difference in one line.
+// Text writes a difference in one line.
 func (d *Difference) Text() string {
 	said := "allowed"
 	if !d.Allowed {
@@ -167,7 +167,7 @@ func (d *Decision) row() []string { return []string{d.Workload, d.Level, d.Answe
 
 var changeHead = []string{"Workload", "Level", "Metric", "Control", "Candidate", "Change", "Bounds", "Limit", "Verdict"}
 
-// row is the change as a line of a table.
+// row writes the change as a row of a table.
 func (c *Change) row() []string {
 	show := func(n Number) string {
 		if !n.OK {
@@ -191,8 +191,8 @@ func (c *Change) row() []string {
 	return []string{c.Workload, c.Level, strings.TrimSpace(c.Metric + " " + c.Stat), show(c.Control), show(c.Candidate), shift(c.Change), bounds, limit, c.Verdict()}
 }
 
-// Verdict is the change in a word: what became of its limit; without one the
-// direction, "" where none is certain.
+// Verdict is the change in a word: the result for its limit, or without a limit its
+// direction; "" if none is certain.
 func (c *Change) Verdict() string {
 	switch {
 	case c.Outcome == Skipped && c.Why != "":
@@ -205,7 +205,7 @@ func (c *Change) Verdict() string {
 	return string(c.Outcome)
 }
 
-// outliers are the rounds that stand out, in one line each.
+// outliers lists the rounds that stand out, one line each.
 func (c *Comparison) outliers() []string {
 	var out []string
 	for i := range c.Changes {

@@ -14,9 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// drawnComparison is a plan with a comparison and a run of it, in which anything
-// may have gone wrong: servers that are slower, requests that fail, a generator
-// that was late, rounds that are missing.
+// drawnComparison is a plan with a comparison, and a run with random problems: slower
+// servers, failed requests, a late generator, missing rounds.
 func drawnComparison(r *rand.Rand) (*plan.Plan, *metric.Run) {
 	chance := func(p float64) bool { return r.Float64() < p }
 	policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}
@@ -112,9 +111,9 @@ func drawnLevel(r *rand.Rand, server, name string, rounds, each int, factor, fai
 	return l
 }
 
-// A comparison's own line has the outcome of what it requires: it never passes
-// above a failure, nor says "no" beside a pass for what it requires. What could
-// not be compared is never green, not even in JUnit.
+// A comparison's own line agrees with its requirements: it never passes above a
+// failure, and never says "no" next to a pass. A comparison that was not possible is
+// never green, not even in JUnit.
 func TestComparisonLines(t *testing.T) {
 	seen := map[Outcome]int{}
 	for seed := range uint64(400) {
@@ -126,7 +125,7 @@ func TestComparisonLines(t *testing.T) {
 		seen[own.Outcome]++
 		worst := Outcome(Pass)
 		rank := map[Outcome]int{Skipped: 0, Pass: 1, Inconclusive: 2, Fail: 3, Error: 4}
-		invalid := false // at some level that is compared
+		invalid := false // at some compared level
 		for _, x := range d.Verdicts {
 			if x.Kind == "load" && x.Outcome != Pass || x.Kind == "server" && x.Outcome == Error {
 				invalid = true

@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// compared is a run with a comparison, a foreign word in its fingerprints.
+// compared is a run with a comparison, and foreign text in its fingerprints.
 func compared() *Document {
 	ttft, _ := metric.Lookup("ttft")
 	success, _ := metric.Lookup("success")
@@ -40,7 +40,7 @@ func compared() *Document {
 	return New(run, nil, v, Meta{ExitCode: 1})
 }
 
-// Every output says what differs, for which workload the answer is yes, and the
+// Every output shows the differences, the workloads with the answer yes, and the
 // numbers, in this order.
 func TestComparisons(t *testing.T) {
 	d := compared()
@@ -84,8 +84,8 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
-// The tables of a comparison fit an 80-column terminal: workload and level stand
-// over the changes where there is no room beside them, and no reason is cut.
+// The tables of a comparison fit an 80-column terminal. If there is no room beside
+// the changes, workload and level go above them. No reason is cut.
 func TestComparisonFitsTheTerminal(t *testing.T) {
 	d := compared()
 	c := &d.Comparisons[0]

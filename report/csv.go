@@ -13,11 +13,11 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// levelStats are the statistics of LevelsCSV, in order.
+// levelStats lists the statistics of LevelsCSV, in order.
 var levelStats = []string{"mean", "min", "p1", "p5", "p50", "p90", "p95", "p99", "max"}
 
-// statsOf are those that metrics of a scope have: readings have no percentiles,
-// buckets no extremes, a level one value, under the name of the metric alone.
+// statsOf lists the statistics of a scope's metrics: readings have no percentiles,
+// buckets no extremes, and a level one value under the name of the metric.
 func statsOf(scope metric.Scope) []string {
 	switch scope {
 	case metric.PerLevel:
@@ -30,9 +30,9 @@ func statsOf(scope metric.Scope) []string {
 	return levelStats
 }
 
-// LevelsCSV writes one row for each case, probes of capacity searches included, in base units with all digits:
-// ttft_p95 in seconds, throughput in tokens a second. No value is an empty
-// field, an infinite one "+Inf".
+// LevelsCSV writes one row for each case, including probes of capacity searches, in base units with all
+// digits: ttft_p95 in seconds, throughput in tokens a second. A missing value is an empty field, an infinite
+// one "+Inf".
 func LevelsCSV(w io.Writer, d *Document) error {
 	out := csv.NewWriter(w)
 	head := []string{"run", "started", "plan", "simulated", "server", "workload", "level", "kind", "n", "probe", "skipped",
@@ -70,17 +70,16 @@ func LevelsCSV(w io.Writer, d *Document) error {
 	return out.Error()
 }
 
-// SamplesCSV writes one row for each request of the run, warm-up and filler
-// included, in the order of levels and rounds and, within a round, of
-// completion. Times are seconds from the start of the run; what did not
-// happen or has no value is empty.
+// SamplesCSV writes one row for each request of the run, including warm-up and
+// fillers, in the order of levels and rounds and, within a round, of completion.
+// Times are seconds from the start of the run. A missing event or value is empty.
 func SamplesCSV(w io.Writer, run *metric.Run) error {
 	out := csv.NewWriter(w)
 	head := []string{"simulated", "server", "workload", "level", "round", "slot", "order", "phase",
 		"scheduled_s", "sent_s", "headers_s", "first_s", "first_answer_s", "last_s", "end_s"}
 	var values []metric.Def
 	for _, def := range metric.Defs {
-		if def.Scope == metric.PerRequest && !def.Later && def.Name != "request_speed" { // which is speed, of one request
+		if def.Scope == metric.PerRequest && !def.Later && def.Name != "request_speed" { // for one request that is speed
 			values = append(values, def)
 			head = append(head, def.Name)
 		}
@@ -92,7 +91,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 	}
 	for _, l := range run.Levels {
 		if l.Of != "" {
-			continue // they are there as those of the mix
+			continue // they are listed as requests of the mix
 		}
 		for _, r := range l.Rounds {
 			for _, s := range r.All() {
@@ -112,8 +111,8 @@ func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	for _, t := range []time.Duration{s.Sent, s.Headers, s.First, s.FirstAnswer, s.Last, s.End} {
 		row = append(row, offset(t))
 	}
-	// The very first request may be sent at offset zero, which elsewhere
-	// means that nothing happened.
+	// The first request may be sent at offset zero, which otherwise means that
+	// nothing happened.
 	if s.Sent == 0 && s.Scheduled == 0 && (s.Headers > 0 || s.First > 0) {
 		row[8] = "0"
 	}
@@ -142,7 +141,7 @@ func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	return append(row, field(string(s.Failure.Kind)), field(s.Failure.Message))
 }
 
-// offset is a time that may not have come.
+// offset writes a time that may not have come.
 func offset(t time.Duration) string {
 	if t == 0 {
 		return ""
@@ -158,8 +157,8 @@ func full(n Number) string {
 	return strconv.FormatFloat(n.V, 'f', -1, 64)
 }
 
-// field makes foreign text safe in a cell: one line, and nothing that a
-// spreadsheet would run as a formula (OWASP, CSV injection).
+// field makes foreign text safe in a cell: one line, and nothing that a spreadsheet
+// would execute as a formula (OWASP, CSV injection).
 func field(s string) string {
 	s = text.Line(s)
 	if strings.IndexAny(s, "=+-@") == 0 {

@@ -131,8 +131,8 @@ func TestLoadFacts(t *testing.T) {
 	}
 }
 
-// What no request has is no value with the reason, not a row of infinities
-// or zeros.
+// A metric that no request has is a missing value with the reason, not a row of
+// infinities or zeros.
 func TestNoValue(t *testing.T) {
 	s := document().Cases[0].Summary("ttfa")
 	if s.Mean.OK || s.Min.OK || s.Max.OK || s.Percentiles.P50.OK || s.Why != "no answer came" {
@@ -168,8 +168,8 @@ func TestMessagesAreBounded(t *testing.T) {
 func TestRedaction(t *testing.T) {
 	p := &plan.Plan{Secrets: []string{"", "abc", "token", "token-long"}}
 	b := builder{redact: redactor(p, "")}
-	// The longer of two secrets that begin alike goes whole; what is under
-	// four bytes stays, or "abc" in any word would be torn.
+	// The longer of two secrets that begin alike is removed whole. A secret under
+	// four bytes is kept, because "abc" would damage other words.
 	if got, want := b.clean("abc token-long token"), "abc [redacted] [redacted]"; got != want {
 		t.Errorf("clean = %q, want %q", got, want)
 	}
@@ -186,8 +186,7 @@ func TestPlanName(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading it gives a document that every output can
-// show, or an error.
+// Any file is either a document that every output can show, or an error.
 func FuzzReadDocument(f *testing.F) {
 	var b bytes.Buffer
 	if err := passing().Write(&b); err != nil {
@@ -198,7 +197,7 @@ func FuzzReadDocument(f *testing.F) {
 		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
 		"verdicts": [{"outcome": "no", "kind": "no", "line": -3, "threshold": {}}, {"workload": "w", "kind": "server"}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		d, err := ReadDocument(bytes.NewReader(Seal(in))) // else hardly one is read
+		d, err := ReadDocument(bytes.NewReader(Seal(in))) // otherwise hardly any would be read
 		if err != nil {
 			return
 		}
@@ -212,9 +211,9 @@ func FuzzReadDocument(f *testing.F) {
 	})
 }
 
-// BenchmarkNew1MSamples makes the document of 200 levels of 5000 requests, 20
-// gaps each. The samples are shared by the levels: their own memory is not
-// what is measured.
+// BenchmarkNew1MSamples makes the document of 200 levels of 5000 requests with 20
+// gaps each. The levels share their samples, so that the samples' own memory is not
+// measured.
 func BenchmarkNew1MSamples(b *testing.B) {
 	round := &metric.Round{Due: 5000, Complete: true, End: time.Hour, WindowEnd: time.Hour}
 	for i := range 5000 {
@@ -241,7 +240,8 @@ func BenchmarkNew1MSamples(b *testing.B) {
 	}
 }
 
-// A document that was changed after it was written is refused, wherever it was.
+// A document that was changed after it was written is refused, wherever the change
+// is.
 func TestChangedDocument(t *testing.T) {
 	var b bytes.Buffer
 	if err := document().Write(&b); err != nil {

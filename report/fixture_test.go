@@ -13,24 +13,24 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// hostile is what a server may say: escape sequences, control characters,
-// broken UTF-8, a bidirectional override, markup of every output, commands of
-// CI systems at the start of a line, wide characters.
+// hostile is text that a server may send: escape sequences, control characters,
+// broken UTF-8, a bidirectional override, markup of every output, commands of CI
+// systems at the start of a line, wide characters.
 const hostile = "\x1b[31mCUDA out of memory\x1b[0m\x00\x07\r\n::error file=x::pwned\n##[command]rm\n  ::set-output name=a::b\n]]></failure><failure>|a|`b`|<script>alert(1)</script> \xff\xfe \u202egnp.exe @everyone 漢字🚀 &amp; $x$ https://evil.example/"
 
 const secret = "sk-very-secret-token"
 
 func ms(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
 
-// fixture is one recorded run with everything that a run may hold: two
-// servers of which one did not start, levels that pass, fail and were never
-// run, failed requests, a metric that nobody has, infinite percentiles.
+// fixture is one recorded run with everything that a run may contain: two servers,
+// one of which did not start; levels that pass, fail and were never run; failed
+// requests; a metric without values; infinite percentiles.
 func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	run := &metric.Run{
 		ID: "20261120T140500Z-3f9c", Tool: "0.1.0", Plan: "plans/chatbot.hcl",
 		PlanHash: strings.Repeat("ab", 32),
 		Started:  time.Date(2026, 11, 20, 14, 5, 0, 0, time.UTC),
-		Salt:     math.MaxUint64, // more digits than a JSON number keeps
+		Salt:     math.MaxUint64, // more digits than a JSON number has
 		End:      12*time.Minute + 3*time.Second,
 		Servers: []*metric.ServerRun{
 			{Address: `vllm["on"]`, Fingerprint: metric.Fingerprint{
@@ -82,7 +82,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		}
 	}
 	one := level(`vllm["on"]`, "1", 1, 30, 200)
-	for _, r := range one.Rounds { // no answer text came at all: ttfa has no value
+	for _, r := range one.Rounds { // no answer text came, so ttfa has no value
 		for _, s := range r.Samples {
 			s.FirstAnswer = 0
 		}
@@ -91,7 +91,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	fail(thirty, 10, metric.FailStatus, hostile)
 	fail(thirty, 15, metric.FailTimeout, "no answer within 1m, header Authorization: Bearer "+secret)
 	thirty.Rounds[1].Samples[7].Reconnects = 2
-	for i, r := range thirty.Rounds { // what the server reported of itself there
+	for i, r := range thirty.Rounds { // the server's own metrics
 		at := r.Start.Milliseconds()
 		r.Telemetry = &metric.Telemetry{
 			From: r.WindowStart, To: r.WindowEnd, Reads: 5, Failed: i,
@@ -226,8 +226,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	return run, p, v, m
 }
 
-// source is a plan of 60 lines, with a secret and with what could be taken for
-// markup.
+// source is a plan of 60 lines, with a secret and with text that looks like markup.
 func source() string {
 	lines := make([]string, 60)
 	lines[0] = "# " + strings.ReplaceAll(strings.ReplaceAll(hostile, "\n", " "), "\r", "")
@@ -243,7 +242,7 @@ func document() *Document {
 	return New(run, p, v, m)
 }
 
-// passing is a small document in which everything is fine.
+// passing is a small document in which everything passes.
 func passing() *Document {
 	run, p, v, m := fixture()
 	run.Servers, run.Levels, p.Servers = run.Servers[:1], run.Levels[:1], p.Servers[:1]

@@ -3,11 +3,11 @@ package report
 // group is one server × workload.
 type group struct {
 	server, workload string
-	cases            []*Case // of the plan: probes are in the tables of their capacity
+	cases            []*Case // levels of the plan: probes are in the tables of their capacity
 	capacities       []*Capacity
 }
 
-// groups gives every server × workload that has a case or a verdict, in order.
+// groups returns every server × workload with a case or a verdict, in order.
 func groups(d *Document) []*group {
 	var list []*group
 	byKey := map[string]*group{}

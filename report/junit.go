@@ -15,9 +15,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// The types of go-junit-report with what they lack: consumers show a failure
-// at the file and line of its testcase, and where there is none some take the
-// last word of the class name for a file.
+// Types of go-junit-report with additions: consumers show a failure at the file and
+// line of its test case. Without a file, some take the last word of the class name
+// for one.
 
 type testsuites struct {
 	junit.Testsuites
@@ -27,7 +27,7 @@ type testsuites struct {
 type testsuite struct {
 	junit.Testsuite
 	Testcases []testcase    `xml:"testcase"`
-	SystemOut *junit.Output `xml:"system-out,omitempty"` // behind the cases, as schemas want it
+	SystemOut *junit.Output `xml:"system-out,omitempty"` // after the test cases, as schemas require
 }
 
 type testcase struct {
@@ -37,11 +37,11 @@ type testcase struct {
 }
 
 const (
-	// passBytes is what Jenkins keeps of the output of a passed case unless
-	// told otherwise (jenkinsci/junit-plugin, CaseResult.java, HALF_MAX_SIZE).
+	// passBytes is the length to which Jenkins cuts the output of a passed case by
+	// default (jenkinsci/junit-plugin, CaseResult.java, HALF_MAX_SIZE).
 	passBytes = 1000
-	// bodyBytes keeps a body below the 65,535 characters that a GitHub check
-	// run takes as summary or text (docs.github.com, REST API, check runs).
+	// bodyBytes keeps a body below the 65,535 characters that a GitHub check run
+	// accepts as summary or text (docs.github.com, REST API, check runs).
 	bodyBytes = 60_000
 	// lineBytes keeps a message readable as one line.
 	lineBytes = 2_000
@@ -58,9 +58,9 @@ const (
 //	error, pending           <error type="server"|"generator"|"invalid">
 //	skipped                  <skipped>
 //
-// A testcase is known to consumers by classname and name, which hold no
-// measured value and are unique in the file. When nothing else in the file
-// says that the run did not succeed, a testcase "run" does.
+// Consumers identify a testcase by classname and name, which contain no measured value and are
+// unique in the file. If nothing else in the file shows that the run did not succeed, a testcase
+// "run" does.
 func JUnit(w io.Writer, d *Document) error {
 	j := junitWriter{doc: d, seen: map[string]int{}, cases: map[[3]string]*Case{}}
 	for i := range d.Cases {
@@ -86,7 +86,7 @@ func JUnit(w io.Writer, d *Document) error {
 type junitWriter struct {
 	doc   *Document
 	cases map[[3]string]*Case // by server, workload and level
-	seen  map[string]int      // classname and name → how often it came
+	seen  map[string]int      // classname and name → count
 	out   testsuites
 }
 
@@ -116,14 +116,14 @@ func (j *junitWriter) suites() *testsuites {
 	j.suite("comparisons", "", comparisons, nil)
 	j.suite("asserts", "", asserts, nil)
 	j.run()
-	// The totals' own attribute: time is that of the run, not a sum.
+	// The total time is that of the run, not a sum.
 	j.out.Time = seconds(d.Duration)
 	return &j.out
 }
 
-// unjudged are verdicts on what has none. A case without a load verdict was
-// never judged: that is an error, not a gap. So is a capacity that the plan
-// requires; one that is only measured is shown.
+// unjudged returns verdicts for what has none. A case without a load verdict was
+// never judged, which is an error. So is a required capacity without a verdict; one
+// that is only measured is shown.
 func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*Capacity) []Verdict {
 	var list []Verdict
 	judged, measured := map[string]bool{}, false
@@ -158,7 +158,7 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 	return list
 }
 
-// suite adds one suite unless it would be empty.
+// suite adds a suite unless it would be empty.
 func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*Capacity) {
 	verdicts = append(verdicts, j.unjudged(verdicts, cases, capacities)...)
 	if len(verdicts) == 0 {
@@ -168,7 +168,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 	s.ID = len(j.out.Suites)
 	s.Name = attr(name)
 	if j.doc.Simulated {
-		s.Name += " (simulated)" // so that no history of a CI system mixes the two
+		s.Name += " (simulated)" // so that no history in a CI system mixes both
 		s.SystemOut = &junit.Output{Data: "SIMULATED: " + simulated}
 	}
 	s.Hostname = attr(j.doc.Host)
@@ -189,7 +189,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 		}
 		total += took
 		tc := j.testcase(v, took)
-		s.AddTestcase(tc.Testcase) // counts; what is written is our own list
+		s.AddTestcase(tc.Testcase) // it counts; our own list is written
 		s.Testcases = append(s.Testcases, tc)
 	}
 	s.Time = seconds(total)
@@ -223,7 +223,7 @@ func (j *junitWriter) properties(server string, cases []*Case) []Property {
 	return list
 }
 
-// capacityProperties are the answers of the capacity searches.
+// capacityProperties returns the results of the capacity searches.
 func capacityProperties(capacities []*Capacity) []Property {
 	var list []Property
 	for _, c := range capacities {
@@ -256,9 +256,9 @@ func seeds(cases []*Case) string {
 	return strings.Join(list, ", ")
 }
 
-// class is the classname of a verdict's testcase. A plan with several servers
-// names the server in it: consumers drop a testcase whose classname and name
-// they saw before.
+// class is the classname of a verdict's testcase. With several servers it includes
+// the server, because consumers drop a testcase with a classname and name that they
+// saw before.
 func (j *junitWriter) class(v *Verdict) string {
 	parts := []string{j.doc.Plan.Name}
 	switch {
@@ -313,8 +313,8 @@ func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
 	return tc
 }
 
-// run adds a testcase for what no verdict says: an interrupted run, or a run
-// that ended before it measured anything.
+// run adds a testcase for what no verdict shows: a run that was interrupted, or ended
+// before it measured anything.
 func (j *junitWriter) run() {
 	d := j.doc
 	if d.ExitCode == 0 || j.out.Failures > 0 || j.out.Errors > 0 {
@@ -325,8 +325,8 @@ func (j *junitWriter) run() {
 		Message: fmt.Sprintf("%s (exit code %d)", message, d.ExitCode)}}, nil)
 }
 
-// body is what a person needs to see why: the plan's words, the numbers, the
-// notes, the most frequent failures, and the end of the server's log.
+// body explains the verdict for people: the plan's text, the numbers, the notes, the
+// most frequent failures, and the end of the server's log.
 func (j *junitWriter) body(v *Verdict) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -382,7 +382,7 @@ func (j *junitWriter) body(v *Verdict) string {
 	return b.String()
 }
 
-// caseOf is the case that a verdict is about; nil when it is about none.
+// caseOf returns the case of a verdict; nil if it has none.
 func (j *junitWriter) caseOf(v *Verdict) *Case {
 	return j.cases[[3]string{v.Server, v.Workload, v.Level}]
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// What a consumer reads, parsed by its own words and not by the types that
-// wrote it.
+// node is an element as a consumer reads it, parsed without the types that wrote it.
 type node struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -72,8 +71,8 @@ func cases(root *node) (out []*node) {
 	return out
 }
 
-// consumers are the rules of what reads JUnit in CI, each with where its
-// source says so.
+// consumers lists the rules of JUnit readers in CI, each with its place in their
+// source.
 var consumers = []struct {
 	name   string
 	source string
@@ -245,8 +244,8 @@ var consumers = []struct {
 	},
 }
 
-// many is a document in which two thresholds have one name, a case has no
-// verdict, and a log is long.
+// many is a document with two thresholds of the same name, a case without a verdict,
+// and a long log.
 func many() *Document {
 	run, p, v, m := fixture()
 	run.Servers[1].Log = strings.Repeat("漢字 "+hostile+"\n", 5000)
@@ -298,7 +297,7 @@ func TestJUnitTotals(t *testing.T) {
 	}
 }
 
-// How each outcome is shown, under each severity and policy.
+// The form of each outcome under each severity and policy.
 func TestJUnitOutcomes(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -377,7 +376,7 @@ func TestJUnitCaseWithoutVerdictIsAnError(t *testing.T) {
 	t.Error("a case that nobody judged is missing")
 }
 
-// The class of a case names the server when the plan has several.
+// The class of a case names the server if the plan has several.
 func TestJUnitClass(t *testing.T) {
 	root, _ := junitOf(t, passing())
 	if class, _ := cases(root)[1].attr("classname"); class != "chatbot.general_chatbot" {
@@ -399,8 +398,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, fmt.Errorf("no space left on device") }
 
-// Whatever a server or a plan says, the file parses, keeps its structure, and
-// holds the visible part of the text.
+// Whatever text a server or a plan contains, the file parses, keeps its structure,
+// and has the visible part of the text.
 func FuzzJUnitText(f *testing.F) {
 	f.Add(hostile)
 	f.Add("]]>")
@@ -422,7 +421,7 @@ func FuzzJUnitText(f *testing.F) {
 		m.Host = s
 		d := New(run, p, v, m)
 		root, _ := junitOf(t, d)
-		if got, want := len(cases(root)), len(v.List)+2; got != want { // two rates, of which nothing is asked
+		if got, want := len(cases(root)), len(v.List)+2; got != want { // two rates without requirements
 			t.Errorf("%d cases, want %d", got, want)
 		}
 		conforms(t, d)

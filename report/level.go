@@ -52,7 +52,7 @@ func (b *builder) level(l *metric.Level) Case {
 	return c
 }
 
-// largest is the mean of what the saturation told of a rate; 0: nothing.
+// largest is the mean rate of the saturation; 0 if there is none.
 func largest(l *metric.Level) float64 {
 	sum := 0.0
 	for _, x := range l.Saturation {
@@ -64,7 +64,7 @@ func largest(l *metric.Level) float64 {
 	return sum / float64(len(l.Saturation))
 }
 
-// rounds adds the rounds, and when they were.
+// rounds adds the rounds and their times.
 func (b *builder) rounds(c *Case, l *metric.Level) {
 	var start, end time.Duration
 	for i, r := range l.Rounds {
@@ -80,7 +80,7 @@ func (b *builder) rounds(c *Case, l *metric.Level) {
 	}
 	c.At, c.Duration = start.Seconds(), max(end-start, 0).Seconds()
 	if len(l.Rounds) > 0 && l.Rounds[0].Leg != nil {
-		// Between its legs were those of another server.
+		// The rounds of another server ran between its legs.
 		c.Duration = 0
 		for _, r := range c.Rounds {
 			c.Duration += r.Duration
@@ -102,7 +102,7 @@ func (b *builder) round(l *metric.Level, r *metric.Round) Round {
 	return out
 }
 
-// requests counts what became of the measured requests.
+// requests counts the measured requests by how they ended.
 func (b *builder) requests(c *Case, samples []*metric.Sample) {
 	failures := map[metric.FailureKind]map[string]int{}
 	for _, s := range samples {
@@ -128,7 +128,7 @@ func (b *builder) requests(c *Case, samples []*metric.Sample) {
 	c.Failures = append(c.Failures, countFailures(failures)...)
 }
 
-// seriesOf joins what the rounds of a level recorded of a metric over time.
+// seriesOf joins a metric's series of all rounds of a level.
 func seriesOf(def metric.Def, l *metric.Level) (Series, bool) {
 	joined := metric.Series{}
 	for _, r := range l.Rounds {
@@ -149,8 +149,8 @@ func seriesOf(def metric.Def, l *metric.Level) (Series, bool) {
 	return out, len(out.At) > 0
 }
 
-// mostMessages bounds how many different messages of one kind are kept, and
-// messageBytes how long each may be.
+// mostMessages bounds the number of different messages of one kind, and messageBytes
+// the length of each.
 const (
 	mostMessages = 5
 	messageBytes = 2000
@@ -176,8 +176,8 @@ func countFailures(kinds map[metric.FailureKind]map[string]int) []Failure {
 	return out
 }
 
-// curved are the metrics whose distributions are kept, curvePoints at how many
-// points.
+// curved lists the metrics whose distributions are kept, and curvePoints the number
+// of points.
 var curved = []string{"ttft", "speed", "itl", "e2e"}
 
 const curvePoints = 41
@@ -214,8 +214,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		s.Why, d.Values = why, nil
 	}
 	stat := func(kind metric.StatKind, p float64) Number {
-		// If no request has the metric at all there is nothing to rank: a column of infinities
-		// would look like a measurement.
+		// If no request has the metric there is nothing to rank: a column of infinities would
+		// look like a measurement.
 		if len(d.Values) == 0 {
 			return Number{}
 		}
@@ -240,8 +240,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	return s
 }
 
-// counted is the summary of a histogram: its mean is exact, its percentiles
-// are estimates within their buckets.
+// counted returns the summary of a histogram: its mean is exact, its percentiles are
+// estimates within their buckets.
 func counted(s Summary, h metric.Histogram, why string) Summary {
 	s.N, s.Why, s.Estimated = int(math.Round(h.N())), why, true
 	if m, ok := h.Mean(); ok {
@@ -256,7 +256,7 @@ func counted(s Summary, h metric.Histogram, why string) Summary {
 	return s
 }
 
-// each gives every percentile and where it is kept.
+// each yields every percentile with its place.
 func (p *Percentiles) each() func(yield func(float64, *Number) bool) {
 	return func(yield func(float64, *Number) bool) {
 		for i, n := range []*Number{&p.P1, &p.P5, &p.P10, &p.P25, &p.P50, &p.P75, &p.P90, &p.P95, &p.P99, &p.P999} {
@@ -281,7 +281,7 @@ func scope(s metric.Scope) string {
 	return "request"
 }
 
-// stageOf words the rate of a stage; "" for another level.
+// stageOf writes the rate of a stage; "" for other levels.
 func stageOf(l *metric.Level) string {
 	switch s := l.Stage; {
 	case s == nil:

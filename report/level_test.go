@@ -24,7 +24,7 @@ func TestLevelValues(t *testing.T) {
 	if s := thirty.Summary("success"); !s.Value.OK || s.Value.V != 104.0/120 {
 		t.Errorf("success = %+v, want 104/120", s)
 	}
-	// Every completed request is good by a bound of a million seconds.
+	// By a bound of a million seconds every completed request is good.
 	if good, rate := thirty.Summary("goodput"), thirty.Summary("request_rate"); !good.Value.OK || good.Value != rate.Value {
 		t.Errorf("goodput = %+v, want the request rate %+v", good, rate)
 	}
@@ -43,7 +43,7 @@ func TestLevelValues(t *testing.T) {
 	}
 }
 
-// A round that was measured again is listed, and part of no value.
+// A round that was measured again is listed, but part of no value.
 func TestVoidedRounds(t *testing.T) {
 	run, p, v, m := fixture()
 	want := New(run, p, v, m).Cases[1]
@@ -60,9 +60,9 @@ func TestVoidedRounds(t *testing.T) {
 	}
 }
 
-// Turns one by one up to the ninth, then as one. Turn k of conversation i waited k·100 ms
-// + i ms; the second turns found half of their 1,000 tokens in a cache, and one of
-// the third turns failed.
+// Turns are listed one by one up to the ninth, then together. Turn k of conversation i
+// waited k·100 ms + i ms. The second turns found half of their 1,000 tokens in a cache,
+// and one of the third turns failed.
 func TestTurns(t *testing.T) {
 	run, p, v, m := fixture()
 	run.Levels = run.Levels[:1]
@@ -93,7 +93,7 @@ func TestTurns(t *testing.T) {
 	want := [][]string{
 		{"1", "1", "4", "102 ms", "103 ms", "0%"},  // (100 + 101 + 102 + 103) / 4 = 101.5
 		{"1", "2", "4", "202 ms", "203 ms", "50%"}, // 201.5
-		{"1", "3", "4", "302 ms", "∞", "0%"},       // (301 + 302 + 303) / 3, and one without
+		{"1", "3", "4", "302 ms", "∞", "0%"},       // (301 + 302 + 303) / 3, and one without a value
 	}
 	if diff := cmp.Diff(want, rows[:3]); diff != "" {
 		t.Error(diff)

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// MarkdownBytes bounds the Markdown. GitHub drops a whole job summary above
-// 1,048,576 bytes (actions/runner, src/Runner.Worker/FileCommandManager.cs),
-// and other steps may have written to the same file.
+// MarkdownBytes bounds the Markdown, in bytes. GitHub drops a whole job summary above
+// 1,048,576 bytes (actions/runner, src/Runner.Worker/FileCommandManager.cs), and
+// other steps may have written to the same file.
 const MarkdownBytes = 900 << 10
 
 // The shares of MarkdownBytes, most important first.
@@ -31,18 +31,17 @@ const (
 	messageCell      = 1000
 )
 
-// Markdown writes the document for the summary of a CI job, GitHub flavoured,
-// at most MarkdownBytes, most important first: the verdict with the capacities,
-// what comparisons came to, a line for each workload, what failed or is not
-// certain with the plan's file and line; then, as far as MarkdownLines go, what
-// the gate would notice, the levels of each workload, what passed, the probes of
-// each capacity, the environment, and how each metric is defined. Foreign text is
-// escaped: it makes no markup, links or mentions.
+// Markdown writes the document as the summary of a CI job, in GitHub flavoured
+// Markdown with at most MarkdownBytes, most important first. It begins with the
+// verdict and the capacities, the results of comparisons, a line for each workload,
+// and what failed or is not certain, with the plan's file and line. Up to
+// MarkdownLines follow what the gate would notice, the levels of each workload, what
+// passed, the probes of each capacity, the environment, and the definition of each
+// metric. Foreign text is escaped, so that it makes no markup, links or mentions.
 func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, MarkdownBytes) }
 
-// MarkdownWithin writes what Markdown writes, in at most limit bytes. All parts
-// shrink together, and what is left out is counted. If not even the verdict
-// fits, nothing is written.
+// MarkdownWithin is Markdown with a limit in bytes. All parts shrink together, and
+// what is left out is counted. If not even the verdict fits, nothing is written.
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
@@ -60,12 +59,12 @@ func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	return nil
 }
 
-// MarkdownLines is about as much of a summary as a person reads. The other
-// reports hold the rest.
+// MarkdownLines is about as much of a summary as people read. The other reports have
+// the rest.
 const MarkdownLines = 60
 
-// fitting adds those of the parts, the most important first, that fit into
-// MarkdownLines, and says where the others are.
+// fitting adds the parts, most important first, that fit into MarkdownLines, and
+// points to the others.
 func fitting(out string, parts ...string) string {
 	const rest = "\nEvery level, probe and check that passed is in `report.html` and `results.json`.\n"
 	left := false
@@ -91,7 +90,7 @@ type markdown struct {
 // this summary.
 func (m *markdown) share(bytes int) int { return bytes * m.size / MarkdownBytes }
 
-// section collects rows up to a budget of bytes and counts what did not fit.
+// section collects rows up to a limit in bytes, and counts those that did not fit.
 type section struct {
 	b      strings.Builder
 	budget int
@@ -114,7 +113,7 @@ func (s *section) row(text func() string) {
 	s.left++
 }
 
-// close returns the section and says what was left out.
+// close returns the section with a note on what was left out.
 func (s *section) close(noun string) string {
 	if s.left == 0 {
 		return s.b.String()
@@ -127,7 +126,7 @@ var signs = map[Status]string{
 	StatusWarning: "⚠️ warning", StatusSkipped: "⏭️ skipped", StatusPass: "✅ pass",
 }
 
-// headline is the verdict and the run in a line each.
+// headline writes the verdict and the run in a line each.
 func (m *markdown) headline() string {
 	d := m.doc
 	sign := map[Outcome]string{Pass: "✅", Inconclusive: "❔", Fail: "❌"}[d.Outcome]
@@ -164,11 +163,11 @@ const problemHead = "| | Check | Result | Plan |\n|---|---|---|---|\n"
 func (m *markdown) problems() string {
 	s := section{budget: m.share(problemsBytes), most: 12}
 	n := 0
-	// The kinds of status are in order of how bad they are.
+	// Statuses are ordered from worst to best.
 	for st := StatusError; st <= StatusSkipped; st++ {
 		for i := range m.doc.Verdicts {
 			v := &m.doc.Verdicts[i]
-			// What was skipped by plan or budget is in the tables below.
+			// What the plan or the budget skipped is in the tables below.
 			if v.Status() != st || st == StatusSkipped && v.Outcome == Skipped {
 				continue
 			}
@@ -184,8 +183,7 @@ func (m *markdown) problems() string {
 	return s.close("row") + "\n"
 }
 
-// passed lists the requirements that were met, with all that is to know of
-// them, folded away.
+// passed lists the requirements that were met, folded, with all details.
 func (m *markdown) passed() string {
 	s := section{budget: m.share(passedBytes)}
 	n := 0
@@ -218,8 +216,8 @@ func (m *markdown) passed() string {
 	return fmt.Sprintf("<details><summary>%s passed</summary>\n\n", plural(n, "check")) + s.close("check") + "\n</details>\n"
 }
 
-// comparisons shows for each what differs between the servers and what it says
-// for each workload, then the numbers.
+// comparisons shows for each comparison the servers' differences and the answer for
+// each workload, then the numbers.
 func (m *markdown) comparisons() string {
 	s := section{budget: m.share(comparisonBytes), most: 24}
 	table := func(head []string, n int, row func(i int) []string) {
@@ -261,7 +259,7 @@ func (m *markdown) comparisons() string {
 	return s.close("row")
 }
 
-// capacities shows what each search did.
+// capacities shows the steps of each search.
 func (m *markdown) capacities() string {
 	s := section{budget: m.share(capacityBytes)}
 	for i := range m.doc.Capacities {
@@ -292,7 +290,7 @@ func (m *markdown) capacities() string {
 	return s.close("row")
 }
 
-// problem is a row of the table under problemHead, with the first of its notes.
+// problem writes a row of the table under problemHead, with the first notes.
 func (m *markdown) problem(v *Verdict, st Status, notes int) string {
 	name := cell(v.Name, cellBytes)
 	if v.Workload != "" {
@@ -317,8 +315,8 @@ func (m *markdown) problem(v *Verdict, st Status, notes int) string {
 	return "| " + signs[st] + " | " + name + " | " + result + " | " + where + " |\n"
 }
 
-// table is a row a case, under a title. The head goes with its first row: a head
-// alone says nothing.
+// table writes one row for each case, under a title. The head comes with its first
+// row, because a head alone says nothing.
 func (s *section) table(title string, columns []Column, cases []*Case) {
 	head := make([]string, len(columns))
 	for j, c := range columns {
@@ -327,7 +325,7 @@ func (s *section) table(title string, columns []Column, cases []*Case) {
 	s.grid(title, head, len(cases), func(i, j int) string { return columns[j].Cell(cases[i]) })
 }
 
-// grid is a table of so many rows; at gives the text of a cell.
+// grid writes a table with the given number of rows; at returns the text of a cell.
 func (s *section) grid(title string, head []string, rows int, at func(i, j int) string) {
 	lead := title + "| " + strings.Join(head, " | ") + " |\n" + strings.Repeat("|---:", len(head)) + "|\n"
 	for i := range rows {
@@ -386,7 +384,7 @@ func (m *markdown) levels() string {
 	return s.close("row")
 }
 
-// consistency tells which figures do not go together.
+// consistency lists figures that contradict each other.
 func (m *markdown) consistency() string {
 	s := section{budget: m.share(consistencyBytes)}
 	lead := "\n### Figures that do not go together\n\n"
@@ -461,14 +459,13 @@ func cell(s string, n int) string {
 	return cmp.Or(escape(text.Bytes(text.Inert(text.Line(text.Bytes(s, 8*n))), n)), " ")
 }
 
-// html escapes foreign text inside an HTML element.
+// html escapes foreign text for an HTML element.
 func html(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "&#64;").Replace(s)
 }
 
-// escape makes every character of s stand for itself in GitHub flavoured
-// Markdown. Entities are used where a backslash would still let GitHub see a
-// link or a mention in the source.
+// escape makes every character of s literal in GitHub flavoured Markdown. It uses
+// entities where GitHub would see a link or a mention in spite of a backslash.
 func escape(s string) string { return escaper.Replace(s) }
 
 var escaper = strings.NewReplacer(

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// definitions says what the metrics of the report mean, since tools differ.
+// definitions explains the metrics of the report, because tools differ.
 func (m *markdown) definitions() string {
 	used := m.used()
 	if len(used) == 0 {
@@ -27,7 +27,7 @@ func (m *markdown) definitions() string {
 	return b.String()
 }
 
-// windows says what rates are taken over.
+// windows explains over which time rates are taken.
 func (m *markdown) windows() string {
 	of := map[string][]string{}
 	for i := range m.doc.Cases {
@@ -49,8 +49,8 @@ func (m *markdown) windows() string {
 
 const overAll = "of measured requests only, from the first sent to the end of the last (`window = \"all\"`)"
 
-// used holds the metrics that the report names: those of thresholds, and those
-// of the table of levels that some level has.
+// used returns the metrics that the report names: those of thresholds, and those in
+// the table of levels.
 func (m *markdown) used() map[string]bool {
 	used := map[string]bool{}
 	for i := range m.doc.Verdicts {

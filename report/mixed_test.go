@@ -13,9 +13,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// mixed is a document of a mix over a trace, by the types of its rows: of 80 requests in ten rounds
-// three of four are chats, which take 0.2 s to the first token, and the others long prompts,
-// which take 2 s, twice what they may.
+// mixed is a document of a mix over a trace, by the types of its rows. Of 80 requests in ten rounds
+// three of four are chats, which take 0.2 s to the first token. The others are long prompts, which
+// take 2 s, twice their limit.
 func mixed() *Document {
 	at := func(line int) hcl.Range {
 		return hcl.Range{Filename: "hour.hcl", Start: hcl.Pos{Line: line, Column: 3}}

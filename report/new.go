@@ -14,20 +14,19 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Meta is what a document holds beyond the run, the plan and the verdicts.
+// Meta holds the parts of a document besides the run, the plan and the verdicts.
 type Meta struct {
 	ExitCode    int
 	Host        string              // "": not recorded
-	Folder      string              // of the reports, as the user named it; "": none
+	Folder      string              // of the reports, as given on the command line; "" if there is none
 	Calibration *metric.Calibration // nil: the run's own
 	Strength    *Strength           // nil: not known
-	// Redacted takes the place of the plan's secrets in foreign text;
-	// "": "[redacted]".
+	// Redacted replaces the plan's secrets in foreign text; "" means "[redacted]".
 	Redacted string
 }
 
-// New joins a run, its plan and its verdicts. p may be nil when a recorded
-// run is shown without its plan; run may not.
+// New combines a run, its plan and its verdicts. p may be nil if a recorded run is
+// shown without its plan; run may not be nil.
 func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	b := builder{run: run, declared: p, redact: redactor(p, m.Redacted)}
 	d := &Document{
@@ -86,8 +85,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	return d
 }
 
-// verdicts adds the run's verdicts. A failed verdict on answers quotes one of
-// them.
+// verdicts adds the run's verdicts. A failed verdict on answers quotes an answer.
 func (b *builder) verdicts(d *Document, v assert.Verdicts) {
 	for i := range v.List {
 		// Show what was judged, not what the search assumed.
@@ -155,7 +153,7 @@ func calibration(c *metric.Calibration) *Calibration {
 	}
 }
 
-// share is a share in [0, 1]; a negative one is unknown.
+// share is a share in [0, 1]; a negative value is unknown.
 func share(v float64) Number {
 	if v < 0 {
 		return Number{}

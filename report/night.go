@@ -6,16 +6,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// nightly are the figures that every history keeps of a level; those of the
-// plan's thresholds come to them.
+// nightly lists the figures that every history keeps of a level, in addition to those
+// of the plan's thresholds.
 var nightly = []struct{ name, stat string }{
 	{"ttft", "p50"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"},
 	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
 }
 
-// Night is the document as a night of a history: of every valid level of the
-// plan, and of every capacity that was found, its figures. Levels that were not
-// measured as they should be, and what has no value, are absent.
+// Night returns the document as a night of a history: the figures of every valid
+// level of the plan, and of every capacity that was found. Invalid levels and missing
+// values are left out.
 func (d *Document) Night() metric.Night {
 	n := metric.Night{
 		Run: d.Run, Tool: d.Tool, Plan: d.Plan.Name, Started: d.Started, Simulated: d.Simulated,
@@ -55,19 +55,20 @@ func (d *Document) Night() metric.Night {
 	}
 	for i := range d.Capacities {
 		c := &d.Capacities[i]
-		// A limit that is only bounded from one side, or not at all, is no
-		// figure: "125+" of one night and "130+" of the next tell nothing.
+		// A limit that is bounded from only one side, or not at all, is not a figure:
+		// "125+" one night and "130+" the next cannot be compared.
 		if c.Pass > 0 && c.Fail > 0 {
 			add(metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}, c.Load(c.Pass), 0)
 		} else if c.OfRate() && c.Pass > 0 && c.Crossing.OK {
-			// What is certified depends on the time there is; the estimate does not.
+			// The certified value depends on the available time; the estimate does
+			// not.
 			add(metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}, c.Crossing.V*c.Step, 0)
 		}
 	}
 	return n
 }
 
-// figures gives add what a history keeps of a case.
+// figures calls add with each figure that a history keeps of a case.
 func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
 	at := func(name, stat string) metric.Trend {
 		return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: name, Stat: stat, Asked: c.Asked}

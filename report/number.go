@@ -9,9 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Number is a number in the document, in base units, with all its digits. In
-// JSON it is a number, "+Inf" or "-Inf", or null for no value; the field
-// beside it says why there is none. The zero Number is no value.
+// Number is a number in the document, in base units, with all its digits. In JSON it
+// is a number, "+Inf" or "-Inf", or null if it is missing; a field next to it gives
+// the reason. The zero Number is missing.
 type Number struct {
 	V  float64
 	OK bool
@@ -31,7 +31,7 @@ func number(v metric.Value) Number {
 	return some(v.V)
 }
 
-// MarshalJSON never fails: JSON has no infinities, so they are strings.
+// MarshalJSON never fails. JSON has no infinities, so they are strings.
 func (n Number) MarshalJSON() ([]byte, error) {
 	switch {
 	case !n.OK || math.IsNaN(n.V):
@@ -64,7 +64,7 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Format formats a number of a unit for people; no value is "–".
+// Format formats a number with a unit for people; a missing value is "–".
 func (n Number) Format(unit string) string {
 	if !n.OK {
 		return "–"
@@ -80,7 +80,7 @@ func percent(n Number) string {
 	return metric.Format(metric.Ratio, n.V)
 }
 
-// orWhy is a value with its unit, or why there is none.
+// orWhy writes a value with its unit, or the reason why there is none.
 func orWhy(unit string, n Number, why string) string {
 	switch {
 	case n.OK:

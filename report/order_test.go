@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// Keys that are all numbers are in their order, each in a place of its kind; others
-// stay as the run had them.
+// Keys that are all numbers are sorted, each in a place of its kind; others keep the
+// order of the run.
 func TestByKey(t *testing.T) {
 	for _, c := range []struct{ have, want []string }{
 		{[]string{`w["1K"]`, `w["256K"]`, `w["32K"]`, `w["8K"]`}, []string{`w["1K"]`, `w["8K"]`, `w["32K"]`, `w["256K"]`}},
@@ -41,7 +41,7 @@ func TestByKey(t *testing.T) {
 	}
 }
 
-// Other keys are in the order of the source, where it writes them out.
+// Other keys are in the order of the source, if they are written there.
 func TestInTheOrderOfTheSource(t *testing.T) {
 	source := func(text string) *hcl.File {
 		f, diags := hclsyntax.ParseConfig([]byte(text), "plan.hcl", hcl.InitialPos)

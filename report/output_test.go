@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// big is a run of n cases with a failed threshold and a hostile failure each.
+// big is a run of n cases, each with a failed threshold and a hostile failure.
 func big(n int) *Document {
 	run, p, v, m := fixture()
 	level, failed := run.Levels[1], v.List[6]
@@ -58,7 +58,7 @@ func TestLongMarkdownIsBounded(t *testing.T) {
 			t.Errorf("%q is missing", want)
 		}
 	}
-	// A row is whole or not there.
+	// A row is complete or missing.
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, "|") && !strings.HasSuffix(line, "|\n") {
 			t.Errorf("a row was cut: …%.40q", line[max(len(line)-40, 0):])
@@ -79,7 +79,7 @@ func TestMarkdownTablesAreWhole(t *testing.T) {
 			want = 0
 			continue
 		}
-		// Adjacent bars share a character: count them one by one.
+		// Adjacent bars share a character, so count them one by one.
 		n := 0
 		for rest := strings.TrimSpace(line); ; n++ {
 			loc := unescaped.FindStringIndex(rest)
@@ -101,7 +101,7 @@ func TestEscape(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"a|b", `a\|b`},
 		{"`x`", "\\`x\\`"},
-		{`a\|b`, `a\\\|b`}, // an escape in the text does not undo ours
+		{`a\|b`, `a\\\|b`}, // an escape in the text does not cancel ours
 		{"<script>", "&lt;script&gt;"},
 		{"&lt;", "&amp;lt;"},
 		{"**b** _i_ ~~s~~", `\*\*b\*\* \_i\_ \~\~s\~\~`},
@@ -121,8 +121,8 @@ func TestEscape(t *testing.T) {
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// No line of the terminal output can be taken for a command, has a control
-// character of foreign origin, or is much wider than asked.
+// No line of the terminal output can be taken for a command, contains a foreign
+// control character, or is much wider than requested.
 func TestTerminalIsSafe(t *testing.T) {
 	for _, d := range []*Document{document(), big(20), nothing()} {
 		for _, width := range []int{0, 1, 80, 200} {
@@ -147,9 +147,9 @@ func TestTerminalIsSafe(t *testing.T) {
 					if clean := text.Line(line); clean != strings.Join(strings.Fields(line), " ") {
 						t.Errorf("width %d: control characters: %q", width, line)
 					}
-					// The last line is whole at any width: scripts read it.
-					// Two columns of a table are kept at any width. A marker
-					// that was made harmless is one wider.
+					// The last line is whole at any width, because scripts read it. A
+					// table keeps two columns at any width. A marker that was made
+					// harmless is one cell wider.
 					if w := text.Width(line); w > most+2 && i < len(lines)-1 && width >= 80 {
 						t.Errorf("width %d: %d cells: %q", width, w, line)
 					}
@@ -194,7 +194,7 @@ func TestLastLine(t *testing.T) {
 	for _, tt := range tests {
 		d := &Document{Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
 		if tt.exit == 130 {
-			d.Stopped = "interrupted" // the word says it already
+			d.Stopped = "interrupted" // the word already says it
 		}
 		var b bytes.Buffer
 		if err := Terminal(&b, d, 80, false); err != nil {
@@ -303,7 +303,7 @@ func TestOverviewOfComparisons(t *testing.T) {
 		{Name: "bump", Control: "old", Candidate: "new", Changes: []Change{
 			change("chat", "4", "speed", Skipped, false), // shown only: no limit
 			change("chat", "4", "ttft", Pass, true),
-			change("chat", "8", "e2e", Fail, true), // the worst of those with a limit
+			change("chat", "8", "e2e", Fail, true), // the worst of the changes with a limit
 			change("code", "4", "ttft", Inconclusive, true),
 		}},
 		{Name: "off", Control: "a", Candidate: "b", Skipped: "no control was given"},
@@ -326,8 +326,8 @@ func TestOverviewOfComparisons(t *testing.T) {
 	}
 }
 
-// Why a server could not be measured is said once, also where its verdict says
-// only how it begins.
+// The reason why a server could not be measured is printed once, also if its verdict
+// has only the beginning of it.
 func TestTerminalSaysAServersErrorOnce(t *testing.T) {
 	d := passing()
 	s := &d.Servers[0]

@@ -2,8 +2,8 @@ package report
 
 import "strings"
 
-// overview is a line for each workload and server: its worst verdict, and what
-// the plan required of it.
+// overview writes a line for each workload and server: its worst verdict, and its
+// requirements.
 func (m *markdown) overview() string {
 	s := section{budget: m.share(overviewBytes), most: 16}
 	lead := "| | Workload | Server | Requirements |\n|---|---|---|---|\n"
@@ -36,8 +36,8 @@ func (m *markdown) overview() string {
 	return out
 }
 
-// compared is a line for each workload of each comparison: the worst of what
-// was required of the two sides.
+// compared writes a line for each workload of each comparison: the worst required
+// change.
 func (m *markdown) compared() string {
 	s := section{budget: m.share(overviewBytes), most: 16}
 	for i := range m.doc.Comparisons {
@@ -66,8 +66,8 @@ func (m *markdown) compared() string {
 	return s.close("row")
 }
 
-// binding is for each workload the change that decides its comparison: the
-// worst of those with a limit, where none has one the first that was measured.
+// binding returns for each workload the change that decides its comparison: the worst
+// with a limit or, if none has one, the first that was measured.
 func (c *Comparison) binding() []*Change {
 	var list []*Change
 	at := map[string]int{}
@@ -86,8 +86,7 @@ func (c *Comparison) binding() []*Change {
 	return list
 }
 
-// sign is how a change is shown in a table. What was measured without a limit is
-// not skipped.
+// sign shows a change in a table. A change without a limit is not skipped.
 func (c *Change) sign() string {
 	if c.Limit.OK || c.Outcome != Skipped {
 		return signs[c.status()]
@@ -95,14 +94,14 @@ func (c *Change) sign() string {
 	return map[string]string{"better": "🔼 better", "worse": "🔽 worse", "": "➖ no difference shown"}[c.Direction]
 }
 
-// status is how a change is shown, as the verdict on it would be.
+// status is the status that a verdict on the change would have.
 func (c *Change) status() Status {
 	v := Verdict{Outcome: c.Outcome, Severity: c.Severity}
 	return v.Status()
 }
 
-// of is the worst status of a group's verdicts, and their results. A group
-// without any was not judged.
+// of returns the worst status of a group's verdicts, and their tally. A group without
+// verdicts was not judged.
 func (m *markdown) of(g *group) (Status, Tally) {
 	var list []Verdict
 	worst := StatusPass
@@ -118,7 +117,7 @@ func (m *markdown) of(g *group) (Status, Tally) {
 	return worst, tally(list)
 }
 
-// strength says what the gate would notice, what was planted folded away.
+// strength shows what the gate would notice, with the planted regressions folded.
 func (m *markdown) strength() string {
 	g := m.doc.Strength
 	if g == nil {

@@ -8,26 +8,28 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Passage is one window of an open loop over time: what arrived, and what was under way. It
-// is the first of its kind; Windows is how many there were.
+// Passage is one window of an open loop over time: arrivals, and requests in flight. It is
+// the first of its kind; Windows is their number.
 type Passage struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	// Levels follow each other in the window, each from Begins on, in seconds from the
-	// beginning of the window: the stages of a load, else one level.
+	// Levels follow each other in the window, each from its value of Begins on, in
+	// seconds from the beginning of the window. They are the stages of a load, or one
+	// level.
 	Levels  []string  `json:"levels"`
 	Begins  []float64 `json:"begins_s"`
 	Windows int       `json:"windows"`
 	At      float64   `json:"at_s"`   // from the start of the run
-	Step    float64   `json:"step_s"` // length of each of the steps that follow
-	// Arrivals are the measured requests that were due in each step; InFlight is the most
-	// that were due and had not ended in it, Waiting the most of them without a token.
+	Step    float64   `json:"step_s"` // length of each of the following steps, in seconds
+	// Arrivals is the number of measured requests that were due in each step. InFlight is
+	// the largest number in it that were due and had not ended, and Waiting the largest
+	// number of these without a token.
 	Arrivals []int `json:"arrivals"`
 	InFlight []int `json:"in_flight"`
 	Waiting  []int `json:"waiting"`
 }
 
-// How many passages a document keeps, and in how many steps each.
+// Limits on the number of passages in a document, and on their steps.
 const (
 	mostPassages = 24
 	passageSteps = 48
@@ -39,8 +41,8 @@ type stretch struct {
 	round *metric.Round
 }
 
-// passages are the windows of the levels that the plan declares, those of a mix not once
-// more by part.
+// passages returns the windows of the levels that the plan declares; a mix has them
+// once, not for each part.
 func (b *builder) passages() []Passage {
 	type owner struct{ server, workload string }
 	var order []owner
@@ -75,7 +77,7 @@ func (b *builder) passages() []Passage {
 	return out[:min(len(out), mostPassages)]
 }
 
-// joined are the windows that the stretches make: each begins where the one before ends.
+// joined groups stretches into windows: each stretch begins where the one before ends.
 func joined(list []stretch) (windows [][]stretch) {
 	slices.SortStableFunc(list, func(x, y stretch) int { return cmp.Compare(x.round.WindowStart, y.round.WindowStart) })
 	for i, x := range list {
@@ -88,7 +90,7 @@ func joined(list []stretch) (windows [][]stretch) {
 	return windows
 }
 
-// passage counts what one window saw.
+// passage counts the requests of one window.
 func (b *builder) passage(window []stretch) Passage {
 	first := window[0]
 	from, to := first.round.WindowStart, window[len(window)-1].round.WindowEnd
@@ -111,10 +113,10 @@ func (b *builder) passage(window []stretch) Passage {
 	return p
 }
 
-// span is from when to when a request was in a state.
+// span is the time in which a request was in a state.
 type span struct{ from, to time.Duration }
 
-// most is how many of the spans held at once, the most in each of equal steps.
+// most returns the largest number of spans at the same time, in each of equal steps.
 func most(spans []span, from, to time.Duration) []int {
 	type change struct {
 		at time.Duration

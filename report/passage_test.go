@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// loop is a level of an open loop whose round has requests due at some seconds, each with
-// its first token one second and its end three seconds later.
+// loop is a level of an open loop with requests due at the given seconds. Each has its
+// first token one second and its end three seconds later.
 func loop(name string, stage *metric.Stage, from, to time.Duration, due ...int) *metric.Level {
 	r := &metric.Round{Due: len(due), Complete: true, WindowStart: from, WindowEnd: to}
 	for _, at := range due {
@@ -24,8 +24,8 @@ func loop(name string, stage *metric.Stage, from, to time.Duration, due ...int) 
 	return &metric.Level{Server: "s", Workload: "w", Name: name, Kind: metric.OpenLoop, Rate: 1, Stage: stage, Rounds: []*metric.Round{r}}
 }
 
-// sums puts the 48 steps of a passage together by 12: of what is counted the sum, of what is
-// a most the largest.
+// sums joins the 48 steps of a passage in groups of 12: as a sum, or with most as the
+// maximum.
 func sums(steps []int, most bool) (out []int) {
 	for part := range slices.Chunk(steps, passageSteps/4) {
 		n := 0
@@ -44,7 +44,7 @@ func sums(steps []int, most bool) (out []int) {
 func TestPassages(t *testing.T) {
 	stage := &metric.Stage{From: 1, To: 1}
 	calm, spike := loop("calm", stage, 10*time.Second, 34*time.Second, 10, 20), loop("spike", stage, 34*time.Second, 58*time.Second, 35, 36, 36, 37, 50)
-	calm.Rounds[0].Samples[0].Phase = metric.Warmup // in flight, and no arrival that counts
+	calm.Rounds[0].Samples[0].Phase = metric.Warmup // in flight, but not a counted arrival
 	alone := loop("1 req/s", nil, 100*time.Second, 148*time.Second, 100, 148)
 	again := loop("1 req/s", nil, 200*time.Second, 248*time.Second, 200)
 	alone.Rounds = append(alone.Rounds, again.Rounds...)
@@ -61,19 +61,19 @@ func TestPassages(t *testing.T) {
 	if diff := cmp.Diff([]string{"calm", "spike"}, p.Levels); diff != "" || p.Begins[1] != 24 || p.Windows != 1 || p.At != 10 || p.Step != 1 {
 		t.Errorf("%s%+v", diff, p)
 	}
-	// Of 10 s to 58 s by 12 s: due at 20; at 35, 36, 36 and 37; at 50.
+	// From 10 s to 58 s in steps of 12 s: due at 20; at 35, 36, 36 and 37; at 50.
 	if diff := cmp.Diff([]int{1, 0, 4, 1}, sums(p.Arrivals, false)); diff != "" {
 		t.Error("arrivals", diff)
 	}
-	// At 37 s those of 35, 36, 36 and 37 have not ended; those of 36, 36 and 37 wait: at a
-	// tie the one that comes counts before the one that goes.
+	// At 37 s the requests of 35, 36, 36 and 37 have not ended; those of 36, 36 and 37
+	// wait. At equal times the one that begins counts before the one that ends.
 	if diff := cmp.Diff([]int{1, 1, 4, 1}, sums(p.InFlight, true)); diff != "" {
 		t.Error("in flight", diff)
 	}
 	if diff := cmp.Diff([]int{1, 0, 3, 1}, sums(p.Waiting, true)); diff != "" {
 		t.Error("waiting", diff)
 	}
-	// What is due when the window ends belongs to its last step.
+	// A request that is due when the window ends belongs to its last step.
 	if p := d.Passages[1]; p.Windows != 2 || p.Sum() != 2 || p.Arrivals[passageSteps-1] != 1 {
 		t.Errorf("%+v", p)
 	}

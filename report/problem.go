@@ -7,20 +7,19 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Problem is what somebody has to look at, in the shape of a note beside a
-// line of the plan: a requirement that was not met or not decided, or a
-// measurement that could not be made.
+// Problem is something to look at, in the form of a note at a line of the plan: a
+// requirement that was not met or not decided, or a failed measurement.
 type Problem struct {
-	Warning bool   // false: it fails the run
+	Warning bool   // false if it fails the run
 	Title   string // one line: what was checked, and where
 	Message string // one line: its result
 	File    string // "": none
 	Line    int    // 1-based; 0: unknown
 }
 
-// Problems lists what is wrong with a run, worst first and else in the order
-// of the plan. A run that did not succeed has at least one. The texts are
-// single lines without control characters; they may quote foreign text.
+// Problems lists what is wrong with a run, worst first, then in the order of the
+// plan. A run that did not succeed has at least one. The texts are single lines
+// without control characters; they may quote foreign text.
 func Problems(d *Document) []Problem {
 	var list []Problem
 	for st := StatusError; st <= StatusSkipped; st++ {
@@ -53,7 +52,7 @@ func Problems(d *Document) []Problem {
 	return list
 }
 
-// problemTitle is "fail: sla.ttft.p95 at 30 (chat on vllm)".
+// problemTitle writes "fail: sla.ttft.p95 at 30 (chat on vllm)".
 func problemTitle(v *Verdict, st Status) string {
 	word := map[Status]string{
 		StatusError: "error", StatusFail: "fail", StatusInconclusive: "inconclusive", StatusWarning: "warning", StatusSkipped: "inconclusive",

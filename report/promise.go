@@ -14,44 +14,44 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Workload is what the plan said of one workload: what is sent and what must
-// hold.
+// Workload is what the plan declares of one workload: its requests and its
+// thresholds.
 type Workload struct {
 	Address     string `json:"address"`
 	Title       string `json:"title,omitempty"` // for people; "": the address
 	Description string `json:"description,omitempty"`
-	// Users is how many people one request in flight stands for, the fewest and
-	// the most; absent: unknown.
+	// Users is the number of people that one request in flight stands for, lowest and
+	// highest; absent if unknown.
 	Users   []float64 `json:"users_per_request,omitempty"`
 	Servers []string  `json:"servers"`      // addresses, in order of the plan
-	Input   int       `json:"input_tokens"` // of each prompt; 0: as many as those of a data set have
-	// Mix are the parts of a mix, each with its share: "chat 70%"; absent: it is none.
+	Input   int       `json:"input_tokens"` // of each prompt; 0 if the data set decides
+	// Mix lists the parts of a mix with their shares: "chat 70%"; absent if it is not
+	// a mix.
 	Mix     []string `json:"mix,omitempty"`
-	Prompts string   `json:"prompts,omitempty"` // where they come from; "": made for the run, unique
-	Output  int      `json:"output_tokens"`     // mean; of a natural answer the most
+	Prompts string   `json:"prompts,omitempty"` // their source; "" if they are generated and unique
+	Output  int      `json:"output_tokens"`     // mean; the maximum of a natural answer
 	Jitter  Number   `json:"jitter"`            // answers are Output·(1±Jitter) long; in [0, 1)
 	Natural bool     `json:"natural,omitempty"` // the model ends its answers by itself
 	Bounds  []Bound  `json:"bounds"`            // in order of the plan
 }
 
-// Bound is one threshold of a workload, with where it holds.
+// Bound is one threshold of a workload, with the levels at which it applies.
 type Bound struct {
 	Threshold Threshold `json:"threshold"`
 	At        []string  `json:"at"`       // names of levels
-	Capacity  bool      `json:"capacity"` // it bounds the capacity too
+	Capacity  bool      `json:"capacity"` // it also bounds the capacity
 	Severity  string    `json:"severity"` // "error" or "warn"
 	File      string    `json:"file,omitempty"`
 	Line      int       `json:"line,omitempty"` // 1-based; 0: unknown
 }
 
-// Source is one file of the plan, as it was read. Foreign text, without the
-// plan's secrets.
+// Source is one file of the plan. Foreign text, without the plan's secrets.
 type Source struct {
 	File string `json:"file"`
 	Text string `json:"text"`
 }
 
-// sourceBytes bounds what is kept of all files of a plan together.
+// sourceBytes bounds the size of all kept files of a plan together.
 const sourceBytes = 256 << 10
 
 func (b *builder) workload(w *plan.Workload) Workload {
@@ -88,8 +88,8 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	return out
 }
 
-// apart names workloads of one title by their blocks too: those of one preset under
-// different loads.
+// apart adds the block names to workloads with the same title: those of one preset
+// with different loads.
 func apart(list []Workload) {
 	n := map[string]int{}
 	for i := range list {
@@ -114,8 +114,8 @@ func (b *builder) threshold(t *verdict.Threshold) *Threshold {
 	return out
 }
 
-// sources are the plan's files, the plan itself first, the others by name. A
-// file is left out whole when it no longer fits: half a plan would mislead.
+// sources returns the plan's files, the plan itself first, the others by name. A file
+// that does not fit is left out whole, because half a plan would mislead.
 func (b *builder) sources() []Source {
 	if b.declared == nil {
 		return nil
@@ -142,8 +142,8 @@ func (b *builder) sources() []Source {
 func (s Source) Lines() []string {
 	lines := strings.Split(strings.TrimSuffix(s.Text, "\n"), "\n")
 	for i, l := range lines {
-		// Block keeps the spaces by which an author lines things up; what else
-		// would end a line does not end one here.
+		// Block keeps the spaces with which authors align text; other line-breaking
+		// characters must not end a line here.
 		lines[i] = strings.ReplaceAll(text.Block(l), "\n", " ")
 	}
 	return lines

@@ -9,20 +9,20 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Reading is the value of one threshold's metric at one probe, with its
-// one-sided bounds at the confidence of the look.
+// Reading is the value of a threshold's metric at one probe, with its one-sided
+// bounds at the confidence of the look.
 type Reading struct {
 	Metric  string `json:"metric"`
-	Stat    string `json:"stat"` // "" for a metric of a level
+	Stat    string `json:"stat"` // "" for a level-wide metric
 	Outcome string `json:"outcome"`
 	Value   Number `json:"value"`
-	Low     Number `json:"low"`  // null: the data give none
-	High    Number `json:"high"` // null: the data give none
+	Low     Number `json:"low"`  // null if the data give none
+	High    Number `json:"high"` // null if the data give none
 }
 
-// readings judges a probe as the search did. It needs the plan, and the level
-// that holds the probe's own requests: a probe that shares the requests of a
-// level of the plan has no readings.
+// readings judges a probe as the search did. It needs the plan, and a level with the
+// probe's own requests: a probe that shares the requests of a level of the plan has
+// no readings.
 func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Reading {
 	if b.declared == nil || p.With != "" || p.Requests == 0 {
 		return nil
@@ -48,12 +48,12 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 	return out
 }
 
-// capacityBounds are the workload's thresholds at its capacity, by name.
+// capacityBounds returns the workload's thresholds on its capacity, by name.
 func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
 	bounds := map[string]*plan.Threshold{}
 	for _, sla := range w.SLAs {
 		for _, th := range sla.Thresholds {
-			// At a share of 100% there is no distance to the limit.
+			// At a share of 100% a distance to the limit is not defined.
 			if sla.AtCapacity && th.Limit > 0 && (!isShare(th) || th.Limit < 1) {
 				bounds[strings.TrimSpace(th.Metric.Name+" "+th.Stat.String())] = th
 			}
@@ -67,10 +67,11 @@ func isShare(th *plan.Threshold) bool {
 	return th.Metric.Name == "success" || th.Stat.IsShare()
 }
 
-// A LookThreshold does not distinguish a distance above farthest from infinity.
+// farthest is the distance that a LookThreshold no longer distinguishes from
+// infinity.
 const farthest = 4.999
 
-// reading turns distances from the limit back into values.
+// reading converts distances from the limit back into values.
 func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 	out := Reading{Metric: th.Metric.Name, Stat: th.Stat.String(), Outcome: t.Outcome.String()}
 	upward := isShare(th) && th.Metric.Better != metric.LowerIsBetter || th.Op == plan.Greater || th.Op == plan.GreaterEqual
@@ -86,7 +87,7 @@ func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 		return some(th.Limit * math.Exp(log))
 	}
 	out.Value, out.Low, out.High = at(t.Log), at(t.Low), at(t.High)
-	if upward { // far from the limit on the bad side is low
+	if upward { // bounded from below, a bad value is low
 
 		out.Low, out.High = out.High, out.Low
 	}

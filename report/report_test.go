@@ -34,8 +34,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// written are the outputs that formats.All does not hold, and the document
-// from which its tests make the others.
+// written lists the outputs that formats.All does not contain, and the document from
+// which its tests make the others.
 var written = []struct {
 	file  string
 	write func(io.Writer, *Document) error
@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Heads of tables are written one way: a capital first.
+// Heads of tables all begin with a capital letter.
 func TestHeads(t *testing.T) {
 	for _, doc := range []*Document{document(), passing(), compared()} {
 		var b bytes.Buffer
@@ -88,7 +88,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// No output holds a secret of the plan, however it got into a message.
+// No output contains a secret of the plan, however it got into a message.
 func TestSecretsAreInNoOutput(t *testing.T) {
 	for _, f := range written {
 		var b bytes.Buffer

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// rowsOf is what was sent of a data set; nil: nothing was.
+// rowsOf describes what was sent from a data set; nil if nothing was.
 func rowsOf(samples []*metric.Sample) *Rows {
 	var out Rows
 	seen := map[int]bool{}
@@ -44,7 +44,8 @@ func lengthsOf(list []int) Lengths {
 // RowHead is over RowRows.
 var RowHead = []string{"Level", "Rows", "Again", "Prompt p5", "p50", "p95", "Answer p5", "p50", "p95"}
 
-// RowRows are what was sent of a data set, level by level; nil: the cases have none.
+// RowRows writes what was sent from a data set, level by level; nil if the cases have
+// none.
 func RowRows(cases []*Case) (rows [][]string) {
 	for _, c := range cases {
 		if c.Rows == nil {

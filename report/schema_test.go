@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// schema is the subset of JSON Schema that the document's schema uses. An
-// unknown keyword fails to decode, so that none is ignored.
+// schema is the subset of JSON Schema that the document's schema uses. An unknown
+// keyword is an error, so that none is ignored.
 type schema struct {
 	Schema      string             `json:"$schema"`
 	ID          string             `json:"$id"`
@@ -92,7 +92,7 @@ func (s *schema) check(root *schema, at string, v any) (errs []string) {
 		for name, value := range o {
 			p, ok := s.Properties[name]
 			if !ok {
-				fail("%s is not in the schema", name) // stricter than the schema, on purpose
+				fail("%s is not in the schema", name) // deliberately stricter than the schema
 				continue
 			}
 			errs = append(errs, p.check(root, at+"."+name, value)...)
@@ -168,7 +168,7 @@ func TestDocumentsConformToTheSchema(t *testing.T) {
 	}
 }
 
-// The validator finds what it must: otherwise the test above proves nothing.
+// The validator finds errors: otherwise the test above would prove nothing.
 func TestValidatorFindsErrors(t *testing.T) {
 	s := readSchema(t)
 	tests := []struct{ name, change, want string }{
@@ -208,8 +208,8 @@ func TestValidatorFindsErrors(t *testing.T) {
 	}
 }
 
-// Every field of the Go types is in the schema and the other way round, and a
-// field that JSON may leave out is not required.
+// The schema has exactly the fields of the Go types, and a field that JSON may leave
+// out is not required.
 func TestSchemaHasEveryField(t *testing.T) {
 	root := readSchema(t)
 	used := map[string]bool{}

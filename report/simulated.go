@@ -6,10 +6,10 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// simulated is what a simulated run is worth.
+// simulated explains the value of a simulated run.
 const simulated = "The servers were the built-in simulator, in virtual time, in which the load generator is never late. This says nothing about a real server."
 
-// Took is how long the run took.
+// Took writes how long the run took.
 func (d *Document) Took() string {
 	if d.Simulated {
 		return "took " + text.Clock(d.Duration) + " of virtual time"
@@ -17,7 +17,8 @@ func (d *Document) Took() string {
 	return "took " + text.Clock(d.Duration)
 }
 
-// Date is when the run started, in UTC; "" for a simulated one, which has none.
+// Date writes when the run started, in UTC; "" for a simulated run, which has no
+// date.
 func (d *Document) Date(layout string) string {
 	if d.Started.IsZero() {
 		return ""
@@ -25,7 +26,7 @@ func (d *Document) Date(layout string) string {
 	return d.Started.UTC().Format(layout)
 }
 
-// When is when the run started, to the second, and how long it took.
+// When writes when the run started, to the second, and how long it took.
 func (d *Document) When() string {
 	return strings.TrimPrefix(d.Date("2006-01-02 15:04:05 MST")+", "+d.Took(), ", ")
 }

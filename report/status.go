@@ -9,21 +9,21 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Status is how an output shows a verdict: its outcome, given its severity and the policy. Ordered
-// from bad to good.
+// Status is how an output shows a verdict: its outcome with its severity and policy, ordered from
+// bad to good.
 type Status int
 
 // The ways to show a verdict.
 const (
-	StatusError Status = iota // also pending: what was not judged is not fine
+	StatusError Status = iota // also pending: an unjudged check is not fine
 	StatusFail
 	StatusInconclusive
-	StatusWarning // of severity warn, and not a pass
+	StatusWarning // of severity warn, without a pass
 	StatusSkipped
 	StatusPass
 )
 
-// Status is how the verdict is to be shown.
+// Status is the status of the verdict in reports.
 func (v *Verdict) Status() Status {
 	switch {
 	case v.Outcome == Pass:
@@ -42,7 +42,7 @@ func (v *Verdict) Status() Status {
 	return StatusError
 }
 
-// Explain is the one line that says the result of a verdict.
+// Explain writes the result of a verdict in one line.
 func (v *Verdict) Explain() string {
 	var parts []string
 	if v.Outcome == Inconclusive {
@@ -60,7 +60,7 @@ func (v *Verdict) Explain() string {
 	return strings.Join(parts, ": ")
 }
 
-// place is file:line, as editors and terminals link it.
+// place writes file:line, which editors and terminals link.
 func place(file string, line int) string {
 	if line <= 0 {
 		return file
@@ -68,8 +68,7 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// effective says how many independent requests the n were worth, where that
-// differs.
+// effective writes how many independent requests the n count as, if that differs.
 func effective(v *Verdict) string {
 	if !v.Effective.OK || v.Effective.V >= float64(v.N) {
 		return ""
@@ -77,13 +76,13 @@ func effective(v *Verdict) string {
 	return fmt.Sprintf(" (effective %s)", metric.Format(metric.Count, v.Effective.V))
 }
 
-// Tally counts what the plan required.
+// Tally counts the requirements of the plan by result.
 type Tally struct {
-	Required     int // that can fail the run and were judged
-	Met          int // of them, those that passed
+	Required     int // those that can fail the run and were judged
+	Met          int // of Required, those that passed
 	Failed       int
 	Inconclusive int
-	Errors       int // of any kind: not measured
+	Errors       int // of any kind that could not be measured
 	Warnings     int
 	Skipped      int // requirements that were not judged
 }
@@ -101,7 +100,7 @@ func tally(verdicts []Verdict) Tally {
 				t.Met++
 			}
 		}
-		counted := 0 // a comparison's own line repeats what its requirements say
+		counted := 0 // a comparison's own line repeats its requirements
 		if v.Required() {
 			counted = 1
 		}
@@ -116,7 +115,7 @@ func tally(verdicts []Verdict) Tally {
 			t.Warnings++
 		case StatusSkipped:
 			if v.Outcome == Inconclusive {
-				t.Warnings++ // the policy shows it so
+				t.Warnings++ // by policy it is a warning
 			} else if v.Required() {
 				t.Skipped++
 			}
@@ -125,7 +124,7 @@ func tally(verdicts []Verdict) Tally {
 	return t
 }
 
-// parts are what the plan required and what came of it, in a few words each.
+// parts writes the counts in a few words each.
 func (t Tally) parts() []string {
 	var parts []string
 	switch {
@@ -157,7 +156,7 @@ func (t Tally) parts() []string {
 
 func (t Tally) line() string { return strings.Join(t.parts(), " · ") }
 
-// Word is the outcome of the run in one word.
+// Word is the outcome of the run as one word.
 func (d *Document) Word() string {
 	if d.ExitCode == 130 {
 		return "INTERRUPTED"
@@ -165,7 +164,7 @@ func (d *Document) Word() string {
 	return strings.ToUpper(string(d.Outcome))
 }
 
-// Headline is the run in one line, without the outcome's word.
+// Headline writes the run in one line, without the outcome's word.
 func (d *Document) Headline() string {
 	parts := d.Tally().parts()
 	if d.Why != "" {
@@ -187,12 +186,12 @@ func (d *Document) Headline() string {
 	return strings.Join(parts, " · ")
 }
 
-// Required reports whether a verdict is on something that the plan's author
-// required, as against what every measurement must hold.
+// Required reports whether a verdict is on something that the plan's author required,
+// as opposed to what every measurement must fulfil.
 func (v *Verdict) Required() bool {
 	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}
 	if judged.Kind == verdict.KindCompare && v.Workload == "" {
-		return false // a comparison's own line says again what its changes came to
+		return false // a comparison's own line repeats its changes
 	}
 	return judged.Required() || v.Outcome == Fail && v.Severity != "warn"
 }
@@ -204,12 +203,13 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Beyond mostHeadroom nobody asks how far away a limit is.
+// mostHeadroom is the factor beyond which the distance from a limit no longer
+// matters.
 const mostHeadroom = 1000
 
-// Headroom says how far from its limit a threshold on a time or a speed was met:
-// "9.6 × to spare", below a factor of two "12% to spare". "" of every other
-// verdict.
+// Headroom writes how far from its limit a threshold on a time or a speed was met:
+// "9.6 × to spare", below a factor of two "12% to spare". It is "" for other
+// verdicts.
 func (v *Verdict) Headroom() string {
 	t := v.Threshold
 	if v.Outcome != Pass || t == nil || !v.Value.OK || !t.Limit.OK || t.Unit == string(metric.Ratio) {

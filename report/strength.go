@@ -1,15 +1,16 @@
 package report
 
-// Strength is what the gate would notice: regressions that were planted in the
-// run that is reported, which was then judged again.
+// Strength is what the gate would notice: regressions were planted in the reported
+// run, which was then judged again.
 type Strength struct {
-	// Says is the worst of it in a sentence, or why nothing was planted.
+	// Says is the worst finding in one sentence, or the reason why nothing was
+	// planted.
 	Says    string    `json:"says"`
-	Basis   string    `json:"basis,omitempty"` // what it rests on; "": nothing was planted
+	Basis   string    `json:"basis,omitempty"` // the basis of the numbers; "" if nothing was planted
 	Planted []Planted `json:"planted"`
 }
 
-// Planted is one regression, and how often the gate said what.
+// Planted is one regression, with the number of each result of the gate.
 type Planted struct {
 	Regression string `json:"regression"` // "decode × 1.25"
 	Passed     int    `json:"passed"`
@@ -20,7 +21,7 @@ type Planted struct {
 // StrengthTitle heads the section in every output.
 const StrengthTitle = "What this gate would notice"
 
-// Word is what the gate does, mostly: "fails", "is undecided", "passes".
+// Word is the gate's most frequent result: "fails", "is undecided", "passes".
 func (p Planted) Word() string {
 	switch {
 	case p.Failed > p.Passed+p.Undecided:

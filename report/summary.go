@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// TerminalSummary writes the document for a person in a hurry: what each comparison
-// and each workload came to in a line, what failed, and as the last line the
-// outcome. As in Terminal no line can be taken for a command by a CI system.
+// TerminalSummary writes the document in brief: one line for each comparison and each
+// workload, what failed, and the outcome as the last line. As in Terminal no line can
+// be taken for a command by a CI system.
 func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 	t := &terminal{w: bufio.NewWriter(w), doc: d, width: max(cmp.Or(width, 80), minWidth), color: color}
 	t.header()
@@ -44,10 +44,10 @@ func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 	return t.w.Flush()
 }
 
-// mostRepeated is how many of the checks that did not pass are repeated at the end.
+// mostRepeated bounds how many failed checks are repeated at the end.
 const mostRepeated = 12
 
-// repeat says in a line each what did not pass.
+// repeat writes one line for each check that did not pass.
 func (t *terminal) repeat() {
 	var list []*Verdict
 	for i := range t.doc.Verdicts {
@@ -78,14 +78,14 @@ func (t *terminal) repeat() {
 	}
 }
 
-// because is what did not pass for one reason.
+// because groups checks that did not pass for the same reason.
 type because struct {
 	first  *Verdict
 	others int
 }
 
-// causes lists the verdicts; those that were not measured for the same reason
-// share one entry.
+// causes groups the verdicts: those that were not measured for the same reason share
+// an entry.
 func (t *terminal) causes(list []*Verdict) []*because {
 	var out []*because
 	of := map[[3]string]*because{}

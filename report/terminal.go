@@ -13,22 +13,21 @@ import (
 )
 
 const (
-	minWidth = 40 // narrower terminals wrap by themselves
+	minWidth = 40 // narrower terminals wrap lines themselves
 	logLines = 15 // of a server's log
-	// most one-line verdicts and cases shown; the files have all of them.
+	// limit on one-line verdicts and cases; the files have all of them
 	mostBrief = 200
 	mostCases = 500
 )
 
-// Terminal writes the document for a person at a terminal or a CI log of the
-// given width in cells (0: 80): servers; for each workload and server a table
-// of its levels, its capacity with the probes, and the verdicts on them;
-// asserts; and as the last line the outcome. Colour adds nothing that the words
-// do not say. What passed is told in brief: bounds and notes that change
-// nothing are left to the other outputs.
+// Terminal writes the document for a terminal or a CI log of the given width in cells
+// (0: 80). It has the servers, then for each workload and server a table of its
+// levels, its capacity with the probes, and the verdicts, then asserts, and the
+// outcome as the last line. Colour adds nothing to the words. Passed checks are
+// brief: bounds and notes without consequence are left to the other outputs.
 //
-// No line can be taken for a command by a CI system, whatever the foreign
-// text in it says.
+// No line can be taken for a command by a CI system, whatever foreign text it
+// contains.
 func Terminal(w io.Writer, d *Document, width int, color bool) error {
 	if width == 0 {
 		width = 80
@@ -80,7 +79,7 @@ func (t *terminal) paint(p paint, s string) string {
 	return "\x1b[" + string(p) + "m" + s + "\x1b[0m"
 }
 
-// line writes one line. It is the only way out, so that nothing gets past
+// line writes one line. All output goes through it, so that everything goes through
 // text.Inert.
 func (t *terminal) line(s string) {
 	if t.err == nil {
@@ -88,15 +87,15 @@ func (t *terminal) line(s string) {
 	}
 }
 
-// para writes foreign text behind a lead, wrapped, continuation lines below
-// the text.
+// para writes foreign text after a lead, wrapped, with further lines aligned to the
+// text.
 func (t *terminal) para(lead string, p paint, s string) {
 	indent := text.Width(lead)
 	for i, l := range text.Wrap(text.Line(s), max(t.width-indent, 20)) {
 		if i > 0 {
 			lead = strings.Repeat(" ", indent)
 		}
-		// Here, before the colour hides the start of the line.
+		// Before colouring, which would hide the start of the line.
 		t.line(lead + t.paint(p, text.Inert(l)))
 	}
 }
@@ -191,8 +190,7 @@ func (t *terminal) workloads() {
 	}
 }
 
-// failures says how many requests of a case failed, and the most frequent
-// reason.
+// failures writes how many requests of a case failed, and the most frequent reason.
 func (t *terminal) failures(c *Case) {
 	for _, f := range c.Failures {
 		message := ""
@@ -203,8 +201,7 @@ func (t *terminal) failures(c *Case) {
 	}
 }
 
-// capacity writes the answer of a capacity search, its probes, and what there
-// is to know of them.
+// capacity writes the result of a capacity search, its probes and its notes.
 func (t *terminal) capacity(c *Capacity) {
 	t.para("  ", bold, c.Answer())
 	rows := [][]string{probeHead}
@@ -255,8 +252,8 @@ var marks = map[Status]struct {
 // verdictIndent is where the text of a verdict begins.
 const verdictIndent = "          "
 
-// verdicts writes the verdicts that of selects: one line for what passed or
-// was skipped, all there is to say for the others.
+// verdicts writes the verdicts that of selects: one line for passed and skipped ones,
+// full details for others.
 func (t *terminal) verdicts(of func(*Verdict) bool) {
 	left := 0
 	var list []*Verdict
@@ -273,7 +270,7 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 			list = list[1:]
 			continue
 		}
-		// What was skipped for one reason is one entry.
+		// Verdicts that were skipped for the same reason share an entry.
 		for v.Outcome == Skipped && n < len(list) && list[n].Outcome == Skipped && list[n].Message == v.Message {
 			n++
 		}
@@ -291,8 +288,8 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 	}
 }
 
-// beside is a verdict without what is said above it: that on a capacity has
-// the answer and its notes there.
+// beside returns a verdict without what is already written above it: a verdict on a
+// capacity has its result and notes there.
 func (t *terminal) beside(v *Verdict) *Verdict {
 	c := t.doc.capacityOf(v)
 	if c == nil {
@@ -307,12 +304,12 @@ func (t *terminal) beside(v *Verdict) *Verdict {
 	return &short
 }
 
-// mark begins the entry of a verdict.
+// mark writes the beginning of a verdict's entry.
 func (t *terminal) mark(st Status) string {
 	return "  " + t.paint(marks[st].paint, text.Pad(marks[st].word, 8, false))
 }
 
-// verdict writes all there is to say.
+// verdict writes a verdict with all details.
 func (t *terminal) verdict(v *Verdict, st Status) {
 	t.line(t.mark(st) + t.paint(bold, text.Cut(text.Line(v.Name), t.width-len(verdictIndent))))
 	if message := v.Explain(); message != "" {
@@ -330,15 +327,15 @@ func (t *terminal) verdict(v *Verdict, st Status) {
 	}
 }
 
-// passed writes one line where that is possible without losing the value, the
-// limit or the count; the bounds go first.
+// passed writes one line if value, limit and count fit; the bounds are left out
+// first.
 func (t *terminal) passed(v *Verdict) {
 	room := t.width - len(verdictIndent)
 	name := text.Line(v.Name)
 	fits := func(message string) bool { return text.Width(name)+2+text.Width(message) <= room }
 	message := text.Line(v.Explain())
 	if v.Threshold != nil {
-		// The name says which metric and statistic.
+		// The name already contains metric and statistic.
 		message = strings.TrimPrefix(message, strings.TrimSpace(v.Threshold.Metric+" "+v.Threshold.Stat)+" ")
 	}
 	for _, short := range inShort(v) {
@@ -363,8 +360,8 @@ func (t *terminal) passed(v *Verdict) {
 	}
 }
 
-// inShort is value and limit of a verdict on a threshold, with how far apart they
-// are: with the count and without; nil where there is no value or limit.
+// inShort writes value and limit of a verdict on a threshold with their distance, in
+// two forms: with the count and without. It is nil without a value or limit.
 func inShort(v *Verdict) []string {
 	th := v.Threshold
 	if th == nil || !v.Value.OK || !th.Limit.OK || th.Op == "" {
@@ -381,8 +378,8 @@ func inShort(v *Verdict) []string {
 	return []string{short + count}
 }
 
-// warning reports whether a note on a passed threshold may change what a reader
-// makes of it; the others explain.
+// warning reports whether a note on a passed threshold may change its interpretation;
+// other notes only explain.
 func warning(note string) bool {
 	for _, kind := range []string{"lock-step", "certified by its margin", "point estimate", "drift", "standstill", "synthetic prompts"} {
 		if strings.HasPrefix(note, kind) {
@@ -392,7 +389,7 @@ func warning(note string) bool {
 	return false
 }
 
-// skipped writes what was skipped for one reason.
+// skipped writes verdicts that were skipped for the same reason.
 func (t *terminal) skipped(list []*Verdict) {
 	var names []string
 	for _, v := range list {
@@ -411,13 +408,13 @@ func (t *terminal) skipped(list []*Verdict) {
 		t.line(lead + text.Inert(l))
 	}
 	if message != "" {
-		// What went wrong has an entry of its own: a beginning is enough here.
+		// The problem itself has an entry, so a beginning is enough here.
 		t.para(verdictIndent, dim, text.Cut(message, 3*(t.width-len(verdictIndent))/2))
 	}
 }
 
-// comparisons writes for each what it says, what differs between the servers,
-// the decision for each workload, and every change.
+// comparisons writes for each comparison its result, the servers' differences, the
+// decision for each workload, and every change.
 func (t *terminal) comparisons() {
 	for i := range t.doc.Comparisons {
 		c := &t.doc.Comparisons[i]
@@ -441,7 +438,7 @@ func (t *terminal) comparisons() {
 	}
 }
 
-// asserts writes what belongs to no server's workload.
+// asserts writes verdicts that belong to no server and workload.
 func (t *terminal) asserts() {
 	listed := map[string]bool{}
 	for i := range t.doc.Servers {
@@ -456,8 +453,8 @@ func (t *terminal) asserts() {
 	}
 }
 
-// mostFound of the figures that do not go together are shown; the other
-// outputs have more.
+// mostFound bounds how many contradicting figures are shown; the other outputs have
+// more.
 const mostFound = 5
 
 func (t *terminal) consistency() {
@@ -474,8 +471,8 @@ func (t *terminal) consistency() {
 	}
 }
 
-// strength says what the gate would notice; the other outputs list what was
-// planted.
+// strength writes what the gate would notice; the other outputs list the planted
+// regressions.
 func (t *terminal) strength() {
 	if s := t.doc.Strength; s != nil {
 		t.line("")
@@ -487,7 +484,7 @@ func (t *terminal) strength() {
 	}
 }
 
-// last is the line that a script or a tired person reads.
+// last writes the last line, which scripts and hurried people read.
 func (t *terminal) last() {
 	p := map[Outcome]paint{Pass: greenB, Inconclusive: yellB, Fail: redB, Error: redB}[t.doc.Outcome]
 	if t.doc.ExitCode != 0 && p == greenB {

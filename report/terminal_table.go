@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// table writes the levels with as many columns as fit, and what their
-// answers said and the server reported of itself at them.
+// table writes the levels with as many columns as fit, then the tables on their
+// answers and on the server's metrics.
 func (t *terminal) table(cases []*Case) {
 	t.columns(slices.Clone(LevelColumns), cases)
 	for _, more := range further {
@@ -41,7 +41,7 @@ func (t *terminal) columns(columns []Column, cases []*Case) {
 	t.rows(rows, widths)
 }
 
-// rows writes a table whose first row is its head, numbers to the right.
+// rows writes a table whose first row is its head, with numbers aligned to the right.
 func (t *terminal) rows(rows [][]string, widths []int, words ...int) {
 	for i, row := range rows {
 		p := plain
@@ -52,7 +52,7 @@ func (t *terminal) rows(rows [][]string, widths []int, words ...int) {
 	}
 }
 
-// row writes one row; what its last cell has no room for goes below.
+// row writes one row; what does not fit into its last cell goes below.
 func (t *terminal) row(p paint, row []string, widths, words []int) {
 	last := len(row) - 1
 	for k, part := range text.Wrap(row[last], widths[last]) {
@@ -107,9 +107,9 @@ func sum(widths []int) int {
 	return n
 }
 
-// wide writes a table whose last column is wrapped into what room is left;
-// words are the columns that are no numbers. The first two columns say what the
-// others are of: where all have no room, they become a line over their rows.
+// wide writes a table whose last column is wrapped into the remaining width; words
+// lists the columns without numbers. The first two columns name the row: if there is
+// no room for them, they become a line above their rows.
 func (t *terminal) wide(rows [][]string, words ...int) {
 	if len(rows) < 2 {
 		return
@@ -123,7 +123,7 @@ func (t *terminal) wide(rows [][]string, words ...int) {
 			}
 		}
 	}
-	// least is what the last column has to have.
+	// least is the minimum width of the last column.
 	const least = 10
 	room := func(widths []int) []int {
 		widths[len(widths)-1] = min(widths[len(widths)-1], max(t.width-sum(widths[:len(widths)-1])-2, least))

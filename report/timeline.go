@@ -8,15 +8,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// How many timelines a document keeps, and how much of each.
+// Limits on the number of timelines in a document, and on the length of each.
 const (
 	mostTimelines = 6
 	mostSlots     = 48
 	mostBars      = 200
 )
 
-// timelines shows one level of each workload and server: the one that a person
-// will ask about. Those that went wrong come first.
+// timelines returns one level for each workload and server: the one that readers will
+// ask about. Those with a problem come first.
 func (b *builder) timelines(d *Document) []Timeline {
 	var bad, good []Timeline
 	for _, g := range groups(d) {
@@ -37,8 +37,9 @@ func (b *builder) timelines(d *Document) []Timeline {
 	return all[:min(len(all), mostTimelines)]
 }
 
-// telling is the smallest level with a requirement that did not hold, else the
-// smallest load that the capacity search saw fail, else the largest level.
+// telling returns the smallest level with a requirement that did not hold, or else
+// the smallest load at which the capacity search saw a failure, or else the largest
+// level.
 func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, failed bool) {
 	wrong, past := troubled(d, g)
 	var first, over, largest *metric.Level
@@ -66,8 +67,8 @@ func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, f
 	return largest, "the largest level measured", false
 }
 
-// troubled are the levels of a group at which a requirement did not hold, and
-// those at which its capacity search saw one fail.
+// troubled returns the levels of a group at which a requirement did not hold, and
+// those at which its capacity search saw a failure.
 func troubled(d *Document, g *group) (wrong, past map[string]bool) {
 	wrong, past = map[string]bool{}, map[string]bool{}
 	for i := range d.Verdicts {
@@ -86,7 +87,7 @@ func troubled(d *Document, g *group) (wrong, past map[string]bool) {
 	return wrong, past
 }
 
-// timeline is the first round of l that has requests, warm-up left out.
+// timeline is the first round of l with requests, without warm-up.
 func (b *builder) timeline(l *metric.Level, why string) (Timeline, bool) {
 	t := Timeline{Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name), Why: why, Slots: l.N, Requests: []Bar{}}
 	i := slices.IndexFunc(l.Rounds, func(r *metric.Round) bool { return len(r.MeasuredSamples()) > 0 })

@@ -18,7 +18,7 @@ func TestTimeline(t *testing.T) {
 		t.Fatalf("%d timelines, want that of the one workload that was measured", len(d.Timelines))
 	}
 	line := d.Timelines[0]
-	// ttfa had no value at 1: that is the smallest level with something wrong.
+	// ttfa had no value at 1, so that is the smallest level with a problem.
 	if line.Level != "1" || line.Why != "the smallest level at which something did not hold" {
 		t.Errorf("level %s because it is %s", line.Level, line.Why)
 	}
@@ -34,7 +34,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// What is shown is bounded, what is not shown is counted.
+// The shown part is bounded, and the rest is counted.
 func TestTimelineIsBounded(t *testing.T) {
 	round := &metric.Round{Due: 1000, Complete: true, End: time.Hour}
 	for i := range 1000 {
@@ -62,8 +62,8 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 }
 
-// A probe's interval is that of the search: around its value, on the side of
-// the limit that its outcome says.
+// A probe's interval is that of the search: around its value, on the side of the
+// limit that its outcome shows.
 func TestReadings(t *testing.T) {
 	seen := 0
 	d := document()

@@ -20,7 +20,7 @@ func (b *builder) cover(p *plan.Plan) *Cover {
 	return &Cover{Title: b.clean(c.Title), Subtitle: b.clean(c.Subtitle), Organization: b.clean(c.Organization), Logo: base64.StdEncoding.EncodeToString(c.Logo), Notes: b.cleanAll(c.Notes)}
 }
 
-// levelWords are what the plan calls a level, and says of it; "" where it does not.
+// levelWords returns the plan's title and description of a level; "" without one.
 func (b *builder) levelWords(l *metric.Level) (title, description string) {
 	w := b.workloadAt(l.Workload)
 	if w == nil || l.Probe != nil {
@@ -39,8 +39,8 @@ func (b *builder) levelWords(l *metric.Level) (title, description string) {
 	return "", ""
 }
 
-// LevelTitle is how people call a level of a workload: "Lunch hour (39)", its name
-// where the plan has no title for it.
+// LevelTitle is the name of a workload's level for people: "Lunch hour (39)", or its
+// plain name without a title.
 func (d *Document) LevelTitle(workload, level string) string {
 	for i := range d.Cases {
 		if c := &d.Cases[i]; c.Workload == workload && c.Level == level && c.Title != "" {
@@ -50,8 +50,8 @@ func (d *Document) LevelTitle(workload, level string) string {
 	return level
 }
 
-// TitleOf is the name of a workload or a server for people: its title, else its address in words,
-// such as "use_case chat" for use_case["chat"].
+// TitleOf is the name of a workload or a server for people: its title, or else its address in
+// words, such as "use_case chat" for use_case["chat"].
 func (d *Document) TitleOf(address string) string {
 	for i := range d.Workloads {
 		if w := &d.Workloads[i]; w.Address == address && w.Title != "" {
@@ -70,7 +70,7 @@ func (d *Document) TitleOf(address string) string {
 	return address
 }
 
-// Workload is what the plan said of a workload; nil where it is not known.
+// Workload returns the plan's declaration of a workload; nil if not known.
 func (d *Document) Workload(address string) *Workload {
 	for i := range d.Workloads {
 		if d.Workloads[i].Address == address {
@@ -80,15 +80,15 @@ func (d *Document) Workload(address string) *Workload {
 	return nil
 }
 
-// searched reports whether the capacity search held to a threshold.
+// searched reports whether a threshold bounds the capacity search.
 func (w *Workload) searched(t *Threshold) bool {
 	return t != nil && slices.ContainsFunc(w.Bounds, func(b Bound) bool {
 		return b.Capacity && b.Severity != "warn" && b.Threshold.Metric == t.Metric && b.Threshold.Stat == t.Stat
 	})
 }
 
-// People is how many users so many requests in flight stand for: "about 156 to
-// 195 users"; "" where the plan does not say.
+// People is how many users the given number of requests in flight stands for: "about
+// 156 to 195 users"; "" if the plan does not say.
 func (w *Workload) People(n int) string {
 	if w == nil || len(w.Users) != 2 || n <= 0 {
 		return ""
@@ -100,8 +100,8 @@ func (w *Workload) People(n int) string {
 	return fmt.Sprintf("about %.0f to %.0f users", low, high)
 }
 
-// join says beside each level that failed below a capacity how the two go
-// together.
+// join explains, next to each level that failed below a capacity, why both can be
+// true.
 func (d *Document) join() {
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
@@ -111,8 +111,8 @@ func (d *Document) join() {
 	}
 }
 
-// Above is the capacity above a level that failed what the search held to; nil:
-// there is none.
+// Above returns the capacity above a level that failed a threshold of the search; nil
+// if there is none.
 func (d *Document) Above(v *Verdict) *Capacity {
 	if v.Kind != "sla" || v.Outcome != Fail || v.Severity == "warn" {
 		return nil

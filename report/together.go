@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Names distinguishes documents that are shown together by the last part of their folders, else by
-// their runs, with a number if two are the same. Each is one line without control characters.
+// Names distinguishes documents that are shown together by the last part of their folders, or else
+// by their runs, with a number if two are the same. Each is one line without control characters.
 func Names(docs []*Document) []string {
 	out := make([]string, len(docs))
 	seen := map[string]int{}
@@ -30,16 +30,15 @@ func Names(docs []*Document) []string {
 	return out
 }
 
-// beside is a table of one figure: a row for each load, a column for each
-// document.
+// beside is a table of one figure: a row for each load, a column for each document.
 type beside struct {
 	title string
 	rows  [][]string // the first is the head
 }
 
-// sideBySide puts the same loads of several documents beside each other. Loads
-// are the same by workload, level and, where a document has several servers,
-// server: the servers of two runs may well have other names.
+// sideBySide matches the loads of several documents. Loads match by workload, level
+// and, if a document has several servers, server: the servers of two runs may have
+// different names.
 func sideBySide(docs []*Document) []beside {
 	type key struct{ server, workload, level string }
 	var order []key
@@ -91,7 +90,7 @@ func sideBySide(docs []*Document) []beside {
 	return out
 }
 
-// outcomes is a line for each document.
+// outcomes writes a line for each document.
 func outcomes(docs []*Document) [][]string {
 	rows := [][]string{{"Run", "Outcome", "What it came to"}}
 	for i, name := range Names(docs) {
@@ -100,8 +99,8 @@ func outcomes(docs []*Document) [][]string {
 	return rows
 }
 
-// TerminalTogether writes several documents beside each other for a terminal:
-// the outcome of each, and the same loads side by side. It judges nothing.
+// TerminalTogether writes several documents next to each other for a terminal: the
+// outcome of each, and the same loads side by side. It judges nothing.
 func TerminalTogether(w io.Writer, docs []*Document, width int, color bool) error {
 	t := &terminal{w: bufio.NewWriter(w), doc: docs[0], width: max(cmp.Or(width, 80), minWidth), color: color}
 	table := func(rows [][]string, words ...int) {
@@ -136,7 +135,7 @@ func TerminalTogether(w io.Writer, docs []*Document, width int, color bool) erro
 	return t.w.Flush()
 }
 
-// MarkdownTogether writes several documents beside each other, at most
+// MarkdownTogether writes several documents next to each other, with at most
 // MarkdownBytes.
 func MarkdownTogether(w io.Writer, docs []*Document) error {
 	m := markdown{doc: docs[0], size: MarkdownBytes}

@@ -6,10 +6,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// toldTurns is how many turns are told one by one; those after them are one entry.
+// toldTurns is the number of turns with an entry each; later turns share one.
 const toldTurns = 9
 
-// turnsOf are the figures of a level turn by turn; nil: it has no conversations.
+// turnsOf computes the figures of a level turn by turn; nil if it has no
+// conversations.
 func turnsOf(samples []*metric.Sample) []Turn {
 	turns := make([][]*metric.Sample, toldTurns+1)
 	most := 0
@@ -41,8 +42,8 @@ func turnsOf(samples []*metric.Sample) []Turn {
 // TurnHead is over TurnRows.
 var TurnHead = []string{"Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached"}
 
-// TurnRows are the figures of conversations turn by turn, those of each level below
-// each other; nil: the cases have none.
+// TurnRows writes the figures of conversations turn by turn, level by level; nil if
+// the cases have none.
 func TurnRows(cases []*Case) [][]string {
 	var rows [][]string
 	for _, c := range cases {

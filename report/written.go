@@ -9,12 +9,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// writer finds the order in which a plan's source writes the keys of a for_each: a plan has
-// them in the order of their text, and a reader expects them as they are declared.
+// writer finds the order in which a plan's source writes the keys of a for_each. A plan
+// sorts them as text, but readers expect them as declared.
 type writer struct{ locals map[string]hcl.Expression }
 
-// writtenKeys are the keys of each block with a for_each, by "type.name", in the order of the
-// source; those that the source computes are absent.
+// writtenKeys returns the keys of each block with a for_each, by "type.name", in the order of
+// the source. Keys that the source computes are missing.
 func writtenKeys(files map[string]*hcl.File) map[string][]string {
 	w := writer{map[string]hcl.Expression{}}
 	each := map[string]hcl.Expression{}
@@ -81,7 +81,7 @@ func (w writer) keys(expr hcl.Expression, hops int) []string {
 	return nil
 }
 
-// literals are strings that the source writes out; nil where it computes one.
+// literals returns strings that are written in the source; nil if one is computed.
 func literals(list []hcl.Expression) []string {
 	var out []string
 	for _, expr := range list {

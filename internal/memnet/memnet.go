@@ -1,11 +1,11 @@
-// Package memnet is a network in memory: a listener and buffered connections
-// that a server and a client share without a socket. Inside a testing/synctest
-// bubble, where a real socket would hang, everything that waits on it is
-// durably blocked, so the bubble's clock runs on. A listener and all that dials
-// it must be made in the same bubble.
+// Package memnet is a network in memory: a listener and buffered connections that a
+// server and a client share without a socket. Inside a testing/synctest bubble a real
+// socket would hang. Here everything that waits is durably blocked, so that the
+// bubble's clock continues. Create a listener and the connections to it in the same
+// bubble.
 //
-// It stands in for loopback, not for a network: no latency, no loss, nothing
-// reordered, and how writes are cut into reads is the reader's doing.
+// It stands in for loopback, not for a network: there is no latency, loss or
+// reordering, and the reader's buffers decide how writes are cut into reads.
 package memnet
 
 import (
@@ -20,25 +20,25 @@ import (
 	"time"
 )
 
-// What a kernel would say: callers test for these with errors.Is.
+// The errors of a kernel: callers test for these with errors.Is.
 var (
 	errRefused error = syscall.ECONNREFUSED
 	errBroken  error = syscall.EPIPE
 )
 
-// window is how many bytes one direction holds before a write blocks, as a
-// socket's buffers do.
+// window is the number of bytes that one direction holds before a write blocks, like
+// a socket's buffers.
 const window = 256 << 10
 
-// Network is a machine's loopback interface: listeners by their addresses. The
-// zero Network has none. Bubbles may share one, each with listeners of its own.
+// Network is a machine's loopback interface: listeners by address. The zero Network
+// has none. Bubbles may share a network, each with its own listeners.
 type Network struct {
 	mu        sync.Mutex
 	listeners map[string]*Listener
 	taken     int // ports
 }
 
-// Listen is net.Listen; port 0 takes one that no listener had before.
+// Listen is net.Listen; port 0 chooses a port that no listener has had.
 func (n *Network) Listen(_, address string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,8 +63,8 @@ func (n *Network) Listen(_, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// DialContext connects to the listener of an address; without one it fails as a
-// refused connection does.
+// DialContext connects to the listener of an address; without one it fails like a
+// refused connection.
 func (n *Network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[address]
@@ -81,7 +81,7 @@ type Listener struct {
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
-	leave func() // its network; nil: it is in none
+	leave func() // removes it from its network; nil if it is in none
 }
 
 // Listen returns a listener that is in no network.
@@ -123,9 +123,9 @@ func refused(a addr) error {
 	return &net.OpError{Op: "dial", Net: "memory", Addr: a, Err: os.NewSyscallError("connect", errRefused)}
 }
 
-// DialContext connects to the listener, whatever the address: it fits
-// http.Transport.DialContext. Once the listener is closed it fails as a
-// refused connection does.
+// DialContext connects to the listener for any address, as
+// http.Transport.DialContext. Once the listener is closed it fails like a refused
+// connection.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := Pipe()
 	select {
@@ -143,8 +143,8 @@ func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 	}
 }
 
-// Pipe returns the two ends of one connection. Unlike net.Pipe's it is
-// buffered: a write waits for the reader only when the window is full.
+// Pipe returns the two ends of a buffered connection. Unlike with net.Pipe a write
+// waits for the reader only if the window is full.
 func Pipe() (net.Conn, net.Conn) {
 	a, b := newHalf(), newHalf()
 	return &conn{in: a, out: b}, &conn{in: b, out: a}
@@ -164,7 +164,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// CloseWrite ends what this side sends; the peer reads EOF.
+// CloseWrite ends the sending direction; the peer then reads EOF.
 func (c *conn) CloseWrite() error {
 	c.out.closeWrite()
 	return nil
@@ -283,10 +283,10 @@ func (h *half) closeRead() {
 type deadline struct {
 	timer   *time.Timer
 	expired bool
-	changes int // counts changes: a timer that fires late must not undo a newer one
+	changes int // counts changes, so that a timer that fires late does not undo a newer one
 }
 
-// set changes the deadline of h; the zero time is none.
+// set changes the deadline of h; the zero time removes it.
 func (d *deadline) set(h *half, t time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

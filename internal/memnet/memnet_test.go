@@ -77,7 +77,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Addresses are told apart, and a port that was given back is refused.
+// Addresses are distinguished, and a port that was released is refused.
 func TestNetwork(t *testing.T) {
 	var n Network
 	a, err := n.Listen("tcp", "127.0.0.1:0")
@@ -113,7 +113,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// A client's and a server's net/http meet in a bubble; an hour passes at once.
+// A client and a server of net/http in a bubble; an hour passes at once.
 func TestHTTPInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Listen()
@@ -145,7 +145,7 @@ func TestHTTPInABubble(t *testing.T) {
 	})
 }
 
-// A side that has no more to say may still listen.
+// A side that has finished sending may still receive.
 func TestCloseWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := Pipe()
@@ -179,7 +179,7 @@ func TestCloseWrite(t *testing.T) {
 	})
 }
 
-// Whoever dials waits for an Accept, as long as it likes to and there is a listener.
+// A dial waits for an Accept, until its context ends or the listener closes.
 func TestDialWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Listen()

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// contexts are what an expression may name: github, inputs, steps, … A value is
-// nil, a bool, a float64, a string, a []any or a map[string]any.
+// contexts holds the names that an expression may use: github, inputs, steps, … A
+// value is nil, a bool, a float64, a string, a []any or a map[string]any.
 type contexts map[string]any
 
-// status is what the functions success, failure, cancelled and always look at.
+// status is read by the functions success, failure, cancelled and always.
 type status struct{ failed, cancelled bool }
 
 // interpolate replaces each ${{ EXPRESSION }} in s by its value.
@@ -38,8 +38,8 @@ func interpolate(s string, c contexts, st status) (string, error) {
 	}
 }
 
-// condition is the value of an if; "" is success(). One that asks for no status
-// holds only where nothing failed before.
+// condition evaluates an if; "" is success(). A condition without a status function
+// holds only if nothing failed before.
 func condition(src string, c contexts, st status) (bool, error) {
 	src = strings.TrimSpace(src)
 	if inner, ok := strings.CutPrefix(src, "${{"); ok && strings.HasSuffix(inner, "}}") {
@@ -55,8 +55,7 @@ func condition(src string, c contexts, st status) (bool, error) {
 	return truthy(v) && (asked || !st.failed && !st.cancelled), nil
 }
 
-// evaluate is the value of an expression, and whether it asked for the status
-// of the job.
+// evaluate returns the value of an expression, and whether it used a status function.
 func evaluate(src string, c contexts, st status) (v any, asked bool, err error) {
 	p := &parser{src: src, contexts: c, status: st}
 	defer func() {
@@ -71,7 +70,7 @@ func evaluate(src string, c contexts, st status) (v any, asked bool, err error) 
 	return v, p.asked, nil
 }
 
-// parser evaluates while it reads: an expression has no effects.
+// parser evaluates while it parses, because an expression has no side effects.
 type parser struct {
 	src      string
 	pos      int
@@ -80,7 +79,7 @@ type parser struct {
 	asked    bool
 }
 
-// syntax is a panic of the parser's.
+// syntax is the panic value of the parser.
 type syntax string
 
 func (p *parser) space() {
@@ -277,7 +276,7 @@ func (p *parser) call(name string) any {
 	panic(syntax("there is no function " + name))
 }
 
-// property is a member of v; what is not there is null.
+// property returns a member of v; a missing one is null.
 func property(v any, name string) any {
 	switch v := v.(type) {
 	case map[string]any:

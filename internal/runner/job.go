@@ -13,37 +13,37 @@ import (
 	"strings"
 )
 
-// Machine is where jobs run: a workspace with a checkout, and what stands in
-// for the actions that they use.
+// Machine is where jobs run: a workspace with a checkout, and replacements for the
+// actions that they use.
 type Machine struct {
 	Workspace string // GITHUB_WORKSPACE
-	Temp      string // RUNNER_TEMP, and the files of the steps
-	// Local are actions to run from a folder with an action.yml, by
-	// owner/name, and With inputs that take the place of theirs.
+	Temp      string // RUNNER_TEMP, with the files of the steps
+	// Local holds actions to run from a folder with an action.yml, by owner/name.
+	// With holds inputs that replace theirs.
 	Local map[string]string
 	With  map[string]string
-	// Actions stand in for others, by owner/name. A step that uses neither is
-	// an error.
+	// Actions replaces other actions, by owner/name. A step that uses any other
+	// action is an error.
 	Actions map[string]Action
 	GitHub  map[string]any // the github context: event, ref_name, repository, …
 	Environ []string       // of every step, besides what the runner sets
-	Path    string         // a folder that goes before the others; "": none
+	Path    string         // a folder at the front of the PATH; "" for none
 }
 
-// Action stands in for an action: it gets the inputs and returns the outputs.
+// Action replaces an action: it gets the inputs and returns the outputs.
 type Action func(with map[string]string) (map[string]string, error)
 
-// Job is one job of a workflow as it ended.
+// Job is a finished job of a workflow.
 type Job struct {
 	Skipped  bool // its if did not hold
 	Failed   bool
 	Outputs  map[string]string
-	Steps    []Step    // in the order in which they ran, those of an action after it
+	Steps    []Step    // in the order in which they ran; an action's own steps follow it
 	Commands []Command // of all steps
 	Log      string
 }
 
-// Step is one step that was due.
+// Step is one step that ran.
 type Step struct {
 	Name     string
 	ID       string
@@ -51,12 +51,12 @@ type Step struct {
 	ExitCode int
 	Err      string // why it failed without a process
 	Outputs  map[string]string
-	Summary  string // what it wrote to GITHUB_STEP_SUMMARY
+	Summary  string // content of its GITHUB_STEP_SUMMARY
 	Commands []Command
 	Log      string
 }
 
-// Step is the step with an id or a name, nil where none is.
+// Step returns the step with an id or a name; nil if there is none.
 func (j *Job) Step(name string) *Step {
 	for i := range j.Steps {
 		if j.Steps[i].ID == name || j.Steps[i].Name == name {
@@ -66,8 +66,8 @@ func (j *Job) Step(name string) *Step {
 	return nil
 }
 
-// Summary is the summary of the job: those of its steps, where the runner does
-// not drop one for its size.
+// Summary is the summary of the job: those of its steps, without those that the
+// runner drops for their size.
 func (j *Job) Summary() string {
 	var b strings.Builder
 	for _, s := range j.Steps {
@@ -78,8 +78,8 @@ func (j *Job) Summary() string {
 	return b.String()
 }
 
-// Run runs a job of a workflow: more are its needs, matrix, inputs and what
-// else its expressions name.
+// Run runs a job of a workflow. more holds its needs, matrix, inputs and other
+// contexts of its expressions.
 func (m *Machine) Run(ctx context.Context, workflow []byte, job string, more map[string]any) (*Job, error) {
 	doc, err := DecodeYAML(workflow)
 	if err != nil {
@@ -129,18 +129,18 @@ func (m *Machine) github() map[string]any {
 	return g
 }
 
-// run is a job while it runs.
+// run is a running job.
 type run struct {
 	machine *Machine
 	ctx     context.Context
 	job     *Job
-	env     map[string]string // of the job, with what steps added
+	env     map[string]string // of the job, with additions by steps
 	path    string
 }
 
-// scope is what the steps of a composite action have of their own.
+// scope holds what belongs to the steps of one composite action.
 type scope struct {
-	action string            // folder of the action; "": the job's own steps
+	action string            // folder of the action; "" for the job's own steps
 	env    map[string]string // of the step that uses it
 }
 
@@ -156,8 +156,8 @@ func (r *run) setEnv(env any, c contexts) error {
 	return nil
 }
 
-// steps runs steps in order, also after one has failed: the condition of a step decides whether it
-// runs. A step that cannot be understood is an error; one that fails is not.
+// steps runs steps in order, even after one failed: the condition of a step decides whether it
+// runs. A step that cannot be parsed is an error; a step that fails is not.
 func (r *run) steps(steps []any, c contexts, s scope) error {
 	failed := false
 	for i, x := range steps {
@@ -203,7 +203,7 @@ func (r *run) steps(steps []any, c contexts, s scope) error {
 	return nil
 }
 
-// errFailed says that a step of a composite action failed.
+// errFailed means that a step of a composite action failed.
 var errFailed = errors.New("a step of the action failed")
 
 // step runs one step.
@@ -232,7 +232,7 @@ func (r *run) step(step *Step, def map[string]any, c contexts, s scope) error {
 
 // uses runs an action.
 func (r *run) uses(step *Step, uses string, def map[string]any, c contexts, env map[string]string) error {
-	name, _, _ := strings.Cut(uses, "@") // "./" is the workspace's own
+	name, _, _ := strings.Cut(uses, "@") // "./" names one in the workspace
 	with := map[string]string{}
 	for k, v := range object(def["with"]) {
 		value, err := interpolate(toString(v), c, status{})
@@ -308,9 +308,9 @@ func (r *run) composite(step *Step, dir string, with map[string]string, c contex
 	return nil
 }
 
-// shells are the command lines of the shells
-// (src/Runner.Worker/Handlers/ScriptHandlerHelpers.cs); the one without a name
-// is what a step of a job gets.
+// shells lists the command lines of the shells
+// (src/Runner.Worker/Handlers/ScriptHandlerHelpers.cs); the one without a name is the
+// default.
 var shells = map[string][]string{
 	"":     {"bash", "-e"},
 	"bash": {"bash", "--noprofile", "--norc", "-e", "-o", "pipefail"},

@@ -47,7 +47,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// A condition that asks for no status holds only while nothing failed.
+// A condition without a status function holds only while nothing failed.
 func TestConditions(t *testing.T) {
 	c := contexts{"github": map[string]any{"ref": "main"}}
 	for _, tt := range []struct {
@@ -142,7 +142,7 @@ jobs:
 	}
 }
 
-// What cannot be understood is an error, not a step that is left out.
+// A step that cannot be parsed is an error, and not left out.
 func TestRunRefuses(t *testing.T) {
 	m := &Machine{Workspace: t.TempDir(), Temp: t.TempDir()}
 	for name, steps := range map[string]string{

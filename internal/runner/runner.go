@@ -1,7 +1,7 @@
-// Package runner reads the log and the files of a step as the runner of GitHub
-// Actions does, so that tests see what GitHub would: it is the other side of
-// package github and shares no code with it. Each function says where the
-// runner's own source (actions/runner) does the same.
+// Package runner reads the log and the files of a step like the runner of GitHub
+// Actions, so that tests see what GitHub would. It is the counterpart of package
+// github and shares no code with it. Each function names its place in the runner's
+// own source (actions/runner).
 package runner
 
 import (
@@ -10,14 +10,14 @@ import (
 	"unicode"
 )
 
-// Command is a workflow command as the runner took it from a line of the log.
+// Command is a workflow command in a line of the log.
 type Command struct {
 	Name       string
 	Properties map[string]string
 	Data       string
 }
 
-// registered are the commands that the runner knows
+// registered lists the commands that the runner knows
 // (src/Runner.Worker/ActionCommandManager.cs).
 var registered = map[string]bool{
 	"internal-set-repo-path": true, "set-env": true, "set-output": true, "save-state": true, "add-path": true,
@@ -25,8 +25,8 @@ var registered = map[string]bool{
 	"notice": true, "group": true, "endgroup": true, "echo": true, "stop-commands": true,
 }
 
-// Commands are the commands in a log, in order, and the lines that are shown
-// as text. Those between stop-commands and its token are text
+// Commands returns the commands in a log, in order, and the lines shown as text.
+// Lines between stop-commands and its token are text
 // (src/Runner.Worker/ActionCommandManager.cs, TryProcessCommand).
 func Commands(log string) (list []Command, text []string) {
 	token := ""
@@ -100,7 +100,7 @@ func unescape(s string, pairs ...string) string {
 
 // Pairs reads a file of outputs or of environment variables: NAME=VALUE, or
 // NAME<<END, lines, END (src/Runner.Worker/FileCommandManager.cs,
-// EnvFileKeyValuePairs). The later of two of a name wins.
+// EnvFileKeyValuePairs). A later value of a name replaces an earlier one.
 func Pairs(file string) (map[string]string, error) {
 	out := map[string]string{}
 	lines := strings.Split(file, "\n")
@@ -137,6 +137,6 @@ func Pairs(file string) (map[string]string, error) {
 // step (src/Runner.Worker/FileCommandManager.cs, AttachmentSizeLimit).
 const SummaryBytes = 1024 * 1024
 
-// MostAnnotations is how many errors, and how many warnings, of a step are
-// shown (src/Runner.Worker/ExecutionContext.cs, _maxCountPerIssueType).
+// MostAnnotations is how many errors, and how many warnings, of a step are shown
+// (src/Runner.Worker/ExecutionContext.cs, _maxCountPerIssueType).
 const MostAnnotations = 10

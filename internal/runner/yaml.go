@@ -48,7 +48,7 @@ func plain(v cty.Value) any {
 	return fmt.Sprint(v)
 }
 
-// at walks down the members of a value; nil where one is missing.
+// at returns the value at a path of members; nil if one is missing.
 func at(v any, names ...string) any {
 	for _, name := range names {
 		v = property(v, name)
@@ -56,7 +56,7 @@ func at(v any, names ...string) any {
 	return v
 }
 
-// object is v as an object; an empty one where it is none.
+// object returns v as an object; an empty one if it is none.
 func object(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The requests of a long recording are not in memory: below cmd whoever judges or shows them asks the round.
+// The requests of a long recording are not in memory: below cmd, code must get them through the round's
+// methods.
 func TestRequestsAreAskedFor(t *testing.T) {
 	direct := regexp.MustCompile(`range (l\.Rounds\[\w+\]|\w+\.round|r|round)\.Samples\b|len\(r\.Samples\)`)
 	for _, room := range []string{"metric", "assert", "report", "strength"} {

@@ -1,5 +1,5 @@
-// Package structure holds the packages to being readable inside: few files that
-// depend on each other in a circle, short functions, short files.
+// Package structure checks that packages are readable inside: few files that depend
+// on each other in a circle, short functions, short files.
 package structure
 
 import (
@@ -25,10 +25,10 @@ import (
 
 const module = "github.com/tokgate/tokgate/"
 
-// most is what holds in every package, tests apart. A function's complexity is
-// McCabe's: 1, and 1 more for each if, for, case, && and ||.
+// most holds the limits for every package, without tests. A function's complexity is
+// McCabe's: 1, plus 1 for each if, for, case, && and ||.
 var most = struct {
-	cycle      int // files of the largest circle
+	cycle      int // files of the largest circle of dependencies
 	lines      int // of a function
 	complexity int // of a function
 	file       int // lines of a file
@@ -76,10 +76,10 @@ func TestLongPackagesInside(t *testing.T) {
 	}
 }
 
-// pkg is one package of ours, without its tests.
+// pkg is one of our packages, without its tests.
 type pkg struct {
 	name  string
-	files map[string]*ast.File // by base name, of this platform
+	files map[string]*ast.File // by base name, for this platform
 	info  *types.Info
 }
 
@@ -132,8 +132,8 @@ func load(t *testing.T, fset *token.FileSet) []pkg {
 	return out
 }
 
-// arrows says which files use what of which others: top-level declarations and
-// methods. Fields do not count: who uses one has its type from somewhere.
+// arrows returns which files use which top-level declarations and methods of other
+// files. Fields do not count, because whoever uses one got its type from somewhere.
 func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool {
 	out := map[string]map[string]map[string]bool{}
 	for from, file := range p.files {
@@ -161,7 +161,7 @@ func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool 
 	return out
 }
 
-// topLevel is true of what is declared outside functions, and of methods.
+// topLevel reports whether an object is declared outside functions, or is a method.
 func topLevel(o types.Object) bool {
 	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
 		return true
@@ -202,8 +202,8 @@ func largest(arrows map[string]map[string]map[string]bool) []string {
 	return biggest
 }
 
-// functions tells of every function of a file: those declared, with what is
-// within them, and literals outside of them.
+// functions calls tell for every function of a file: declared ones with their
+// contents, and function literals outside of them.
 func functions(file *ast.File, tell func(name string, n ast.Node)) {
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {
@@ -244,7 +244,7 @@ func complexity(n ast.Node) int {
 	return c
 }
 
-// shadows are the fields that have the name of a package that their file imports.
+// shadows lists the fields with the name of a package that their file imports.
 func shadows(files map[string]*ast.File) []string {
 	var out []string
 	for name, file := range files {

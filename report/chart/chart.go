@@ -2,10 +2,10 @@
 // loads nothing: lines over a numeric axis (Chart), requests over time (Gantt)
 // and changes with their intervals (Forest).
 //
-// A chart holds geometry and text alone. Colours come from the page's style
-// sheet by class (s0, s1 … for series; pass, fail, unsure for outcomes), and
-// presentation attributes keep it readable where the sheet is blocked. Exact
-// values show when a point is pointed at. All text is escaped here.
+// A chart contains only geometry and text. Colours come from the page's style sheet
+// by class (s0, s1 … for series; pass, fail, unsure for outcomes); presentation
+// attributes keep it readable if the sheet is blocked. Exact values appear when the
+// pointer is on a point. All text is escaped here.
 package chart
 
 import (
@@ -22,7 +22,7 @@ import (
 // Chart is a line chart.
 type Chart struct {
 	Name string // what it shows, for screen readers
-	// Height in pixels at full size; 0: 300. The width is Width.
+	// Height is in pixels at full size; 0 means 300. The width is Width.
 	Height float64
 	X, Y   Axis
 	Zones  []Zone
@@ -31,32 +31,32 @@ type Chart struct {
 	Series []Series
 }
 
-// Width of every chart in pixels at full size: two stand side by side on a
+// Width is the width of every chart in pixels at full size: two fit side by side on a
 // desktop, one fills a phone.
 const Width = 480.0
 
-// Axis is one axis. Its range covers the data, and what Include names.
+// Axis is one axis. Its range covers the data and the values of Include.
 type Axis struct {
 	Title   string
 	Log     bool
 	Zero    bool      // begins at zero; not with Log
-	Whole   bool      // of counts: no tick between two of them
-	Include []float64 // to be within the range
-	Ticks   []float64 // the only candidates; nil: round numbers
-	First   []float64 // ticks that are labelled before others
-	Min     float64   // with Max: the range, whatever the data; both 0: by the data
+	Whole   bool      // counts: no ticks between whole numbers
+	Include []float64 // values that the range must cover
+	Ticks   []float64 // the only possible ticks; nil for round numbers
+	First   []float64 // ticks that are labelled first
+	Min     float64   // with Max: a fixed range; both 0 use the data
 	Max     float64
-	Format  func(float64) string // of a tick; nil: plain digits
+	Format  func(float64) string // text of a tick; nil for plain digits
 }
 
-// Zone is a horizontal stretch that has a word: "responsive".
+// Zone is a horizontal band with a name: "responsive".
 type Zone struct {
 	From, To float64 // To may be +Inf
 	Word     string
-	Class    string // of its shade: "z0" (best) to "z4"
+	Class    string // class of its shade: "z0" (best) to "z4"
 }
 
-// Span is a vertical stretch: the loads between which a limit lies.
+// Span is a vertical band: the loads between which a limit lies.
 type Span struct {
 	From, To float64
 	Word     string
@@ -70,10 +70,10 @@ type Rule struct {
 	Vertical bool
 }
 
-// Mark is how a point looks; the zero Mark is that of its series.
+// Mark is the shape of a point; the zero Mark is the series' own.
 type Mark int
 
-// The marks that say an outcome.
+// The marks for outcomes.
 const (
 	OfSeries Mark = iota
 	Pass
@@ -100,10 +100,10 @@ type Point struct {
 	Low, High float64
 	Mark      Mark
 	Hollow    bool
-	Tip       []string // lines shown when it is pointed at
+	Tip       []string // lines shown when the pointer is on it
 }
 
-// svg collects elements.
+// points without a line
 type svg struct{ strings.Builder }
 
 func (s *svg) add(format string, args ...any) { fmt.Fprintf(s, format, args...) }
@@ -116,12 +116,11 @@ func num(v float64) string {
 // esc makes a text safe inside an element and in a quoted attribute.
 func esc(s string) string { return html.EscapeString(text.Line(s)) }
 
-// charWidth is about that of a digit in the widest of the fonts that a page's
-// "system-ui" may be, at the largest font size of charts (that of a phone).
+// charWidth is about the width of a digit in the widest font that "system-ui" may be,
+// at the largest font size of charts (that of a phone).
 const charWidth = 8.6
 
-// width estimates the drawn width of a text. An estimate that is too large is safe, one that is too
-// small is not.
+// width estimates the drawn width of a text. Too large an estimate is safe, too small a one is not.
 func width(s string) float64 {
 	n := 0.0
 	for _, r := range s {
@@ -153,8 +152,8 @@ func (c *Chart) Empty() bool {
 	return true
 }
 
-// finite reports whether a value can be drawn. What lies beyond can only be a
-// mistake, and arithmetic on it no longer adds up.
+// finite reports whether a value can be drawn. Larger ones can only be mistakes, and
+// are too large for exact arithmetic.
 func finite(v float64) bool { return math.Abs(v) < 1e15 }
 
 // SVG draws the chart; "" when it is empty.
@@ -206,9 +205,9 @@ func (c *Chart) SVG() template.HTML {
 	return template.HTML(s.String())
 }
 
-// values are those that the axes have to show.
+// values returns the values that the axes must show.
 func (c *Chart) values() (xs, ys []float64) {
-	// One wide bar must not flatten the others: it runs to the edge.
+	// One wide bar must not flatten the others: it extends beyond the edge.
 	most := math.Inf(1)
 	for _, r := range c.Rules {
 		if !r.Vertical && finite(r.At) {
@@ -239,8 +238,8 @@ func (c *Chart) values() (xs, ys []float64) {
 	return xs, ys
 }
 
-// barRoom is how many times the highest value and limit the bars may stretch the axis
-// of a chart with a limit.
+// barRoom is how far bars may extend the axis of a chart with a limit, as a multiple
+// of the highest value and limit.
 const barRoom = 1.5
 
 // frame is the drawing area.
@@ -249,13 +248,13 @@ type frame struct {
 	x, y                     *scale
 }
 
-// at is where a value of Y is drawn, within the frame.
+// at returns the pixel of a value of Y, within the frame.
 func (f *frame) at(v float64) float64 {
 	return min(max(f.y.at(v), f.top), f.bottom)
 }
 
-// zones shades the bands and names them beside the frame, where no line runs
-// through the words.
+// zones draws the bands and their names next to the frame, where no line crosses the
+// words.
 func (f *frame) zones(s *svg, zones []Zone) {
 	last := math.Inf(1)
 	for _, z := range zones {

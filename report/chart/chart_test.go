@@ -10,7 +10,7 @@ import (
 
 var labels = regexp.MustCompile(`<text class="(tick|title|zoneword|ruleword[^"]*)" x="([^"]+)" y="([^"]+)"(?: text-anchor="([a-z]+)")?>([^<]*)</text>`)
 
-// box is where a label is drawn, by the estimate of its width.
+// box is the place of a label, by the estimate of its width.
 type box struct {
 	text                     string
 	left, right, top, bottom float64
@@ -32,7 +32,7 @@ func boxes(t *testing.T, svg string) []box {
 	return out
 }
 
-// A bar has a cap at each end; one that goes on beyond the picture ends in an arrow.
+// A bar has a cap at each end; one that extends beyond the picture ends in an arrow.
 func TestBars(t *testing.T) {
 	c := Chart{Y: Axis{Min: 0, Max: 10}, X: Axis{Min: 0, Max: 2}, Series: []Series{{Bars: true, Points: []Point{{X: 1, Y: 5, Low: 4, High: 6}, {X: 2, Y: 5, Low: 4, High: 99}}}}}
 	svg := string(c.SVG())
@@ -139,7 +139,7 @@ func TestForest(t *testing.T) {
 		{Name: "TTFT p95", Value: 0.02, Low: -4, High: 5, Limit: math.NaN(), Mark: Unsure},
 	}}
 	svg := string(f.SVG())
-	// The wide interval does not set the scale: 0.07 × 1.3 does.
+	// The wide interval does not set the scale; 0.07 × 1.3 does.
 	if strings.Contains(svg, ">100%<") || !strings.Contains(svg, ">5%<") {
 		t.Errorf("the scale is not that of the values: %v", boxes(t, svg))
 	}
@@ -148,7 +148,8 @@ func TestForest(t *testing.T) {
 			t.Errorf("%q leaves the picture", b.text)
 		}
 	}
-	// Nor does a value ten times as large as all others, which is written instead.
+	// Neither does a value ten times as large as all others, which is written as
+	// text.
 	f.Cut, f.Rows = true, append(f.Rows, Change{Name: "ITL p99", Value: 56, Low: 50, High: 60, Limit: 0.02, Mark: Fail})
 	svg = string(f.SVG())
 	if !strings.Contains(svg, ">5%<") || !strings.Contains(svg, ">5600% →<") {
@@ -174,7 +175,7 @@ func TestTextIsEscaped(t *testing.T) {
 	}
 }
 
-// The words of a limit stand where the line does not run through them.
+// The words of a limit are placed where the line does not cross them.
 func TestLimitsWords(t *testing.T) {
 	word := regexp.MustCompile(`<text class="ruleword halo" x="[^"]+" y="([^"]+)" text-anchor="([a-z]+)">`)
 	for _, row := range []struct {

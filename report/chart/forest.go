@@ -5,21 +5,20 @@ import (
 	"math"
 )
 
-// Forest shows changes in percent, one row each, with their intervals and the
-// limits that they are held to.
+// Forest shows changes in percent, one row each, with their intervals and limits.
 type Forest struct {
 	Name   string
 	Rows   []Change
 	Format func(float64) string // of a change
-	// Cut draws a value ten times as far out as all others only to the edge,
-	// and writes it there.
+	// Cut draws a value ten times as large as all others only to the edge, with its
+	// text there.
 	Cut bool
 	// Sides names the two sides of zero; right is better. Each row is then drawn
 	// from the old value, a hollow dot at zero, to the new one.
 	Sides bool
 }
 
-// Change is one row. NaN is none; an interval is open at an end that is NaN.
+// Change is one row. NaN means none; an interval is open at an end that is NaN.
 type Change struct {
 	Name             string
 	Detail           string // under the name; "": none
@@ -101,7 +100,7 @@ func (f *Forest) row(s *svg, r Change, x *scale, left, y float64) {
 	}
 	if !math.IsNaN(low) {
 		s.add(`<path class="whisker s0" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(low)), num(y), num(at(high)))
-		// What goes on beyond the picture ends in an arrow.
+		// An interval that extends beyond the picture ends in an arrow.
 		if x.at(low) < left+4 {
 			s.add(`<path class="whisker arrow s0" d="M%s %sl-6 4l6 4" fill="none" stroke="currentColor"/>`, num(left+10), num(y-4))
 		}
@@ -125,7 +124,7 @@ func (f *Forest) row(s *svg, r Change, x *scale, left, y float64) {
 	}
 }
 
-// sides says which side of zero is the better, where there is room.
+// sides labels the better and the worse side of zero, if there is room.
 func (f *Forest) sides(s *svg, zero float64) {
 	if worse := "← worse"; zero-8-width(worse) > 0 {
 		s.add(`<text class="ruleword" x="%s" y="14" text-anchor="end">%s</text>`, num(zero-8), worse)
@@ -135,9 +134,9 @@ func (f *Forest) sides(s *svg, zero float64) {
 	}
 }
 
-// span is the range of the axis that shows the values.
+// span is the range of the axis for the values.
 func (f *Forest) span(values []float64) (low, high float64) {
-	// One wide interval must not flatten the others: it runs to the edge.
+	// One wide interval must not flatten the others: it extends beyond the edge.
 	most := 0.01
 	for _, r := range f.Rows {
 		for _, v := range []float64{r.Value, r.Limit} {
@@ -157,8 +156,8 @@ func (f *Forest) span(values []float64) (low, high float64) {
 	return low, high
 }
 
-// second is the largest of the values and limits but for the largest value; 0
-// where there is none.
+// second is the largest of the values and limits except the largest value; 0 if there
+// is none.
 func (f *Forest) second() float64 {
 	var out, first float64
 	for _, r := range f.Rows {

@@ -5,8 +5,8 @@ import (
 	"html/template"
 )
 
-// Gantt shows requests as bars over time, one row a slot: the wait for the
-// first token light, the answer dark.
+// Gantt shows requests as bars over time, one row for each slot: the wait for the
+// first token is light, the answer dark.
 type Gantt struct {
 	Name   string
 	Rows   int                  // at least 1
@@ -15,8 +15,8 @@ type Gantt struct {
 	Bars   []Request
 }
 
-// Request is one request: it waits from Start to First and answers from First
-// to End. A First that is NaN never came.
+// Request is one request: it waits from Start to First, and answers from First to
+// End. First is NaN if no token came.
 type Request struct {
 	Row               int
 	Start, First, End float64
@@ -24,10 +24,10 @@ type Request struct {
 	Tip               string
 }
 
-// ganttWidth is wider than a phone: there it scrolls.
+// ganttWidth is wider than a phone, where the chart scrolls.
 const ganttWidth = 960.0
 
-// mostRows is more than anyone can read.
+// mostRows bounds the rows to more than anyone can read.
 const mostRows = 512
 
 // SVG draws the bars; "" when there are none.
@@ -85,8 +85,7 @@ func (g *Gantt) SVG() template.HTML {
 	return template.HTML(s.String())
 }
 
-// Block is what a legend shows for a part of a bar: "wait", "decode", "faint"
-// or "failed".
+// Block is the legend for a part of a bar: "wait", "decode", "faint" or "failed".
 func Block(class string) template.HTML {
 	inner := class
 	if class == "faint" || class == "failed" {

@@ -9,13 +9,14 @@ import (
 
 var dashes = []string{"", "7 4", "2 3", "9 3 2 3"}
 
-// Series from Ordered on are of an order: their colours are Shades of one.
+// Series numbers from Ordered on belong to an ordered group: their colours are Shades
+// of one colour.
 const (
 	Ordered = 100
 	Shades  = 8
 )
 
-// class is that of a series' colour.
+// class returns the class of a series' colour.
 func class(index int) string {
 	if index >= Ordered {
 		return fmt.Sprintf("o%d", (index-Ordered)%Shades)
@@ -23,7 +24,7 @@ func class(index int) string {
 	return fmt.Sprintf("s%d", index%8)
 }
 
-// dash is how its line is broken; "": it is not.
+// dash returns the dash pattern of its line; "" for a solid line.
 func dash(index int) string {
 	if index >= Ordered {
 		return ""
@@ -97,7 +98,7 @@ func (f *frame) marks(s *svg, line *Series) {
 		x, y := f.x.at(p.X), f.at(p.Y)
 		if line.Bars && !math.IsNaN(p.Low) && !math.IsNaN(p.High) {
 			low, high := f.at(p.Low), f.at(p.High)
-			// What goes on beyond the picture ends in an arrow.
+			// A bar that extends beyond the picture ends in an arrow.
 			end := fmt.Sprintf("M%s %sh8", num(x-4), num(high))
 			if f.y.at(p.High) < f.top-0.5 {
 				end = fmt.Sprintf("M%s %sl4 -6l4 6", num(x-4), num(high+6))
@@ -110,7 +111,7 @@ func (f *frame) marks(s *svg, line *Series) {
 	}
 }
 
-// Glyph is the mark of a point, centred at x, y.
+// Glyph draws the mark of a point, centred at x, y.
 func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
 	of := "mark " + class(index)
 	switch mark {
@@ -135,7 +136,7 @@ func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
 	return fmt.Sprintf(`<circle class="%s" cx="%s" cy="%s" r="4.2"/>`, of, num(x), num(y))
 }
 
-// Swatch is what a legend shows for a series.
+// Swatch is the legend for a series.
 func Swatch(index int) template.HTML {
 	broken := ""
 	if d := dash(index); d != "" {
@@ -145,13 +146,13 @@ func Swatch(index int) template.HTML {
 		class(index), broken, Glyph(index, OfSeries, false, 13, 6)))
 }
 
-// Sign is what a legend shows for an outcome.
+// Sign is the legend for an outcome.
 func Sign(m Mark) template.HTML {
 	return template.HTML(`<svg class="swatch" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">` + Glyph(0, m, false, 7, 7) + `</svg>`)
 }
 
-// tips are what shows when a point is pointed at: an invisible disc, and the
-// text beside it, inside the picture.
+// tips draws what appears when the pointer is on a point: an invisible disc, and the
+// text next to it, inside the picture.
 func (f *frame) tips(s *svg, line *Series, height float64) {
 	if line.Plain {
 		return

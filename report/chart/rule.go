@@ -2,16 +2,16 @@ package chart
 
 import "math"
 
-// rules draws limits, their words where no line runs through them.
+// rules draws limits, with their words where no line crosses them.
 func (f *frame) rules(s *svg, rules []Rule, series []Series) {
-	var levels, labels []float64 // of the rules, and baselines of words that are taken
+	var levels, labels []float64 // heights of the rules, and baselines of the words placed so far
 	for _, r := range rules {
 		if y := f.y.at(r.At); finite(r.At) && !r.Vertical && y > f.top-1 && y < f.bottom+1 {
 			levels = append(levels, y)
 			labels = f.level(s, r, series, labels)
 		}
 	}
-	edge := f.left // up to which words of upright lines stand
+	edge := f.left // right end of the words of upright lines so far
 	for _, r := range rules {
 		if finite(r.At) && r.Vertical {
 			edge = f.upright(s, r, edge, levels)
@@ -19,8 +19,8 @@ func (f *frame) rules(s *svg, rules []Rule, series []Series) {
 	}
 }
 
-// level draws a limit at a value of Y, its word above it or below it, on the left or on the
-// right, and returns the baselines that are then taken.
+// level draws a limit at a value of Y, with its words above or below it, on the left or on
+// the right. It returns the baselines that are taken then.
 func (f *frame) level(s *svg, r Rule, series []Series, labels []float64) []float64 {
 	y := f.y.at(r.At)
 	s.add(`<line class="rule %s" x1="%s" x2="%s" y1="%s" y2="%[4]s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(f.left), num(f.right), num(y))
@@ -58,8 +58,8 @@ func (f *frame) level(s *svg, r Rule, series []Series, labels []float64) []float
 	return append(labels, at)
 }
 
-// upright draws a limit at a value of X, its word above or below what lies at levels
-// where it has room behind an edge, and returns the edge that is then.
+// upright draws a limit at a value of X. Its words go above or below horizontal
+// limits, where there is room beyond edge. It returns the new edge.
 func (f *frame) upright(s *svg, r Rule, edge float64, levels []float64) float64 {
 	x := f.x.at(r.At)
 	if x < f.left-1 || x > f.right+1 {
@@ -95,7 +95,7 @@ func (f *frame) crossed(series []Series, left, right, top, bottom float64) bool 
 			if s.Loose || i == 0 || !finite(s.Points[i-1].Y) {
 				continue
 			}
-			// The part of the stretch before that lies over the rectangle.
+			// The part of the segment that lies over the rectangle.
 			fromX, fromY := f.x.at(s.Points[i-1].X), f.at(s.Points[i-1].Y)
 			if x <= fromX || fromX > right || x < left {
 				continue
@@ -119,4 +119,4 @@ func taken(labels []float64, at float64) bool {
 	return false
 }
 
-// dashes tell lines apart without colour.
+// dashes distinguish lines without colour.

@@ -37,8 +37,8 @@ func (a *Axis) scale(values []float64, n int) *scale {
 		s.max = max(s.max, 0)
 	}
 	if s.max-s.min <= 1e-6*max(math.Abs(s.min), math.Abs(s.max)) {
-		// One value, but for rounding: ticks so close could not be told apart,
-		// and a step that adds nothing would never reach the end.
+		// One value, except for rounding: ticks so close could not be told apart, and
+		// a step that adds nothing would never end.
 		switch {
 		case a.Log:
 			s.min, s.max = s.min/2, s.max*2
@@ -59,7 +59,7 @@ func (a *Axis) scale(values []float64, n int) *scale {
 	return s
 }
 
-// divide sets the ticks; about n, if the axis does not list them.
+// divide sets the ticks: the axis's own, or about n.
 func (s *scale) divide(n int) {
 	a := s.axis
 	switch {
@@ -73,8 +73,7 @@ func (s *scale) divide(n int) {
 			step = nice(math.Ceil(step))
 		}
 		if a.Min == a.Max {
-			// The range ends at a tick, so that the top of a line is not at the
-			// edge.
+			// The range ends at a tick, so that the top of a line is not at the edge.
 			s.min, s.max = math.Floor(s.min/step+1e-9)*step, math.Ceil(s.max/step-1e-9)*step
 		}
 		for i := math.Ceil(s.min/step - 1e-9); i*step <= s.max+step*1e-9 && len(s.ticks) < 100; i++ {
@@ -98,8 +97,8 @@ func nice(v float64) float64 {
 	return 10 * base
 }
 
-// decades are 1, 2 and 5 times powers of ten within [low, high], powers of ten
-// alone where that would be many; at least two.
+// decades returns 1, 2 and 5 times powers of ten within [low, high], or only powers
+// of ten if that would be many; at least two.
 func decades(low, high float64) []float64 {
 	steps := []float64{1, 2, 5}
 	if high/low > 1e4 {
@@ -108,7 +107,7 @@ func decades(low, high float64) []float64 {
 	var out []float64
 	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
 		for _, m := range steps {
-			// Parsed, so that 0.1 is 0.1 and not 0.1 and a bit.
+			// Parse the text, so that 0.1 is exactly 0.1.
 			v, _ := strconv.ParseFloat(strconv.FormatFloat(m, 'f', -1, 64)+"e"+strconv.Itoa(int(e)), 64)
 			if v >= low*(1-1e-9) && v <= high*(1+1e-9) {
 				out = append(out, v)
@@ -144,14 +143,13 @@ func (s *scale) format(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// inside is where the label of a tick is centred: on it, but within the
-// picture.
+// inside is the centre of a tick's label: at the tick, but moved inside the picture.
 func (s *scale) inside(v float64) float64 {
 	half := width(s.format(v)) / 2
 	return min(max(s.at(v), half+1), s.across-half-1)
 }
 
-// every is each n-th tick; nil where their labels would touch.
+// every returns each n-th tick; nil if their labels would touch.
 func (s *scale) every(n int) []float64 {
 	var out []float64
 	end := math.Inf(-1)
@@ -172,7 +170,7 @@ func (s *scale) apart() []float64 {
 	type label struct{ at, half float64 }
 	var kept []float64
 	var labels []label
-	// Round numbers keep an even distance: every one, or every second …
+	// Round numbers keep an even distance: each one, or each second …
 	for stride := 2; s.axis.Ticks == nil && !s.axis.Log && stride <= len(s.ticks); stride++ {
 		if even := s.every(stride - 1); even != nil {
 			return even

@@ -2,7 +2,7 @@ package chart
 
 import "fmt"
 
-// Clock writes seconds since a beginning: 90 is "1:30".
+// Clock writes seconds as a clock: 90 is "1:30".
 func Clock(seconds float64) string {
 	n := int(seconds)
 	if n >= 3600 {
@@ -11,7 +11,7 @@ func Clock(seconds float64) string {
 	return fmt.Sprintf("%d:%02d", n/60, n%60)
 }
 
-// Time is the axis of so many seconds, with ticks at whole steps of a clock.
+// Time is an axis of the given seconds, with ticks at whole steps of a clock.
 func Time(length float64) Axis {
 	a := Axis{Title: "Minutes:seconds", Zero: true, Format: Clock, Include: []float64{length}}
 	if !(length > 0) || !finite(length) {

@@ -1,6 +1,6 @@
-// Package formats is the one list of the formats in which a run is written.
-// Flags, files, refusals, documentation and golden tests loop over it: a new
-// format is a renderer and a row here.
+// Package formats is the one list of the formats in which a run is written. Flags,
+// files, error messages, documentation and golden tests use it: a new format is a
+// renderer and a row here.
 package formats
 
 import (
@@ -14,29 +14,29 @@ import (
 	"github.com/tokgate/tokgate/report/html"
 )
 
-// Format is one way to write a run. No format decides the exit code.
+// Format is one output format of a run. No format decides the exit code.
 type Format struct {
-	Name string // what is written, as in "write the levels as CSV to this file"
+	Name string // as in "write the levels as CSV to this file"
 	Flag string // without dashes
-	File string // its name in a results folder; "": none is left there
+	File string // file name in a results folder; "" if none is written there
 	For  string // who reads it
-	Doc  string // what it is, a line of Markdown
-	Kind string // ending of its files, without the dot; "": that of File, or the flag
+	Doc  string // description, a line of Markdown
+	Kind string // extension of its files, without the dot; "" means that of File, or the flag
 
 	Write func(io.Writer, *report.Document) error
-	// Together writes several runs into one file; nil: they cannot share one.
+	// Together writes several runs into one file; nil if they cannot share one.
 	Together func(io.Writer, []*report.Document) error
-	// Samples writes the requests into a second file, NAME.samples.EXT beside NAME.EXT; nil if the
-	// format has none.
+	// Samples writes the requests into a second file, NAME.samples.EXT next to NAME.EXT; nil if
+	// the format has none.
 	Samples func(io.Writer, *metric.Run) error
 }
 
-// Ext is the usual ending of its files, without the dot.
+// Ext is the usual extension of its files, without the dot.
 func (f Format) Ext() string {
 	return cmp.Or(f.Kind, strings.TrimPrefix(path.Ext(cmp.Or(f.File, "."+f.Flag)), "."))
 }
 
-// All are the formats, in the order in which a run writes them: first the one
+// All lists the formats in the order in which a run writes them. The first is the one
 // from which the others can be made again.
 var All = []Format{
 	{

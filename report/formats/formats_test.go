@@ -22,9 +22,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// recorded is a document that the tests of package report keep: "pass" is a
-// small one in which everything is fine, "rich" has all that a run may hold,
-// hostile text included, "mix" is of a mix over a trace, of which a part fails.
+// recorded is a document from the tests of package report. "pass" is a small one in
+// which everything passes. "rich" has everything that a run may contain, including
+// hostile text. "mix" is of a mix over a trace with a part that fails.
 func recorded(t testing.TB, name string) *report.Document {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "testdata", name+".results.json"))
@@ -39,11 +39,11 @@ func recorded(t testing.TB, name string) *report.Document {
 	return d
 }
 
-// defs is the page's list of definitions: package metric's own words, which its
-// tests look after.
+// defs matches the page's list of definitions: package metric's texts, which its own
+// tests check.
 var defs = regexp.MustCompile(`(?s)<dl class="defs">.*</dl>`)
 
-// golden compares what write writes with a file in testdata, or writes it.
+// golden compares the output of write with a file in testdata, or updates the file.
 func golden(t *testing.T, name string, write func(io.Writer) error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -67,7 +67,7 @@ func golden(t *testing.T, name string, write func(io.Writer) error) {
 	}
 }
 
-// Every format is held by golden files, but what the tests of report keep.
+// Golden files cover every format, except those that the tests of report cover.
 func TestGolden(t *testing.T) {
 	for _, f := range All {
 		t.Run(f.Flag, func(t *testing.T) {
@@ -76,10 +76,10 @@ func TestGolden(t *testing.T) {
 			case "json":
 				return // the documents themselves
 			case "brief":
-				return // the head of the page, with a test of its own
+				return // the head of the page has a test of its own
 			case "html":
 				golden(t, "pass."+file, func(w io.Writer) error { return f.Write(w, recorded(t, "pass")) })
-				return // the rich page is large, and has tests of its own
+				return // the rich page is large, and has its own tests
 			}
 			for _, name := range []string{"pass", "rich", "mix"} {
 				golden(t, name+"."+file, func(w io.Writer) error { return f.Write(w, recorded(t, name)) })
@@ -97,7 +97,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
-// A row has all that flags, documentation and files need, once each.
+// A row has everything that flags, documentation and files need, without duplicates.
 func TestRows(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for _, f := range All {
@@ -114,7 +114,7 @@ func TestRows(t *testing.T) {
 
 // Every renderer of package report is listed in All.
 func TestNoRendererIsForgotten(t *testing.T) {
-	listed := "Markdown" // which MarkdownWithin is a part of
+	listed := "Markdown" // MarkdownWithin is part of it
 	for _, f := range All {
 		for _, render := range []any{f.Write, f.Together, f.Samples} {
 			if v := reflect.ValueOf(render); !v.IsNil() {
@@ -143,7 +143,7 @@ func TestNoRendererIsForgotten(t *testing.T) {
 	}
 }
 
-// Whatever a document says, every format takes it, and writes UTF-8.
+// Whatever a document contains, every format accepts it and writes UTF-8.
 func FuzzFormats(f *testing.F) {
 	for _, name := range []string{"pass", "rich"} {
 		var b bytes.Buffer
@@ -156,7 +156,7 @@ func FuzzFormats(f *testing.F) {
 		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
 		"verdicts": [{"outcome": "no", "kind": "no", "line": -3, "threshold": {}}, {"workload": "w", "kind": "server"}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		d, err := report.ReadDocument(bytes.NewReader(report.Seal(in))) // else hardly one is read
+		d, err := report.ReadDocument(bytes.NewReader(report.Seal(in))) // otherwise hardly any would be read
 		if err != nil {
 			return
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// Whatever the verdicts are, the exit code, JUnit, the annotations and the
-// outputs of a step say the same of them.
+// Whatever the verdicts are, the exit code, JUnit, the annotations and the outputs of
+// a step agree.
 func TestOutputsAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	server := &plan.Server{Name: "s"}
@@ -24,8 +24,8 @@ func TestOutputsAgree(t *testing.T) {
 	outcomes := []assert.Outcome{assert.Pending, assert.Skipped, assert.Pass, assert.Pass, assert.Pass, assert.Inconclusive, assert.Fail, assert.Error}
 	seen := map[int]int{}
 	for range 3000 {
-		// What a plan or a workload says of inconclusive verdicts does not
-		// matter any more: each verdict knows what holds for it.
+		// The plan's and the workload's policy on inconclusive verdicts no longer
+		// matter: each verdict has its own.
 		policies := []plan.OnInconclusive{plan.Stop, plan.Warn}
 		p := &plan.Plan{Path: "p.hcl", Servers: []*plan.Server{server}, Workloads: []*plan.Workload{w}}
 		p.Gate.OnInconclusive, w.Policy.OnInconclusive = policies[rng.IntN(2)], policies[rng.IntN(2)]

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// mostAnnotations of one level are written, and one more that says how many
-	// were left out: the runner drops what a step says after its tenth error
-	// and its tenth warning (ExecutionContext.cs, _maxCountPerIssueType).
+	// mostAnnotations is the number written for each level, plus one with the number
+	// left out. The runner drops annotations of a step after its tenth error and its
+	// tenth warning (ExecutionContext.cs, _maxCountPerIssueType).
 	mostAnnotations = 9
 	// messageBytes is less than the 4,096 characters at which the runner cuts
 	// a message (ExecutionContext.cs, _maxIssueMessageLength).
@@ -21,17 +21,17 @@ const (
 	titleBytes   = 250
 )
 
-// Annotation is a note that GitHub shows beside a line of a file and in the
-// summary of the job.
+// Annotation is a note that GitHub shows next to a line of a file and in the summary
+// of the job.
 type Annotation struct {
 	Warning bool // false: an error
 	Title   string
 	Message string
-	File    string // relative to the root of the repository, with slashes; "": none
+	File    string // relative to the root of the repository, with slashes; "" if there is none
 	Line    int    // 1-based; 0: unknown
 }
 
-// Annotations are the problems of a run as annotations.
+// Annotations returns the problems of a run as annotations.
 func Annotations(d *report.Document, at Workspace) []Annotation {
 	var list []Annotation
 	for _, p := range report.Problems(d) {
@@ -40,8 +40,8 @@ func Annotations(d *report.Document, at Workspace) []Annotation {
 	return list
 }
 
-// Write gives annotations as lines of the log: of each level the first nine,
-// and how many more there are.
+// Write writes annotations as lines of the log: for each level the first nine, and
+// the number of the others.
 func Write(list []Annotation) string {
 	var b strings.Builder
 	for _, level := range []struct {
@@ -79,14 +79,13 @@ func (a Annotation) line(level string) string {
 	}, text.Bytes(text.Line(a.Message), messageBytes))
 }
 
-// Workspace says which paths GitHub can show: those in the checkout.
+// Workspace decides which paths GitHub can show: those in the checkout.
 type Workspace struct {
-	Root string // GITHUB_WORKSPACE, absolute; "": unknown, and paths are shown as they are
+	Root string // GITHUB_WORKSPACE, absolute; "" if unknown, which leaves paths unchanged
 	Dir  string // the working directory, absolute
 }
 
-// Annotation is a problem as an annotation. The place of one outside the
-// workspace goes into the message.
+// Annotation converts a problem. A place outside the workspace goes into the message.
 func (w Workspace) Annotation(p report.Problem) Annotation {
 	a := Annotation{Warning: p.Warning, Title: p.Title, Message: p.Message}
 	if p.File == "" {
@@ -104,8 +103,8 @@ func (w Workspace) Annotation(p report.Problem) Annotation {
 	return a
 }
 
-// path is where the steps of a job find a file: from the root of the workspace
-// or, outside of it, absolute.
+// path is the path of a file for the steps of a job: relative to the workspace, or
+// absolute outside of it.
 func (w Workspace) path(file string) string {
 	if path, ok := w.relative(file); ok {
 		return path
@@ -116,8 +115,8 @@ func (w Workspace) path(file string) string {
 	return filepath.ToSlash(file)
 }
 
-// relative is the path of a file from the root of the workspace; ok is false
-// for one outside.
+// relative is the path of a file relative to the workspace; ok is false for one
+// outside.
 func (w Workspace) relative(file string) (path string, ok bool) {
 	file = filepath.FromSlash(file)
 	if !filepath.IsAbs(file) {

@@ -7,12 +7,12 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// hostile is what a server may say: commands of the runner, line breaks of
-// every kind, the characters that end a property, half a heredoc.
+// hostile is text that a server may send: commands of the runner, line breaks of
+// every kind, characters that end a property, half a heredoc.
 const hostile = "\x1b[31mCUDA out of memory\x1b[0m\r\n::error file=x::pwned\n##[error]pwned\n  ::set-output name=verdict::pass\nEOF\nverdict=pass\n%0A::warning::pwned\u2028::stop-commands::x, a:b\x00"
 
-// document is a run with problems of every kind, with more of them than a step
-// may have annotations.
+// document is a run with problems of every kind, more than a step may have
+// annotations.
 func document() *report.Document {
 	d := &report.Document{
 		Schema: report.Schema, Tool: "0.1.0", Outcome: report.Error, ExitCode: 4, Folder: "results/chat",

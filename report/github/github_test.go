@@ -14,7 +14,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// commands are those that the runner finds in a log in which every line is one.
+// commands returns the commands that the runner finds in a log in which every line is
+// one.
 func commands(t *testing.T, log string) []runner.Command {
 	t.Helper()
 	list, text := runner.Commands(log)
@@ -24,7 +25,7 @@ func commands(t *testing.T, log string) []runner.Command {
 	return list
 }
 
-// A step shows ten errors and ten warnings: nine, and how many more.
+// A step shows ten errors and ten warnings: nine, and the number of the others.
 func TestAnnotationsAreBounded(t *testing.T) {
 	d := document()
 	// 1 error + 12 fail + 1 inconclusive = 14 errors: nine, and five more.
@@ -55,7 +56,7 @@ func TestNothingToAnnotate(t *testing.T) {
 	if got := Write(Annotations(d, Workspace{})); got != "" {
 		t.Errorf("a green run says %q", got)
 	}
-	// A run without a verdict that did not succeed says so all the same.
+	// A run without a verdict that did not succeed still has an annotation.
 	d.Verdicts, d.Outcome, d.ExitCode, d.Stopped = nil, report.Error, 130, "interrupted"
 	list := commands(t, Write(Annotations(d, Workspace{})))
 	if len(list) != 1 || list[0].Name != "error" || !strings.Contains(list[0].Data, "interrupted (exit code 130)") {
@@ -113,7 +114,7 @@ func TestOutputs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// With several servers a capacity names its own.
+	// With several servers a capacity names its server.
 	d.Plan.Servers = []string{"vllm", "sglang"}
 	if got := Outputs([]*report.Document{d}, 0, Workspace{})[2].Value; got != "vllm/chat=24\nvllm/code=0" {
 		t.Errorf("capacity = %q", got)
@@ -122,7 +123,7 @@ func TestOutputs(t *testing.T) {
 	if got := Outputs([]*report.Document{d, d}, 0, Workspace{})[4].Value; got != "results/chat\nresults/chat" {
 		t.Errorf("results = %q", got)
 	}
-	// Steps find them from the workspace, wherever the command ran.
+	// Later steps resolve them from the workspace, wherever the command ran.
 	root := t.TempDir()
 	if got := Outputs([]*report.Document{d}, 0, Workspace{root, filepath.Join(root, "serving")})[5].Value; got != "serving/results/chat/junit.xml" {
 		t.Errorf("junit = %q", got)
@@ -131,7 +132,7 @@ func TestOutputs(t *testing.T) {
 	if got := Outputs([]*report.Document{d}, 0, Workspace{root, root})[4].Value; got != filepath.ToSlash(d.Folder) {
 		t.Errorf("results = %q", got)
 	}
-	// A command that concluded nothing still says what it ended with.
+	// A command without a conclusion still outputs how it ended.
 	if got := Outputs(nil, 2, Workspace{}); got[0].Value != "invalid" || got[1].Value != "2" || got[2].Value != "" {
 		t.Errorf("outputs of an invalid plan: %v", got)
 	}
@@ -145,7 +146,7 @@ func TestVerdictOfEveryExitCode(t *testing.T) {
 	}
 }
 
-// What a server calls itself cannot end a value and set another output.
+// A server's name for itself cannot end a value and set another output.
 func TestOutputsHoldForeignText(t *testing.T) {
 	outputs := append(Outputs([]*report.Document{document()}, 4, Workspace{}), Output{"raw", hostile})
 	s, err := Encode(outputs, "tokgate-1234")
@@ -177,7 +178,7 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// Between Stop and Resume nothing is a command.
+// Between Stop and Resume no line is a command.
 func TestStopAndResume(t *testing.T) {
 	list, text := runner.Commands(Stop("tok") + hostile + "\n::other::\n" + Resume("tok") + "::error::ours\n")
 	if len(list) != 1 || list[0].Data != "ours" || len(text) == 0 {
@@ -185,8 +186,8 @@ func TestStopAndResume(t *testing.T) {
 	}
 }
 
-// A summary file is never so large that the runner drops it, and the verdicts
-// are the last thing to be left out.
+// A summary file is never so large that the runner drops it, and the verdicts are the
+// last to be left out.
 func TestLongSummaryIsBounded(t *testing.T) {
 	d := document()
 	for range 3000 {
@@ -225,8 +226,7 @@ func TestLongSummaryIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever an annotation says, the runner reads one command, and the same
-// words.
+// The runner reads an annotation with any text as one command with the same text.
 func FuzzAnnotation(f *testing.F) {
 	f.Add("fail: sla", "9.1 s > 8 s: 100%", "plans/chat.hcl", 3)
 	f.Add(hostile, hostile, hostile, -1)
@@ -247,7 +247,7 @@ func FuzzAnnotation(f *testing.F) {
 	})
 }
 
-// Whatever an output says, the runner reads the same, and no other output.
+// The runner reads an output with any value as that value, and no other output.
 func FuzzOutput(f *testing.F) {
 	f.Add("24", "results/chat")
 	f.Add(hostile, "\ntokgate-\r\n")

@@ -82,8 +82,8 @@ func lines(list []string) string {
 	return strings.Join(list, "\n")
 }
 
-// Encode gives outputs as lines for the file that GITHUB_OUTPUT names. token
-// is one that the values' authors cannot guess: it ends a value.
+// Encode writes outputs as lines for the file of GITHUB_OUTPUT. token ends a value,
+// and must be one that the authors of values cannot guess.
 func Encode(outputs []Output, token string) (string, error) {
 	var b strings.Builder
 	for _, o := range outputs {

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// SummaryBytes bounds the file of a step's summary: the runner drops the whole
-// of one that has more than 1,048,576 bytes, and says so in an annotation.
+// SummaryBytes bounds the file of a step's summary. The runner drops a summary of
+// more than 1,048,576 bytes as a whole, and says so in an annotation.
 const SummaryBytes = report.MarkdownBytes
 
 // Part writes a part of a summary, at most limit bytes.
@@ -19,8 +19,7 @@ func Run(d *report.Document) Part {
 	return func(w io.Writer, limit int) error { return report.MarkdownWithin(w, d, limit) }
 }
 
-// Whole is Markdown that is written whole or, where it does not fit, not at
-// all.
+// Whole is Markdown that is written as a whole, or not at all if it does not fit.
 func Whole(write func(io.Writer) error) Part {
 	return func(w io.Writer, limit int) error {
 		var b bytes.Buffer
@@ -44,7 +43,7 @@ func Summary(w io.Writer, parts []Part, used int64) error {
 		if b.Len() == 0 {
 			continue
 		}
-		// The step may have written half a line before.
+		// An earlier command of the step may have written half a line.
 		if _, err := io.WriteString(w, "\n"+b.String()); err != nil {
 			return err
 		}
