@@ -5,8 +5,8 @@ package engine
 // endpoint, and properties of its connections. Each was checked against the engine's
 // own request schema, and fields that it would reject are not sent.
 //
-// There is deliberately no field against prompt caches. Prompts are unique from the
-// first token, so a cache can hold nothing of them. Switching the cache off
+// There is deliberately no field against prompt caches. Prompts are unique but for
+// their first two words, so a cache can hold nothing else of them. Switching the cache off
 // (cache_prompt on llama.cpp, cache_salt on vLLM) would measure another server than
 // the one in production. A plan may still do so in its request.
 type Dialect struct {

@@ -176,7 +176,8 @@ type Target struct {
 }
 
 // Prompts makes the prompts of one workload on one server. Equal PromptIDs give equal
-// prompts. Prompts are unique from the first token unless the plan gives them.
+// prompts. Prompts are unique after the two words that all of them begin with, unless the
+// plan gives them.
 type Prompts interface {
 	// Exact reports whether lengths were counted with the server's own tokenizer.
 	Exact() bool

@@ -19,7 +19,7 @@ const (
 )
 
 // Prompt is the source of a workload's prompts. The zero Prompt makes synthetic
-// prompts that are unique from their first token.
+// prompts that are unique after the two words that all of them begin with.
 type Prompt struct {
 	// Dataset holds real prompts; nil if prompts are synthetic. Rows keep their own
 	// length. With Workload.Input each row is cut to that number of tokens, or extended

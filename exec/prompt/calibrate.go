@@ -25,9 +25,11 @@ type Options struct {
 	Tokenizer Counter
 	// Usage is prompt_tokens of a real request for one token. Required.
 	Usage Counter
-	// IDs, if set, returns the token ids of bare text; prompts are then made
-	// of ids.
+	// IDs, if set, returns the token ids of bare text, by which many words are
+	// counted in one question.
 	IDs func(ctx context.Context, text string) ([]int, error)
+	// AsIDs has prompts made of token ids. IDs is then required.
+	AsIDs bool
 	// Known, if set, is what was learnt before: it is checked by two requests for
 	// one token, and learnt again where they are counted otherwise.
 	Known *Known
@@ -37,20 +39,21 @@ type Options struct {
 type effort struct {
 	pool    int // words wanted
 	least   int // words without which it is no pool
-	firsts  int // first words wanted
+	volley  int // words of one question of those that are asked first
 	segment int // words of one question
 	hunts   int // questions to find words that do not add up
 	atOnce  int // questions under way
 }
 
 var (
-	thorough = effort{pool: 128, least: 12, firsts: 64, segment: 2048, hunts: 400, atOnce: 8}
-	sparing  = effort{pool: 40, least: 12, firsts: 32, segment: 600, hunts: 40, atOnce: 4}
+	thorough = effort{pool: 128, least: 12, volley: 8192, segment: 2048, hunts: 400, atOnce: 8}
+	sparing  = effort{pool: 40, least: 12, volley: 600, segment: 600, hunts: 40, atOnce: 4}
 )
 
-// Calibrate learns how the server counts, by about a hundred small questions to
-// its tokenizer and two requests to the model; without a tokenizer by fifty to a
-// hundred requests for one token.
+// Calibrate learns how the server counts. Of a tokenizer that tells its tokens, and of any with a
+// word a token, it asks six questions, and the model for two tokens. Without a tokenizer it asks the
+// model for about six tokens, if each word is a token. Other vocabularies take about a hundred
+// questions.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
 		return nil, errors.New("prompt: Options.Usage is missing")
@@ -59,32 +62,23 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if m := o.recall(ctx); m != nil {
 		return m, nil
 	}
-	if o.IDs != nil {
+	if o.AsIDs {
 		return calibrateIDs(ctx, o)
 	}
 	if o.Tokenizer != nil {
-		o.Tokenizer = patient(o.Tokenizer, "the tokenizer")
-		_, err := o.Tokenizer(ctx, client.Prompt{Text: words[0]})
-		if err == nil {
-			m, err := calibrateText(ctx, o.Tokenizer, thorough, o.Salt)
-			agree := false
-			if err == nil {
-				agree, err = m.agree(ctx, o.Usage)
-			}
-			if err != nil && !errors.Is(err, errNotAdditive) {
-				return nil, err
-			}
-			if agree {
-				m.exact = true
-				return m, nil
+		m, err := calibrateText(ctx, patient(o.Tokenizer, "the tokenizer"), o.IDs, thorough, o.Salt)
+		switch {
+		case err == nil:
+			if m.exact, err = m.agree(ctx, o.Usage); m.exact || err != nil {
+				return m, err
 			}
 			// The tokenizer counts otherwise than the model is charged: the
 			// latter is what a plan speaks of.
-		} else if !errors.Is(err, client.ErrNoTokenizer) {
+		case !errors.Is(err, errNotAdditive) && !errors.Is(err, client.ErrNoTokenizer):
 			return nil, fmt.Errorf("could not ask the tokenizer: %w", err)
 		}
 	}
-	m, err := calibrateText(ctx, o.Usage, sparing, o.Salt)
+	m, err := calibrateText(ctx, o.Usage, nil, sparing, o.Salt)
 	if errors.Is(err, errNotAdditive) {
 		m, err = proportional(ctx, o.Usage, o.Salt)
 	}
@@ -126,10 +120,9 @@ var errNotAdditive = errors.New("token counts do not add up")
 // proportional is for a server whose counts do not add up by words, a gateway
 // that estimates tokens from bytes for one: so many tokens a byte.
 func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, error) {
-	m := &Maker{salt: salt, sep: " ", joint: " " + words[0], perToken: 1}
+	m := &Maker{salt: salt, sep: " ", lead: word{text: lead(" ")}, perToken: 1}
 	for _, w := range words {
 		m.pool = append(m.pool, word{text: " " + w, cost: 1})
-		m.firsts = append(m.firsts, word{text: w})
 	}
 	var bytes, tokens [2]int
 	for i, n := range []int{500, 3000} {
@@ -154,11 +147,12 @@ func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, erro
 // spoils the first.
 var separators = []string{" ", "\n", ", "}
 
-func calibrateText(ctx context.Context, count Counter, e effort, salt uint64) (*Maker, error) {
+// calibrateText learns to make prompts of text. ids, if not nil, are those of bare text.
+func calibrateText(ctx context.Context, count Counter, ids func(context.Context, string) ([]int, error), e effort, salt uint64) (*Maker, error) {
 	var last error
 	for _, sep := range separators {
 		m := &Maker{salt: salt, sep: sep}
-		q := &questions{ctx: ctx, count: count, sep: sep}
+		q := &questions{ctx: ctx, count: count, ids: ids, sep: sep}
 		if last = m.learn(q, e); last == nil {
 			return m, nil
 		}
@@ -169,18 +163,24 @@ func calibrateText(ctx context.Context, count Counter, e effort, salt uint64) (*
 	return nil, last
 }
 
-// learn fills in pool, joint and first words.
+// learn fills in pool and lead. What words cost is guessed first, and asked only if the guess does
+// not hold.
 func (m *Maker) learn(q *questions, e effort) error {
+	quick := *q // these questions are long: a server that refuses them is asked shorter ones
+	brief := e
+	brief.segment, brief.hunts = e.volley, 0
+	if m.take(&quick, quick.likely(e.pool), brief) && m.begin(&quick) == nil {
+		return nil
+	}
+	if q.base = quick.base; errors.Is(quick.err, client.ErrNoTokenizer) {
+		q.err = quick.err
+		return q.err
+	}
 	for _, group := range []int{8, 1} {
 		measured := q.measure(e.pool, e.atOnce, group)
 		for size := len(measured); q.err == nil && size >= e.least; size /= 2 {
-			pool, ok := q.additive(measured[:size], e)
-			if !ok || len(pool) < e.least {
-				continue
-			}
-			m.pool = pool
-			if m.settle(); m.usable() {
-				return m.begin(q, e)
+			if m.take(q, measured[:size], e) {
+				return m.begin(q)
 			}
 		}
 		if q.err != nil {
@@ -190,73 +190,63 @@ func (m *Maker) learn(q *questions, e effort) error {
 	return fmt.Errorf("%w: found fewer than %d words that can be joined by %q", errNotAdditive, e.least, m.sep)
 }
 
-// begin measures the first words: each costs what a prompt of it and the joint
-// costs, so that what surrounds a prompt is in it.
-func (m *Maker) begin(q *questions, e effort) error {
-	joint := slices.MinFunc(m.pool, func(a, b word) int { return cmp.Compare(a.cost, b.cost) })
-	m.joint = joint.text
-	// Two spellings: a word at the very start, as people write, or behind a
-	// separator, where small vocabularies have more of them whole. The cheaper
-	// one wins; a few words tell.
-	var bare, spaced []word
-	for _, w := range words[:min(e.firsts, len(words))] {
-		bare = append(bare, word{text: w})
+// take makes the pool of those words that add up, and reports whether they are enough.
+func (m *Maker) take(q *questions, list []word, e effort) bool {
+	pool, ok := q.additive(list, e)
+	if !ok || len(pool) < e.least {
+		return false
 	}
-	for _, w := range m.pool[:min(e.firsts, len(m.pool))] {
-		spaced = append(spaced, word{text: w.text})
+	m.pool = pool
+	m.settle()
+	return m.usable()
+}
+
+// begin counts what every prompt begins with. What surrounds a prompt is in it.
+func (m *Maker) begin(q *questions) error {
+	m.lead = word{lead(m.sep), q.base}
+	if joint := m.sep + opening[1]; !slices.ContainsFunc(m.pool, func(w word) bool { return w.text == joint }) {
+		// What follows a word that is not in the pool was not tried.
+		cheapest := slices.MinFunc(m.pool, func(a, b word) int { return cmp.Compare(a.cost, b.cost) })
+		m.lead.text = opening[0] + cheapest.text
+		if m.lead.cost, q.err = q.total(m.lead.text); q.err != nil {
+			return q.err
+		}
 	}
-	few := min(8, len(bare), len(spaced))
-	firsts := bare
-	if q.begin(bare[:few], m.joint, e) > q.begin(spaced[:few], m.joint, e) {
-		firsts = spaced
-	}
-	q.begin(firsts[few:], m.joint, e)
-	if q.err != nil {
-		return q.err
-	}
-	slices.SortStableFunc(firsts, func(a, b word) int { return cmp.Compare(a.cost, b.cost) })
-	// A first word of several tokens may share its first one with others:
-	// those of one token are preferred where there are enough of them.
-	whole := 0
-	for whole < len(firsts) && firsts[whole].cost == firsts[0].cost {
-		whole++
-	}
-	if m.single && whole >= len(firsts)/4 {
-		firsts = firsts[:whole]
-	}
-	m.firsts = firsts
 	return m.confirm(q)
 }
 
-// confirm compares what was learnt with three prompts as they will be made.
+// confirm compares what was learnt with two prompts as they will be made.
 func (m *Maker) confirm(q *questions) error {
-	for i, size := range []int{20, 200, 1000} {
-		tokens := m.Least() + size*m.costs
+	sizes := []int{20, 1000}
+	q.each(len(sizes), len(sizes), func(i int) error {
+		tokens := m.Least() + sizes[i]*m.costs
 		text, err := m.makeText(mix(uint64(i)), Key{Order: i}, tokens)
 		if err != nil {
 			return err
 		}
 		got, err := q.total(text)
-		if err != nil {
-			q.err = err
-			return err
+		if err == nil && got != tokens {
+			sizes[i] = 0
 		}
-		if got != tokens {
-			return fmt.Errorf("%w: a prompt composed to %d tokens was counted as %d", errNotAdditive, tokens, got)
-		}
+		return err
+	})
+	if q.err == nil && slices.Contains(sizes, 0) {
+		return fmt.Errorf("%w: a prompt was counted as more or fewer tokens than its words", errNotAdditive)
 	}
-	return nil
+	return q.err
 }
 
 // off is how many more tokens usage counts of two prompts than they were made
 // for.
 func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
-	for i, n := range tokens {
-		got, err := m.Check(ctx, usage, Key{Level: "calibration", Order: i}, n)
-		if err != nil {
-			return off, fmt.Errorf("could not learn how the server counts a prompt: %w", err)
-		}
-		off[i] = got - n
+	q := questions{ctx: ctx}
+	q.each(len(off), len(off), func(i int) error {
+		got, err := m.Check(ctx, usage, Key{Level: "calibration", Order: i}, tokens[i])
+		off[i] = got - tokens[i]
+		return err
+	})
+	if q.err != nil {
+		return off, fmt.Errorf("could not learn how the server counts a prompt: %w", q.err)
 	}
 	return off, nil
 }
@@ -272,9 +262,7 @@ func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	if off[0] != off[1] {
 		return false, nil
 	}
-	for i := range m.firsts {
-		m.firsts[i].cost += off[0]
-	}
+	m.lead.cost += off[0]
 	return true, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/answers"
@@ -95,9 +94,8 @@ func (x *Items) Prompt(i, tokens int) (string, error) {
 // with is the item with a filler of so many tokens, the same for the same numbers.
 func (x *Items) with(i, filler int) (string, error) {
 	m, item := x.maker, x.items[i]
-	joint := slices.IndexFunc(m.pool, func(w word) bool { return w.text == m.joint })
 	h := mix(m.salt ^ uint64(i)<<20)
-	text, ok := m.compose(word{}, int(h%uint64(len(m.pool))), rand.NewPCG(h, uint64(filler)), filler-m.pool[joint].cost)
+	text, ok := m.compose(word{}, digits(h, i, len(m.pool)), rand.NewPCG(h, uint64(filler)), filler)
 	if !ok {
 		return "", fmt.Errorf("a filler of exactly %d tokens cannot be made of words of this tokenizer's lengths", filler)
 	}

@@ -10,14 +10,13 @@ import (
 type Known struct {
 	Exact     bool       `json:"exact"`
 	Separator string     `json:"separator,omitempty"`
-	Joint     string     `json:"joint,omitempty"`
-	Firsts    []Measured `json:"firsts,omitempty"`
+	Lead      Measured   `json:"lead,omitzero"`
 	Pool      []Measured `json:"pool,omitempty"`
 	IDs       []int      `json:"ids,omitempty"`
 	Around    int        `json:"around,omitempty"` // tokens that the server adds to IDs
 }
 
-// Measured is a word and the tokens that it costs.
+// Measured is a text and the tokens that it costs.
 type Measured struct {
 	Text string `json:"text"`
 	Cost int    `json:"cost"`
@@ -28,17 +27,11 @@ func (m *Maker) Known() *Known {
 	if m.perToken > 0 {
 		return nil
 	}
-	return &Known{
-		Exact: m.exact, Separator: m.sep, Joint: m.joint, Firsts: measured(m.firsts), Pool: measured(m.pool),
-		IDs: m.ids, Around: m.around,
+	k := &Known{Exact: m.exact, Separator: m.sep, Lead: Measured{m.lead.text, m.lead.cost}, IDs: m.ids, Around: m.around}
+	for _, w := range m.pool {
+		k.Pool = append(k.Pool, Measured{w.text, w.cost})
 	}
-}
-
-func measured(list []word) (out []Measured) {
-	for _, w := range list {
-		out = append(out, Measured{w.text, w.cost})
-	}
-	return out
+	return k
 }
 
 // Longer lists are not believed: there are only a few hundred words.
@@ -58,11 +51,12 @@ func (k *Known) maker(salt uint64) *Maker {
 		m.ids, m.around = ids, k.Around
 		return m
 	}
-	m.sep, m.joint = k.Separator, k.Joint
-	m.firsts, m.pool = remembered(k.Firsts, mostIDs), remembered(k.Pool, longest)
-	if m.firsts == nil || m.pool == nil || len(m.joint) == 0 || len(m.joint) > 2*longest {
+	m.sep = k.Separator
+	begin := remembered([]Measured{k.Lead}, mostIDs)
+	if m.pool = remembered(k.Pool, longest); begin == nil || m.pool == nil {
 		return nil
 	}
+	m.lead = begin[0]
 	if m.settle(); !m.usable() {
 		return nil
 	}
@@ -91,7 +85,7 @@ func (o Options) recall(ctx context.Context) *Maker {
 		return nil
 	}
 	m := o.Known.maker(o.Salt)
-	if m == nil || (m.ids != nil) != (o.IDs != nil) {
+	if m == nil || (m.ids != nil) != o.AsIDs {
 		return nil
 	}
 	small, large := m.Least()+16*max(m.costs, 1), m.Least()+256*max(m.costs, 1)

@@ -66,10 +66,10 @@ func TestKnownOfAnother(t *testing.T) {
 		ids.IDs[i] = i
 	}
 	for _, raw := range []string{
-		`{}`, `{"firsts":[{"text":"a","cost":1}],"pool":[]}`, `{"ids":[1,2,3]}`, `{"ids":[-1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}`,
-		`{"separator":" ","joint":" a","firsts":[{"text":"a","cost":0}],"pool":[{"text":" a","cost":1}]}`,
-		`{"separator":" ","joint":" a","firsts":[{"text":"a","cost":2}],"pool":[{"text":" a","cost":2},{"text":" b","cost":4}]}`, // no odd number can be made
-		`{"joint":" a","firsts":[{"text":"` + strings.Repeat("a", 100) + `","cost":1}],"pool":[{"text":" a","cost":1}]}`,
+		`{}`, `{"lead":{"text":"a","cost":1},"pool":[]}`, `{"separator":" ","pool":[{"text":" a","cost":1}]}`, `{"ids":[1,2,3]}`, `{"ids":[-1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}`,
+		`{"separator":" ","lead":{"text":"a","cost":0},"pool":[{"text":" a","cost":1}]}`,
+		`{"separator":" ","lead":{"text":"a","cost":2},"pool":[{"text":" a","cost":2},{"text":" b","cost":4}]}`, // no odd number can be made
+		`{"lead":{"text":"` + strings.Repeat("a", 100) + `","cost":1},"pool":[{"text":" a","cost":1}]}`,
 	} {
 		k := new(Known)
 		if err := json.Unmarshal([]byte(raw), k); err != nil {
@@ -108,7 +108,7 @@ func throughJSON(t *testing.T, k *Known) *Known {
 
 // Whatever a file holds, what is believed of it makes prompts or fails, and says how long they are.
 func FuzzKnown(f *testing.F) {
-	f.Add([]byte(`{"separator":" ","joint":" a","firsts":[{"text":"a","cost":3}],"pool":[{"text":" a","cost":1},{"text":" bc","cost":2}]}`))
+	f.Add([]byte(`{"separator":" ","lead":{"text":"a a","cost":3},"pool":[{"text":" a","cost":1},{"text":" bc","cost":2}]}`))
 	f.Add([]byte(`{"exact":true,"ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],"around":1}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		k := new(Known)
@@ -121,7 +121,7 @@ func FuzzKnown(f *testing.F) {
 		}
 		o := Options{Known: k, Salt: 1, Usage: func(_ context.Context, p client.Prompt) (int, error) { return len(p.Text) + len(p.IDs), nil }}
 		if k.IDs != nil {
-			o.IDs = func(context.Context, string) ([]int, error) { return nil, nil }
+			o.AsIDs = true
 		}
 		o.recall(t.Context())
 		for _, tokens := range []int{0, 1, m.Least(), m.Least() + 3*max(m.costs, 1), 5000} {

@@ -60,48 +60,32 @@ func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
 // part, so that a part's tokens hold its words whatever comes next, and taken from the end of the
 // prompt.
 func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, error) {
-	fit := m.fitting(total - m.costs)
-	if fit == 0 {
-		fit = m.fitting(total)
-	}
-	draws := make([]*rand.PCG, len(parts))
+	var b strings.Builder
+	b.Grow(len(m.lead.text) + total*m.average + 32)
+	b.WriteString(m.lead.text)
+	made, upTo := m.lead.cost, 0
 	for i, p := range parts {
-		draws[i] = of(h, p)
-	}
-	// A first word whose rest can be made.
-	at := int(draws[0].Uint64() % uint64(max(fit, 1)))
-	for i := range fit {
-		first := m.firsts[(at+i)%fit]
-		if !m.makes(total - first.cost) {
-			continue
+		last := i == len(parts)-1
+		upTo += p.Tokens
+		n := min(upTo+m.behind(), total) - made
+		if last {
+			n = total - made
 		}
-		var b strings.Builder
-		b.Grow(len(first.text) + total*m.average + 32)
-		b.WriteString(first.text)
-		b.WriteString(m.joint)
-		made, upTo := first.cost, 0
-		for j, p := range parts {
-			upTo += p.Tokens
-			n := min(upTo+m.behind(), total) - made
-			if j == len(parts)-1 {
-				n = total - made
-			}
-			if n > 0 && m.makes(n) && (m.makes(total-made-n) || j == len(parts)-1) {
-				m.words(&b, draws[j], n)
-				made += n
-			}
-		}
-		if made == total {
-			return b.String(), nil
+		if n > 0 && m.makes(n) && (m.makes(total-made-n) || last) {
+			m.words(&b, of(h, p), n)
+			made += n
 		}
 	}
-	return "", fmt.Errorf("a prompt of exactly %d tokens cannot be made of words of this tokenizer's lengths", total)
+	if made != total {
+		return "", fmt.Errorf("a prompt of exactly %d tokens cannot be made of words of this tokenizer's lengths", total)
+	}
+	return b.String(), nil
 }
 
 // proportionalParts writes as many bytes as tokens are estimated to take.
 func (m *Maker) proportionalParts(h uint64, parts []traffic.Part, total int) string {
 	size := int(m.perToken*float64(total) + m.before + 0.5)
-	b := make([]byte, 0, size+longest)
+	b := append(make([]byte, 0, size+longest), m.lead.text...)
 	upTo := 0
 	for i, p := range parts {
 		r := of(h, p)
@@ -109,9 +93,6 @@ func (m *Maker) proportionalParts(h uint64, parts []traffic.Part, total int) str
 		end := min(int(m.perToken*float64(upTo)+m.before+0.5), size)
 		if i == len(parts)-1 {
 			end = size
-		}
-		if i == 0 {
-			b = append(append(b, m.firsts[r.Uint64()%uint64(len(m.firsts))].text...), m.joint...)
 		}
 		for len(b) < end {
 			hi, _ := bits.Mul64(r.Uint64(), uint64(len(m.pool)))

@@ -1,6 +1,6 @@
-// Package prompt makes what is sent: prompts that are unique from the first
-// token, that a salt and a seed reproduce, and that are exactly as long as the
-// server under test counts.
+// Package prompt makes what is sent: prompts that are unique but for two words at
+// their beginning, that a salt and a seed reproduce, and that are exactly as long
+// as the server under test counts.
 //
 // No tokenizer is built in; the server is asked. Calibrate finds words whose
 // token counts add up on this server, whatever word follows whatever other,
@@ -44,10 +44,9 @@ type Maker struct {
 	salt  uint64
 	exact bool
 
-	// Of text: a first word, the joint, then any of the pool.
+	// Of text: the lead, then any of the pool.
 	sep     string
-	firsts  []word // by cost, cheapest first; the cost includes the joint's and all that surrounds a prompt
-	joint   string
+	lead    word   // the cost includes all that surrounds a prompt
 	pool    []word // each spelled with its separator
 	single  bool   // every word of the pool is one token
 	reach   []bool // reach[n]: words of the pool can make n tokens
@@ -80,9 +79,9 @@ func (m *Maker) Least() int {
 	case m.ids != nil:
 		return m.around + 1
 	case m.perToken > 0:
-		return max(int((longest+float64(len(m.joint))-m.before)/m.perToken)+1, 1)
+		return max(int((float64(len(m.lead.text)+2*longest)-m.before)/m.perToken)+1, 1)
 	}
-	return m.firsts[0].cost
+	return m.lead.cost
 }
 
 // longest bounds the words, in bytes.
@@ -90,7 +89,7 @@ const longest = 16
 
 // Make returns the prompt of k, of that many tokens by the server's count,
 // template included. The same key gives the same prompt; two keys give two
-// prompts which differ in their first word, unless there are more of them in
+// prompts which differ in their third word, unless there are more of them in
 // the round than there are words, and within the first few in any case.
 // It fails for a number of tokens that cannot be made: too few, for the most.
 func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
@@ -134,35 +133,25 @@ func mix(x uint64) uint64 {
 }
 
 // digits are the places at which the prompts of a round are numbered: the
-// first word counts through the first words, the next one through the pool.
-// Each starts where the round's hash says.
-func digits(h uint64, order, first, next int) (int, int) {
-	o := uint64(order)
-	return int((h%uint64(first) + o) % uint64(first)),
-		int((mix(h+1)%uint64(next) + o/uint64(first)) % uint64(next))
+// two words of a pool behind the lead count through it. Each starts where the
+// round's hash says.
+func digits(h uint64, order, pool int) [2]int {
+	n, o := uint64(pool), uint64(order)
+	return [2]int{int((h%n + o) % n), int((mix(h+1)%n + o/n) % n)}
 }
 
 func (m *Maker) makeText(h uint64, k Key, tokens int) (string, error) {
 	if m.perToken > 0 {
 		return m.proportional(h, k, tokens)
 	}
-	// The first words that leave room for the number's second digit, else all
-	// that fit.
-	fit := m.fitting(tokens - m.costs)
-	if fit == 0 {
-		fit = m.fitting(tokens)
-	}
-	if fit == 0 {
+	if tokens < m.lead.cost {
 		return "", fmt.Errorf("a prompt of %d tokens cannot be made: with what the server puts around it, the least is %d", tokens, m.Least())
 	}
-	d1, d2 := digits(h, k.Order, fit, len(m.pool))
-	for i := range fit {
-		first := m.firsts[(d1+i)%fit]
-		if text, ok := m.compose(first, d2, rand.NewPCG(h, mix(h^uint64(k.Order))), tokens-first.cost); ok {
-			return text, nil
-		}
+	text, ok := m.compose(m.lead, digits(h, k.Order, len(m.pool)), rand.NewPCG(h, mix(h^uint64(k.Order))), tokens-m.lead.cost)
+	if !ok {
+		return "", fmt.Errorf("a prompt of exactly %d tokens cannot be made of words of this tokenizer's lengths", tokens)
 	}
-	return "", fmt.Errorf("a prompt of exactly %d tokens cannot be made of words of this tokenizer's lengths", tokens)
+	return text, nil
 }
 
 // proportional writes as many bytes as tokens are estimated to take.
@@ -170,43 +159,42 @@ func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	if tokens < m.Least() {
 		return "", fmt.Errorf("a prompt of %d tokens cannot be made: the least is about %d", tokens, m.Least())
 	}
-	d1, d2 := digits(h, k.Order, len(m.firsts), len(m.pool))
 	size := int(m.perToken*float64(tokens) + m.before + 0.5)
-	b := make([]byte, 0, size+longest)
-	b = append(append(append(b, m.firsts[d1].text...), m.joint...), m.pool[d2].text...)
+	b := append(make([]byte, 0, size+longest), m.lead.text...)
+	for _, d := range digits(h, k.Order, len(m.pool)) {
+		b = append(b, m.pool[d].text...)
+	}
 	r := rand.NewPCG(h, mix(h^uint64(k.Order)))
 	for len(b) < size {
 		hi, _ := bits.Mul64(r.Uint64(), uint64(len(m.pool)))
 		b = append(b, m.pool[hi].text...)
 	}
-	return strings.TrimRight(string(b[:max(size, len(m.firsts[d1].text))]), " "), nil
+	return strings.TrimRight(string(b[:max(size, len(m.lead.text))]), " "), nil
 }
 
-// fitting is how many of the first words cost at most n tokens.
-func (m *Maker) fitting(n int) int {
-	i := 0
-	for i < len(m.firsts) && m.firsts[i].cost <= n {
-		i++
-	}
-	return i
-}
-
-// compose writes first, the joint and then rest tokens of the pool, the first
-// word of which is number d2 where it fits.
-func (m *Maker) compose(first word, d2 int, r *rand.PCG, rest int) (string, bool) {
+// compose writes begin and then rest tokens of the pool, the first words of which have
+// these numbers.
+func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (string, bool) {
 	if !m.makes(rest) {
 		return "", false
 	}
 	var b strings.Builder
-	b.Grow(len(first.text) + len(m.joint) + rest*m.average + 32)
-	b.WriteString(first.text)
-	b.WriteString(m.joint)
-	if w := m.pool[d2]; rest >= w.cost && m.makes(rest-w.cost) {
-		b.WriteString(w.text)
-		rest -= w.cost
-	}
-	m.words(&b, r, rest)
+	b.Grow(len(begin.text) + rest*m.average + 32)
+	b.WriteString(begin.text)
+	m.words(&b, r, m.numbered(&b, numbers, rest))
 	return b.String(), true
+}
+
+// numbered writes those of two words that leave what can be made, and returns how many
+// tokens are left.
+func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
+	for _, n := range numbers {
+		if w := m.pool[n]; rest >= w.cost && m.makes(rest-w.cost) {
+			b.WriteString(w.text)
+			rest -= w.cost
+		}
+	}
+	return rest
 }
 
 // words writes rest tokens of the pool, which it makes.
@@ -305,17 +293,14 @@ func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
 
 // fillIDs fills in ids that begin with the number of order.
 func (m *Maker) fillIDs(ids []int, h uint64, order int) {
-	d1, d2 := digits(h, order, len(m.ids), len(m.ids))
+	numbers := digits(h, order, len(m.ids))
 	r := rand.NewPCG(h, mix(h^uint64(order)))
 	for i := range ids {
-		switch i {
-		case 0:
-			ids[i] = m.ids[d1]
-		case 1:
-			ids[i] = m.ids[d2]
-		default:
-			hi, _ := bits.Mul64(r.Uint64(), uint64(len(m.ids)))
-			ids[i] = m.ids[hi]
+		if i < len(numbers) {
+			ids[i] = m.ids[numbers[i]]
+			continue
 		}
+		hi, _ := bits.Mul64(r.Uint64(), uint64(len(m.ids)))
+		ids[i] = m.ids[hi]
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/metric"
@@ -89,6 +91,7 @@ type fake struct {
 	around  int
 	bare    bool // its tokenizer leaves the template out
 	without bool // it has no tokenizer to ask
+	told    bool // its tokenizer tells the tokens, not only how many they are
 	usages  atomic.Int64
 	asks    atomic.Int64
 }
@@ -100,8 +103,18 @@ func (f *fake) count(p client.Prompt) int {
 	return f.around + len(f.t(p.Text))
 }
 
+// ids has one id for each different token.
+func (f *fake) ids(_ context.Context, text string) ([]int, error) {
+	f.asks.Add(1)
+	var ids []int
+	for _, token := range f.t(text) {
+		ids = append(ids, int(hashOf(token)))
+	}
+	return ids, nil
+}
+
 func (f *fake) options(salt uint64) Options {
-	return Options{
+	o := Options{
 		Salt: salt,
 		Tokenizer: func(_ context.Context, p client.Prompt) (int, error) {
 			if f.without {
@@ -119,6 +132,10 @@ func (f *fake) options(salt uint64) Options {
 			return f.count(p), nil
 		},
 	}
+	if f.told {
+		o.IDs = f.ids
+	}
+	return o
 }
 
 var fakes = []struct {
@@ -134,6 +151,10 @@ var fakes = []struct {
 	{"across spaces, no tokenizer", func() *fake { return &fake{t: acrossSpaces, without: true, around: 3} }},
 	{"bytes", func() *fake { return &fake{t: byByte} }},
 	{"bytes, template", func() *fake { return &fake{t: byByte, around: 5} }},
+	{"words, told", func() *fake { return &fake{t: byWord, around: 9, told: true} }},
+	{"pieces, told", func() *fake { return &fake{t: byPiece, told: true} }},
+	{"across spaces, told", func() *fake { return &fake{t: acrossSpaces, around: 4, told: true} }},
+	{"bytes, told", func() *fake { return &fake{t: byByte, told: true} }},
 }
 
 func calibrated(t testing.TB, f *fake, salt uint64) *Maker {
@@ -154,8 +175,8 @@ func TestExactLength(t *testing.T) {
 			if m.Exact() == f.without {
 				t.Errorf("exact %v", m.Exact())
 			}
-			t.Logf("%d words of 1 to %d tokens, %d first words, %q, least %d; %d questions, %d requests",
-				len(m.pool), m.costs, len(m.firsts), m.sep, m.Least(), f.asks.Load(), f.usages.Load())
+			t.Logf("%d words of 1 to %d tokens, %q, %q, least %d; %d questions, %d requests",
+				len(m.pool), m.costs, m.lead.text, m.sep, m.Least(), f.asks.Load(), f.usages.Load())
 			r := rand.New(rand.NewPCG(1, 2))
 			targets := []int{16, 17, 18, 19, 20, 21, 50000}
 			for range 40 {
@@ -180,8 +201,55 @@ func TestExactLength(t *testing.T) {
 	}
 }
 
-// No two prompts of a run are equal, those of a round begin with different
-// tokens as long as there are words for it, and none share more than a few.
+// Eight questions at most tell how words are counted, where a word is a token or the tokenizer
+// tells its tokens; they come in four volleys, and in three without a tokenizer.
+func TestFewQuestions(t *testing.T) {
+	for _, tt := range []struct {
+		fake    *fake
+		volleys time.Duration
+	}{
+		{&fake{t: byWord, around: 9}, 3},
+		{&fake{t: byWord, around: 9, bare: true}, 3},
+		{&fake{t: byWord, around: 9, told: true}, 4},
+		{&fake{t: byPiece, around: 9, told: true}, 4},
+		{&fake{t: byByte, told: true}, 4},
+		{&fake{t: byWord, around: 9, without: true}, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, begin := tt.fake, time.Now()
+			o := f.options(7)
+			slow := func(c Counter) Counter {
+				return func(ctx context.Context, p client.Prompt) (int, error) {
+					n, err := c(ctx, p)
+					if err == nil {
+						time.Sleep(time.Second)
+					}
+					return n, err
+				}
+			}
+			o.Tokenizer, o.Usage = slow(o.Tokenizer), slow(o.Usage)
+			if f.told {
+				o.IDs = func(ctx context.Context, text string) ([]int, error) {
+					time.Sleep(time.Second)
+					return f.ids(ctx, text)
+				}
+			}
+			m, err := Calibrate(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := f.asks.Load() + f.usages.Load(); n > 8 || m.Exact() == f.without {
+				t.Errorf("%d questions, exact %v", n, m.Exact())
+			}
+			if took := time.Since(begin); took > tt.volleys*time.Second {
+				t.Errorf("%v, want %d volleys", took, tt.volleys)
+			}
+		})
+	}
+}
+
+// No two prompts of a run are equal, those of a round differ behind the two words that
+// all begin with as long as there are words for it, and none share more than a few.
 func TestUnique(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -206,13 +274,18 @@ func TestUnique(t *testing.T) {
 								seen[p.Text] = k
 								tokens := f.t(p.Text)
 								prompts = append(prompts, tokens)
-								begins[tokens[0]] = true
+								own, ok := strings.CutPrefix(p.Text, m.lead.text)
+								if !ok {
+									t.Fatalf("%q does not begin with %q", p.Text, m.lead.text)
+								}
+								begins[f.t(own)[0]] = true
 							}
-							// Sixty prompts, sixty first words; bytes begin with
-							// one of the letters that words begin with.
-							least := min(60, len(m.firsts))
+							// Sixty prompts, sixty words; the first token of a word of
+							// several may be that of others too, and of bytes it is
+							// the separator.
+							least := min(60, len(m.pool))
 							if !m.single {
-								least = 15
+								least = 1
 							}
 							if len(begins) < least {
 								t.Errorf("%d first tokens in 60 prompts, want %d", len(begins), least)
@@ -233,9 +306,9 @@ func TestUnique(t *testing.T) {
 				}
 				longest, longestWords = max(longest, n), max(longestWords, words)
 			}
-			// 960 prompts, at least 12 words: two share the first word, the
-			// joint and three more with probability below 960²/2 / (16·12⁴)
-			// for the smallest pool there can be; the salt is fixed.
+			// 960 prompts, at least 12 words: two share the lead and five more words
+			// with probability below 960²/2 / 12⁵ ≈ 2 for the smallest pool there can
+			// be, and 40 words or more are usual; the salt is fixed.
 			if longestWords > 5 {
 				t.Errorf("two prompts share %d words (%d tokens)", longestWords, longest)
 			}
@@ -282,7 +355,7 @@ func TestReproducible(t *testing.T) {
 func TestUniqueWhenShort(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	m := calibrated(t, f, 7)
-	n := m.Least() + 1 // a first word, the joint, one more
+	n := m.Least() + 2
 	seen := map[string]bool{}
 	for order := range 5000 {
 		p, err := m.Make(Key{Order: order}, n)
@@ -298,7 +371,7 @@ func TestUniqueWhenShort(t *testing.T) {
 
 func TestTooShort(t *testing.T) {
 	m := calibrated(t, &fake{t: byWord, around: 9}, 7)
-	if m.Least() != 11 { // template, first word, joint
+	if m.Least() != 11 { // template, lead
 		t.Errorf("least %d, want 11", m.Least())
 	}
 	if _, err := m.Make(Key{}, 11); err != nil {
@@ -350,7 +423,7 @@ func TestTokenizerDisagrees(t *testing.T) {
 func TestErrors(t *testing.T) {
 	down := errors.New("connection refused")
 	fails := func(context.Context, client.Prompt) (int, error) { return 0, down }
-	good := (&fake{t: byWord}).options(7)
+	good, pieces := (&fake{t: byWord}).options(7), (&fake{t: byPiece}).options(7)
 	after := func(n int64, c Counter) Counter {
 		var asked atomic.Int64
 		return func(ctx context.Context, p client.Prompt) (int, error) {
@@ -364,13 +437,14 @@ func TestErrors(t *testing.T) {
 		"tokenizer":                      {Tokenizer: fails, Usage: good.Usage},
 		"usage":                          {Usage: fails},
 		"usage after the tokenizer":      {Tokenizer: good.Tokenizer, Usage: fails},
-		"tokenizer while measuring":      {Tokenizer: after(20, good.Tokenizer), Usage: good.Usage},
-		"tokenizer while pairing":        {Tokenizer: after(40, good.Tokenizer), Usage: good.Usage},
-		"tokenizer at the first words":   {Tokenizer: after(80, good.Tokenizer), Usage: good.Usage},
-		"usage while measuring":          {Usage: after(20, good.Usage)},
-		"ids":                            {Usage: good.Usage, IDs: func(context.Context, string) ([]int, error) { return nil, down }},
-		"usage of ids":                   {Usage: fails, IDs: someIDs},
-		"usage after the first with ids": {Usage: after(1, good.Usage), IDs: someIDs},
+		"tokenizer in the first volley":  {Tokenizer: after(2, good.Tokenizer), Usage: good.Usage},
+		"tokenizer in the second volley": {Tokenizer: after(4, good.Tokenizer), Usage: good.Usage},
+		"tokenizer while measuring":      {Tokenizer: after(20, pieces.Tokenizer), Usage: pieces.Usage},
+		"tokenizer while pairing":        {Tokenizer: after(40, pieces.Tokenizer), Usage: pieces.Usage},
+		"usage while measuring":          {Usage: after(20, pieces.Usage)},
+		"ids":                            {Usage: good.Usage, AsIDs: true, IDs: func(context.Context, string) ([]int, error) { return nil, down }},
+		"usage of ids":                   {Usage: fails, AsIDs: true, IDs: someIDs},
+		"usage after the first with ids": {Usage: after(1, good.Usage), AsIDs: true, IDs: someIDs},
 	} {
 		if _, err := Calibrate(t.Context(), o); !errors.Is(err, down) {
 			t.Errorf("%s: %v", name, err)
@@ -384,10 +458,10 @@ func TestErrors(t *testing.T) {
 	if _, err := Calibrate(t.Context(), Options{Usage: one}); err == nil {
 		t.Error("a constant count was believed")
 	}
-	if _, err := Calibrate(t.Context(), Options{Usage: one, IDs: someIDs}); err == nil {
+	if _, err := Calibrate(t.Context(), Options{Usage: one, AsIDs: true, IDs: someIDs}); err == nil {
 		t.Error("a constant count of ids was believed")
 	}
-	if _, err := Calibrate(t.Context(), Options{Usage: good.Usage, IDs: func(context.Context, string) ([]int, error) { return []int{1, 2, 1}, nil }}); err == nil {
+	if _, err := Calibrate(t.Context(), Options{Usage: good.Usage, AsIDs: true, IDs: func(context.Context, string) ([]int, error) { return []int{1, 2, 1}, nil }}); err == nil {
 		t.Error("two ids were enough")
 	}
 }
@@ -423,7 +497,7 @@ func TestSomeQuestionsFail(t *testing.T) {
 		}
 	}
 	_, err := Calibrate(t.Context(), Options{Usage: shaky(good.Usage, 4)})
-	if want := "a request about a prompt of 5 bytes failed 4 times: 503 Service Unavailable"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "a request about a prompt of 57 bytes failed 4 times: 503 Service Unavailable"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one that says %q", err, want)
 	}
 }
@@ -439,7 +513,7 @@ func someIDs(_ context.Context, text string) ([]int, error) {
 func TestIDs(t *testing.T) {
 	f := &fake{t: byWord}
 	o := f.options(7)
-	o.IDs = someIDs
+	o.IDs, o.AsIDs = someIDs, true
 	m, err := Calibrate(t.Context(), o)
 	if err != nil || !m.Exact() || m.Least() != 2 {
 		t.Fatal(err, m.Exact(), m.Least())

@@ -3,6 +3,7 @@ package prompt
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +16,9 @@ import (
 type questions struct {
 	ctx   context.Context
 	count Counter
+	ids   func(ctx context.Context, text string) ([]int, error) // of bare text; nil: not known
 	sep   string
+	base  int   // tokens of lead and of what surrounds a prompt; 0: not asked yet
 	err   error // the counter's first
 }
 
@@ -23,19 +26,19 @@ func (q *questions) total(text string) (int, error) {
 	return q.count(q.ctx, client.Prompt{Text: text})
 }
 
-// begin fills in what each of firsts costs at the start of a prompt, and
-// returns the sum.
-func (q *questions) begin(firsts []word, joint string, e effort) int {
-	q.each(len(firsts), e.atOnce, func(i int) error {
-		var err error
-		firsts[i].cost, err = q.total(firsts[i].text + joint)
-		return err
-	})
-	sum := 0
-	for _, w := range firsts {
-		sum += w.cost
+// opening are the words that every prompt begins with, so that only they are ever behind what a
+// server puts before a prompt. They are two of the first words, short ones.
+var opening = [2]string{"job", "eye"}
+
+// lead joins them. Words are measured behind it.
+func lead(sep string) string { return opening[0] + sep + opening[1] }
+
+// ground asks what lead costs.
+func (q *questions) ground() (err error) {
+	if q.base == 0 {
+		q.base, err = q.total(lead(q.sep))
 	}
-	return sum
+	return err
 }
 
 // each runs f for 0 … n−1, several at once, and keeps the first error by
@@ -63,62 +66,132 @@ func (q *questions) each(n, atOnce int, f func(i int) error) {
 	}
 }
 
-// anchor is what measured words stand behind.
-const anchor = "hello"
+// likely are up to want words with what each costs: by the ids that the server makes of all of
+// them; a token each where it tells none.
+func (q *questions) likely(want int) []word {
+	if q.ids != nil {
+		if list := q.counted(); list != nil {
+			return chosen(list, want)
+		}
+	}
+	list := make([]word, want)
+	for i := range list {
+		list[i] = word{q.sep + words[i], 1}
+	}
+	return list
+}
+
+// counted is what all words cost, by one question: each stands between two that are the same, whose
+// ids are found again. nil: they are not, or the server does not tell.
+func (q *questions) counted() []word {
+	mark := q.sep + opening[1]
+	list := []word{{text: mark}}
+	var text strings.Builder
+	text.WriteString(opening[0] + mark)
+	for _, w := range words {
+		if w != opening[1] {
+			list = append(list, word{text: q.sep + w})
+			text.WriteString(q.sep + w + mark)
+		}
+	}
+	text.WriteString(mark)
+	ids, err := q.ids(q.ctx, text.String())
+	if errors.Is(err, client.ErrNoTokenizer) {
+		q.err = err
+	}
+	n := len(ids)
+	size := 1 // ids of the mark: it is the last text twice
+	for 2*size <= n && !slices.Equal(ids[n-size:], ids[n-2*size:n-size]) {
+		size++
+	}
+	if err != nil || 2*size > n {
+		return nil
+	}
+	var ends []int
+	for at := 0; at+size <= n; {
+		if slices.Equal(ids[at:at+size], ids[n-size:]) {
+			at += size
+			ends = append(ends, at)
+			continue
+		}
+		at++
+	}
+	if len(ends) != len(list)+1 { // behind each word, and once before them and once more at the end
+		return nil
+	}
+	list[0].cost = size
+	for i := range list[1:] {
+		if list[i+1].cost = ends[i+1] - size - ends[i]; list[i+1].cost < 1 {
+			return nil
+		}
+	}
+	return list
+}
+
+// chosen are up to want words of a list: those of one token where there are enough of them, else any.
+func chosen(list []word, want int) []word {
+	var single []word
+	for _, w := range list {
+		if w.cost == 1 {
+			single = append(single, w)
+		}
+	}
+	if len(single) >= min(want, 32) {
+		list = single
+	}
+	return list[:min(want, len(list))]
+}
 
 // measure returns up to want words with what each costs behind a separator:
 // words of one token where enough of them are found, else any. It asks about
 // group words at once.
 func (q *questions) measure(want, atOnce, group int) []word {
-	var base int
-	if base, q.err = q.total(anchor); q.err != nil {
+	if q.err = q.ground(); q.err != nil {
 		return nil
 	}
-	var counted, single []word
-	for from := 0; from < len(words) && len(single) < want; from += 64 {
+	var counted []word
+	single := 0
+	for from := 0; from < len(words) && single < want; from += 64 {
 		batch := make([]word, len(words[from:min(from+64, len(words))]))
 		q.each((len(batch)+group-1)/group, atOnce, func(i int) error {
-			return q.costs(base, words[from:], batch, i*group, min((i+1)*group, len(batch)))
+			return q.costs(words[from:], batch, i*group, min((i+1)*group, len(batch)))
 		})
 		if q.err != nil {
 			return nil
 		}
 		for _, w := range batch {
 			if w.cost == 1 {
-				single = append(single, w)
+				single++
 			}
 			if w.cost >= 1 {
 				counted = append(counted, w)
 			}
 		}
-		if len(single) < len(batch)/4 {
+		if single < len(batch)/4 {
 			break // bytes, or pieces of words: more of the same would follow
 		}
 	}
-	if len(single) >= min(want, 32) {
-		counted = single
-	}
-	return counted[:min(want, len(counted))]
+	return chosen(counted, want)
 }
 
 // costs fills in words from … to−1 of a batch. Words that cost as many tokens
 // as they are cost one each: none costs less, unless some of them merge, which
 // additive finds. Others are asked about one by one.
-func (q *questions) costs(base int, names []string, batch []word, from, to int) error {
+func (q *questions) costs(names []string, batch []word, from, to int) error {
 	text := ""
 	for i := from; i < to; i++ {
 		batch[i].text = q.sep + names[i]
 		text += batch[i].text
 	}
-	n, err := q.total(anchor + text)
-	if err != nil || n-base == to-from || to-from == 1 {
+	n, err := q.total(lead(q.sep) + text)
+	if err != nil || n-q.base == to-from || to-from == 1 {
 		for i := from; i < to; i++ {
-			batch[i].cost = (n - base) / (to - from)
+			batch[i].cost = (n - q.base) / (to - from)
 		}
 		return err
 	}
 	for i := from; i < to && err == nil; i++ {
-		err = q.costs(base, names, batch, i, i+1)
+		err = q.costs(names, batch, i, i+1)
 	}
 	return err
 }
@@ -130,28 +203,28 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	if len(pool) < 2 {
 		return nil, false
 	}
-	var s suspects
-	if s.base, q.err = q.total(anchor); q.err != nil {
-		return nil, false
-	}
-	s.questions, s.pool, s.left = q, pool, e.hunts
+	s := suspects{questions: q, pool: pool, left: e.hunts}
 	order := everyPair(len(pool))
 	segments := make([][]int, 0, len(order)/e.segment+1)
 	for from := 0; from < len(order)-1; from += e.segment {
 		segments = append(segments, order[from:min(from+e.segment+1, len(order))])
 	}
-	wrong := make([]bool, len(segments))
-	q.each(len(segments), e.atOnce, func(i int) error {
-		var err error
-		wrong[i], err = s.wrong(segments[i])
+	over := make([]int, len(segments)) // tokens beyond those of the words
+	q.each(len(segments)+1, e.atOnce, func(i int) (err error) {
+		if i == 0 {
+			return q.ground()
+		}
+		over[i-1], err = s.over(segments[i-1])
 		return err
 	})
+	odd := false
 	for i, segment := range segments {
-		if q.err == nil && wrong[i] {
+		if q.err == nil && over[i] != q.base {
+			odd = true
 			s.hunt(segment)
 		}
 	}
-	if q.err != nil || s.left == 0 || slices.Contains(wrong, true) && len(s.pairs) == 0 {
+	if q.err != nil || s.left < 0 || odd && len(s.pairs) == 0 {
 		return nil, false // too many, or what is wrong spans more than two words
 	}
 	gone := cover(s.pairs)
@@ -167,22 +240,22 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 type suspects struct {
 	*questions
 	pool  []word
-	base  int // tokens of the anchor
 	left  int // questions
 	pairs [][2]int
 }
 
-// wrong reports whether a text of these words does not cost what they do.
-func (s *suspects) wrong(segment []int) (bool, error) {
+// over is how many more tokens a text of these words has than they cost: as many as lead if they
+// add up.
+func (s *suspects) over(segment []int) (int, error) {
 	var b strings.Builder
-	b.WriteString(anchor)
-	want := s.base
+	b.WriteString(lead(s.sep))
+	sum := 0
 	for _, i := range segment {
 		b.WriteString(s.pool[i].text)
-		want += s.pool[i].cost
+		sum += s.pool[i].cost
 	}
-	got, err := s.total(b.String())
-	return got != want, err
+	n, err := s.total(b.String())
+	return n - sum, err
 }
 
 // hunt halves a segment that is wrong until it is a pair.
@@ -193,12 +266,14 @@ func (s *suspects) hunt(segment []int) {
 	}
 	half := len(segment) / 2
 	for _, part := range [][]int{segment[:half+1], segment[half:]} {
-		if len(part) < 2 || s.err != nil || s.left == 0 {
+		if len(part) < 2 || s.err != nil || s.left < 0 {
 			continue
 		}
-		s.left--
-		var wrong bool
-		if wrong, s.err = s.wrong(part); wrong && s.err == nil {
+		if s.left--; s.left < 0 {
+			return
+		}
+		var n int
+		if n, s.err = s.over(part); s.err == nil && n != s.base {
 			s.hunt(part)
 		}
 	}

@@ -25,7 +25,7 @@ type Target struct {
 // Options asks t's server: its tokenizer, where it has one, and the usage of
 // one-token requests.
 func (t Target) Options(salt uint64) Options {
-	return Options{Salt: salt, Tokenizer: t.tokenizer(), Usage: t.usage}
+	return Options{Salt: salt, Tokenizer: t.tokenizer(), Usage: t.usage, IDs: t.ids}
 }
 
 // tokenizer counts by the server's tokenizer, with the chat template where the
@@ -65,8 +65,8 @@ func (t Target) with(p client.Prompt) map[string]any {
 	return out
 }
 
-// IDs are the token ids of bare text, for Options.IDs.
-func (t Target) IDs(ctx context.Context, text string) ([]int, error) {
+// ids are the token ids of bare text.
+func (t Target) ids(ctx context.Context, text string) ([]int, error) {
 	ctx, cancel := t.within(ctx)
 	defer cancel()
 	tokens, err := t.HTTP.Tokenize(ctx, client.TokenizeRequest{Model: t.Model, Text: text})

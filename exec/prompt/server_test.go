@@ -1,6 +1,8 @@
 package prompt
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,16 +64,25 @@ func TestAgainstServer(t *testing.T) {
 				}
 				server, h := builtIn(t, e)
 				target := Target{HTTP: h, API: tt.api, Model: server.Model(), Timeout: time.Minute}
-				o := target.Options(99)
-				if tt.ids {
-					o.IDs = target.IDs
-				}
+				var asked atomic.Int64
+				o := numbered(target.Options(99), &asked)
+				o.AsIDs = tt.ids
+				begin := time.Now()
 				m, err := Calibrate(t.Context(), o)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if m.Exact() != tt.exact {
 					t.Errorf("exact %v", m.Exact())
+				}
+				// Met for the first time. The server's own time; what Go adds is not in it.
+				if n, took := asked.Load(), time.Since(begin); tt.exact && (n > 8 || took > 150*time.Millisecond) {
+					t.Errorf("%d questions in %v, want at most 8 in 150 ms", n, took)
+				}
+				asked.Store(0)
+				o.Known = m.Known()
+				if again, err := Calibrate(t.Context(), o); err != nil || asked.Load() != 2 || again.Exact() != tt.exact {
+					t.Errorf("met before: %d questions, %v", asked.Load(), err)
 				}
 				for i, n := range []int{16, 17, 64, 100, 1000, 4096} {
 					p, err := m.Make(Key{Seed: 42, Level: "1", Order: i}, n)
@@ -89,4 +100,21 @@ func TestAgainstServer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// numbered counts the questions that o asks.
+func numbered(o Options, asked *atomic.Int64) Options {
+	counted := func(c Counter) Counter {
+		return func(ctx context.Context, p client.Prompt) (int, error) {
+			asked.Add(1)
+			return c(ctx, p)
+		}
+	}
+	ids := o.IDs
+	o.Tokenizer, o.Usage = counted(o.Tokenizer), counted(o.Usage)
+	o.IDs = func(ctx context.Context, text string) ([]int, error) {
+		asked.Add(1)
+		return ids(ctx, text)
+	}
+	return o
 }

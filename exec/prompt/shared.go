@@ -16,7 +16,7 @@ func (m *Maker) behind() int {
 	if m.ids != nil || m.perToken > 0 {
 		return 0
 	}
-	return min(m.firsts[0].cost, mostBehind)
+	return min(m.lead.cost, mostBehind)
 }
 
 const mostBehind = 32
@@ -45,13 +45,7 @@ func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 		return "", fmt.Errorf("%d and %d tokens behind a shared prefix cannot be made of words of this tokenizer's lengths", k.Shared.More, rest)
 	}
 	m.words(&b, rand.NewPCG(gh, uint64(group.Order)), k.Shared.More)
-	d1, d2 := digits(h, k.Order, len(m.pool), len(m.pool))
-	for _, d := range []int{d1, d2} {
-		if w := m.pool[d]; rest >= w.cost && m.makes(rest-w.cost) {
-			b.WriteString(w.text)
-			rest -= w.cost
-		}
-	}
+	rest = m.numbered(&b, digits(h, k.Order, len(m.pool)), rest)
 	m.words(&b, rand.NewPCG(h, mix(h^uint64(k.Order))), rest)
 	return b.String(), nil
 }

@@ -110,7 +110,7 @@ func TestSharedEstimates(t *testing.T) {
 func TestSharedIDs(t *testing.T) {
 	f := &fake{t: byWord}
 	o := f.options(7)
-	o.IDs = someIDs
+	o.IDs, o.AsIDs = someIDs, true
 	m, err := Calibrate(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found
 			// Token ids have the exact length by construction. A server that accepts
 			// no ids, or has no tokenizer to learn them from, gets text.
 			withIDs := o
-			withIDs.IDs = t.IDs
+			withIDs.AsIDs = true
 			if made, err := prompt.Calibrate(ctx, withIDs); err == nil {
 				return made, nil
 			}
