@@ -139,3 +139,19 @@ func closedRound(c Case, n int, d time.Duration) load.Closed {
 	}
 	return cl
 }
+
+// Warmups is how many requests warm a case up, each of its rounds for the most; 0 where a
+// warm-up is a time.
+func Warmups(c Case) int {
+	rounds := max(c.Level.Rounds, 1)
+	switch c.Load.Kind {
+	case metric.ClosedLoop:
+		return rounds * closedRound(c, 0, 0).Warmup
+	case metric.Burst:
+		if c.Load.Warmup == plan.WarmupAuto {
+			return c.Level.N // before the first burst only
+		}
+		return rounds * c.Load.Warmup
+	}
+	return 0
+}

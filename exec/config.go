@@ -20,8 +20,8 @@ type Config struct {
 	Observer Observer
 	// Meter observes the generator; if nil, its health is unknown.
 	Meter Meter
-	// Calibrate measures the generator before the first server starts; nil leaves
-	// that out. The run continues after an error.
+	// Calibrate measures the generator, once, while the first server starts; nil
+	// leaves that out. The run continues after an error.
 	Calibrate func(context.Context) (*metric.Calibration, error)
 	// Drain ends when the run should start no more requests, wait for those in flight
 	// and report. The end of the run's own context stops everything at once. nil

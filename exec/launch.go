@@ -5,25 +5,48 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
-// launch starts a server. Its fingerprint then has no secrets of the plan. It returns
-// nil if the start failed, and found has the reason.
-func (r *runner) launch(s *plan.Server, found *metric.ServerRun) *Target {
-	t, err := r.Launch(r.starting, s, func(state string) { r.Observer.ServerStarting(found.Address, r.secrets.Text(state)) })
+// launch starts a server, and measures the generator during the first start. The
+// fingerprint of the server then has no secrets of the plan. The Target is nil if the
+// start failed, and found has the reason.
+func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, ready time.Duration) {
+	var err error
+	start := func() {
+		t, err = r.Launch(r.starting, s, func(state string) { r.Observer.ServerStarting(found.Address, r.secrets.Text(state)) })
+		ready = r.Clock.Now()
+	}
+	if r.yield == nil && r.Calibrate != nil {
+		r.sideBySide(start, r.calibrate)
+	} else {
+		start()
+	}
 	if err != nil {
 		if !r.check() {
 			err = unready(r.why(), err)
 		}
 		r.lost(found, nil, err)
 		r.observe(r.Observer.ServerDone(found))
-		return nil
+		return nil, ready
 	}
 	t.Fingerprint = r.redacted(t.Fingerprint)
-	return t
+	return t, ready
+}
+
+// calibrate measures the generator, once.
+func (r *runner) calibrate() {
+	measure := r.Calibrate
+	if r.Calibrate = nil; measure == nil || !r.check() {
+		return
+	}
+	// Without a calibration the report says that it is missing.
+	if c, err := measure(r.starting); err == nil {
+		r.run.Calibration = c
+	}
 }
 
 // unready is the reason why a starting server will not become ready. An end of the

@@ -23,7 +23,6 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	// A zero offset in a Sample means "never", so nothing may happen at zero.
 	r.until(func() bool { return c.Clock.Now() > 0 })
 	r.observe(c.Observer.RunStarted(r.run))
-	r.calibrate()
 	cases := Cases(c.Plan)
 	for _, c := range cases {
 		if r.selected(c) {
@@ -60,16 +59,6 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	return r.run, r.err
 }
 
-func (r *runner) calibrate() {
-	if r.Calibrate == nil || !r.check() {
-		return
-	}
-	// Without a calibration the report says that it is missing.
-	if c, err := r.Calibrate(r.starting); err == nil {
-		r.run.Calibration = c
-	}
-}
-
 // server runs the cases of one server. The search for a workload's capacity follows
 // the workload's cases.
 func (r *runner) server(s *plan.Server, cases []Case) {
@@ -93,18 +82,18 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 		r.run.Servers = append(r.run.Servers, found)
 	}
 	begin := r.Clock.Now()
-	t := r.launch(s, found)
+	t, ready := r.launch(s, found)
 	if t == nil {
 		r.leave(s, cases, "the server could not be measured: "+found.Error)
 		return
 	}
-	r.launchTook = max(r.launchTook, r.Clock.Now()-begin)
+	r.launchTook = max(r.launchTook, ready-begin)
 	before := found.Fingerprint
 	found.Fingerprint = t.Fingerprint
 	if key := another(before, found.Fingerprint); key != "" {
 		r.lost(found, t, fmt.Errorf("start %d was of another server: %s was %q and is %q", len(found.Starts)+1, key, before[key], found.Fingerprint[key]))
 	}
-	found.Starts = append(found.Starts, metric.Start{At: begin, Ready: r.Clock.Now(), Cold: t.Cold, ColdEnd: t.ColdEnd})
+	found.Starts = append(found.Starts, metric.Start{At: begin, Ready: ready, Cold: t.Cold, ColdEnd: t.ColdEnd})
 	r.observe(r.Observer.ServerReady(found))
 	if rest := r.cases(t, s, cases, found); found.Error != "" {
 		r.leave(s, rest, "the server could not be measured: "+found.Error)

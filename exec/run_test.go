@@ -733,6 +733,45 @@ func TestMeterAndCalibration(t *testing.T) {
 	}
 }
 
+// The generator measures itself while the first server starts, and once: the load waits for
+// both, and the start takes as long as it does alone.
+func TestCalibrationBesideTheStart(t *testing.T) {
+	for _, tt := range []struct{ start, calibration, load time.Duration }{
+		{3 * s, 2 * s, 3 * s}, {3 * s, 5 * s, 5 * s},
+	} {
+		shared := &clock.Shared{Clock: clock.NewVirtual()}
+		p := planOf(1, closedLoad(2, 10))
+		second := &plan.Server{Name: "second"}
+		p.Servers = append(p.Servers, second)
+		p.Workloads[0].Servers = p.Servers
+		b := newBench(t, shared, p, steady(s, 0))
+		launch, times := b.Launch, 0
+		b.Launch = func(ctx context.Context, on *plan.Server, state func(string)) (*exec.Target, error) {
+			if err := clock.Sleep(ctx, shared, tt.start); err != nil {
+				return nil, err
+			}
+			return launch(ctx, on, state)
+		}
+		b.Calibrate = func(ctx context.Context) (*metric.Calibration, error) {
+			times++
+			return &metric.Calibration{Streams: 64}, clock.Sleep(ctx, shared, tt.calibration)
+		}
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil || times != 1 || run.Calibration == nil {
+			t.Fatalf("%d calibrations, kept %+v, %v", times, run.Calibration, err)
+		}
+		for _, found := range run.Servers {
+			if x := found.Starts[0]; x.Ready-x.At != tt.start {
+				t.Errorf("the start took %v, want %v", x.Ready-x.At, tt.start)
+			}
+		}
+		first := run.Levels[0].Rounds[0].Samples[0]
+		if got := first.Sent - run.Servers[0].Starts[0].At; got != tt.load {
+			t.Errorf("the load began after %v, want %v", got, tt.load)
+		}
+	}
+}
+
 func TestPromptsFail(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10)), steady(s, 0))
 	b.target.Prompts = func(context.Context, *plan.Workload, uint64) (exec.Prompts, error) {

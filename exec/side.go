@@ -109,7 +109,7 @@ func (t *turns) startAll() bool {
 		}
 		return true
 	}
-	var strands []func()
+	strands := []func(){t.calibrate}
 	for _, x := range sides {
 		strands = append(strands, func() { t.launched(x) })
 	}
@@ -162,8 +162,8 @@ func (t *turns) launched(x *side) bool {
 	}
 	x.began = t.Clock.Now()
 	server, gpus := t.placed(x, fresh(x.server, x.starts))
-	x.target, x.gpus = t.launch(server, x.found), gpus
-	x.ready = t.Clock.Now()
+	x.gpus = gpus
+	x.target, x.ready = t.launch(server, x.found)
 	x.starts++
 	return x.target != nil
 }
