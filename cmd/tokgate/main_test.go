@@ -242,6 +242,67 @@ func TestPlanCommand(t *testing.T) {
 	r := tokgate(t, "plan", path)
 	// 20 requests with 64 tokens in and 16 out.
 	r.check(t, assert.ExitPass, "1,280", "320", "Defaults filled in", "load.stagger", "  workload.w\n", "ttft p95 < 2s")
+	path = writePlan(t, `
+server "one" {
+  engine = "vllm"
+  endpoint { url = "http://127.0.0.1:1" }
+}
+server "other" {
+  endpoint { url = "http://127.0.0.1:1" }
+}
+workload "text" {
+  server        = server.one
+  api           = "completions"
+  input_tokens  = 64
+  output_tokens = 16
+  load {
+    concurrency = [1, 4]
+    requests    = 20
+    seeds       = [1, 2]
+  }
+  load {
+    burst  = 8
+    bursts = 3
+  }
+  sla { ttft = "mean < 2s" }
+}
+workload "chat" {
+  server        = server.other
+  input_tokens  = 512
+  prompt {
+    shared_prefix = { tokens = 256, groups = 3 }
+    warm          = true
+  }
+  output_tokens = 16
+  load {
+    concurrency = 1
+    requests    = 20
+    seeds       = [1]
+    warmup      = 2
+  }
+  sla { ttft = "mean < 2s" }
+}
+workload "thinks" {
+  server        = server.other
+  input_tokens  = 64
+  output_tokens = 16
+  request { reasoning_effort = "high" }
+  load {
+    concurrency = 1
+    requests    = 20
+    seeds       = [1]
+    warmup      = 0
+  }
+  sla { ttft = "mean < 2s" }
+}
+`)
+	r = tokgateWith(t, t.Context(), []string{"COLUMNS=1000"}, "", "plan", path)
+	r.check(t, assert.ExitPass,
+		"20 requests of warm-up", // 2 rounds of 1 and of 4, 8 before the first burst, 2
+		"  one: one request for a token when it is ready. Then 3 questions, 2 of them requests for a token, tell how it counts tokens:",
+		"  other: one request for a token when it is ready. Then 8 questions if it has a tokenizer, or 6 requests for a token, tell how it counts tokens for each of 2 kinds of request:",
+		"3 requests for a token to have it cache what prompts share.",
+		"This generator: 64 streams")
 }
 
 func TestPlanCommandShowsSearches(t *testing.T) {

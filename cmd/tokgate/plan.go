@@ -81,6 +81,7 @@ func (x *expansion) print() {
 	x.para("", x.p.Path+": "+planSize(x.p))
 	x.cases()
 	x.searches()
+	x.asked()
 	x.requirements()
 	x.comparisons()
 	if len(x.p.Asserts) > 0 {
@@ -183,7 +184,7 @@ func (x *expansion) cases() {
 	}
 	x.title("Cases")
 	var b blocks
-	var requests, input, output int
+	var requests, input, output, warmups int
 	least := ""
 	for _, c := range cases {
 		n := c.Level.Requests
@@ -203,10 +204,15 @@ func (x *expansion) cases() {
 		b.add(c.Workload.Address(), c.Server.Address(), c.Level.Name,
 			strconv.Itoa(c.Level.Rounds), grouped(n)+more, in, grouped(outTokens)+more, took)
 		requests, input, output = requests+n, input+inTokens, output+outTokens
+		warmups += exec.Warmups(c)
 	}
 	b.table([]int{0, 1, 2, 3, 4, 5}, "Level", "Rounds", "Requests", "Input tokens", "Output tokens", "Time").write(x.out, x.width)
-	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. Warm-up requests, and those that keep a level up while its last ones finish, come on top.",
-		least, grouped(requests), grouped(input), grouped(output)))
+	warm := "Warm-up requests"
+	if warmups > 0 {
+		warm = grouped(warmups) + " requests of warm-up"
+	}
+	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. %s, and those that keep a level up while its last ones finish, come on top.",
+		least, grouped(requests), grouped(input), grouped(output), warm))
 	x.saturations(cases)
 }
 

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// asked prints what a run asks beside its load, and about how long that takes.
+func (x *expansion) asked() {
+	type asks struct{ servers, lines []string }
+	var all []*asks
+	for _, s := range x.p.Servers {
+		lines := x.asks(s)
+		i := slices.IndexFunc(all, func(a *asks) bool { return slices.Equal(a.lines, lines) })
+		switch {
+		case len(lines) == 0:
+		case i >= 0:
+			all[i].servers = append(all[i].servers, s.Address())
+		default:
+			all = append(all, &asks{[]string{s.Address()}, lines})
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	x.title("Before the load")
+	for _, a := range all {
+		x.para("  ", strings.Join(a.servers, ", ")+": "+strings.Join(a.lines, " "))
+	}
+	x.para("  ", "This generator: 64 streams of the built-in server for 0.6s, while the first server starts, once after each start of this machine.")
+}
+
+// asks are sentences of what a server is asked before its first request is measured;
+// none: nothing is sent to it.
+func (x *expansion) asks(s *plan.Server) (lines []string) {
+	var sent []*plan.Workload
+	kinds := map[string]bool{} // of requests whose prompts are counted alike
+	onlyIDs, warm := true, 0
+	for _, c := range append(exec.Cases(x.p), exec.Searches(x.p)...) {
+		if c.Server != s {
+			continue
+		}
+		for _, w := range c.Workload.Whole() {
+			if w.Prompt.Warm && c.Load != nil {
+				warm += w.Prompt.Shared.Groups
+			}
+			if len(w.Mix) > 0 || slices.Contains(sent, w) {
+				continue
+			}
+			sent = append(sent, w)
+			if w.Prompt.Dataset == nil || w.Prompt.Task != "" && w.Input > 0 {
+				fields, _ := w.Fields() // a plan whose fields cannot be sent was refused
+				kinds[fmt.Sprintf("%s %s %v", w.API, w.Request.Model, fields)] = true
+				onlyIDs = onlyIDs && w.API == plan.Completions
+			}
+		}
+	}
+	if len(sent) == 0 {
+		return nil
+	}
+	ready := "one request for a token when it is ready."
+	if n := exec.Starts(x.p, s); n > 1 {
+		ready = fmt.Sprintf("at each of its %d starts one request for a token when it is ready.", n)
+	}
+	lines = append(lines, ready)
+	if len(kinds) > 0 {
+		lines = append(lines, learning(s, len(kinds), onlyIDs))
+	}
+	for _, w := range sent {
+		if line := rowsAsked(w); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if warm > 0 {
+		lines = append(lines, fmt.Sprintf("%s for a token to have it cache what prompts share.", count(warm, "request")))
+	}
+	return lines
+}
+
+// learning says what it takes to learn how a server counts the tokens of a prompt, for so many
+// kinds of request.
+func learning(s *plan.Server, kinds int, onlyIDs bool) string {
+	d := engine.Of(s.Engine).Dialect
+	if s.Simulator != nil {
+		d = engine.Of("vllm").Dialect
+	}
+	asked, took, pieces := "6 requests for a token", "three", ", about 100 questions if common words are several tokens"
+	switch {
+	case d.Tokenizer == engine.AnyTokenizer:
+		asked = "8 questions if it has a tokenizer, or 6 requests for a token,"
+	case d.Tokenizer != engine.NoTokenizer && d.PromptIDs && onlyIDs:
+		asked, took, pieces = "3 questions, 2 of them requests for a token,", "two", ""
+	case d.Tokenizer != engine.NoTokenizer:
+		asked, took = "8 questions, 2 of them requests for a token,", "two"
+	}
+	each := ""
+	if kinds > 1 {
+		each = fmt.Sprintf(" for each of %d kinds of request", kinds)
+	}
+	return fmt.Sprintf("Then %s tell how it counts tokens%s: 2 requests if this model was met before%s. Together this takes about as long as %s short requests.", asked, each, pieces, took)
+}
+
+// rowsAsked says what is asked about the rows of a workload's data set; "": nothing.
+func rowsAsked(w *plan.Workload) string {
+	switch set := w.Prompt.Dataset; {
+	case set == nil:
+		return ""
+	case w.Prompt.Task != "" && w.Input > 0:
+		return fmt.Sprintf("One question to the tokenizer for each of %s of %s.", count(len(set.Rows), "item"), w.Prompt.Name)
+	case w.Input > 0:
+		return fmt.Sprintf("A few questions to the tokenizer for each of %s of %s.", count(min(w.Rows(), len(set.Rows)), "row"), w.Prompt.Name)
+	}
+	return fmt.Sprintf("One question to the tokenizer for each row of %s that may not fit the context, 256 at most.", w.Prompt.Name)
+}
