@@ -18,23 +18,21 @@ import (
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: string(w.Policy.Decide), Demanded: w.Capacity.Require > 0,
 		Confidence: 1 - w.Policy.Alpha(), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
-	i := slices.IndexFunc(j.run.Capacities, func(c *metric.Capacity) bool {
-		return c != nil && c.Server == v.Server && c.Workload == v.Workload
-	})
+	c := j.search(server, w)
 	lost := j.serverError(v.Server)
 	var limit limit
 	switch {
-	case i >= 0 && j.run.Capacities[i].Reason == metric.SkippedOnly:
+	case c != nil && c.Reason == metric.SkippedOnly:
 		v.Outcome, v.Message = Skipped, "left out: not selected"
 		j.partial = true
-	case i < 0 && j.partial && !j.ran(server):
+	case c == nil && j.partial && !j.ran(server):
 		v.Outcome, v.Message = Skipped, "left out: none of its server's cases was selected"
 	case lost != "":
 		v.Outcome, v.Message = Skipped, "because the server could not be measured: "+verdict.OneLine(lost)
-	case i < 0:
+	case c == nil:
 		v.Outcome, v.Message = Error, "the run holds no search"+verdict.Because(j.run.Stopped)
 	default:
-		limit = j.limit(w, j.run.Capacities[i])
+		limit = j.limitOf(w, c)
 		var observed []*plan.Threshold
 		for _, x := range w.Whole() {
 			for _, r := range binding(x, boundAtCapacity) {
@@ -57,6 +55,30 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	}
 }
 
+// search is what was recorded of a capacity search; nil: nothing.
+func (j *judge) search(server *plan.Server, w *plan.Workload) *metric.Capacity {
+	i := slices.IndexFunc(j.run.Capacities, func(c *metric.Capacity) bool {
+		return c != nil && c.Server == server.Address() && c.Workload == w.Address()
+	})
+	if i < 0 {
+		return nil
+	}
+	return j.run.Capacities[i]
+}
+
+// searched judges the probes of a capacity search; conclude adds the verdicts.
+func (j *judge) searched(server *plan.Server, w *plan.Workload) (conclude func()) {
+	c := j.search(server, w)
+	if c == nil || c.Reason == metric.SkippedOnly || j.serverError(c.Server) != "" {
+		return func() { j.capacity(server, w) }
+	}
+	judged := j.limit(w, c)
+	return func() {
+		j.limits[c] = judged
+		j.capacity(server, w)
+	}
+}
+
 // ran reports whether the run has the server.
 func (j *judge) ran(s *plan.Server) bool {
 	return slices.ContainsFunc(j.run.Servers, func(r *metric.ServerRun) bool { return r != nil && r.Address == s.Address() })
@@ -69,9 +91,9 @@ type limit struct {
 	changed bool   // it differs from the conclusion of the search
 	why     string // the reason for that; "" if no probe has another outcome now
 	n       int    // requests that were judged
-	// The verdicts at Pass, and the level that they were judged on.
+	// The verdicts at Pass, and the name of the level that they were judged on.
 	verdicts map[*plan.Workload][]Verdict
-	level    *metric.Level
+	level    string
 	// doing is what the server was doing at Fail; "" if it did not report it.
 	doing string
 }
@@ -97,6 +119,16 @@ func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts ma
 		s.confirmed = p.Outcome == "pass"
 	}
 	s.outcome, s.level, s.verdicts = p.Outcome, l, verdicts
+}
+
+// limitOf returns the limit of a search and judges each search once.
+func (j *judge) limitOf(w *plan.Workload, c *metric.Capacity) limit {
+	l, known := j.limits[c]
+	if !known {
+		l = j.limit(w, c)
+		j.limits[c] = l
+	}
+	return l
 }
 
 // limit judges every probe of the search again as the search did: on the same
@@ -186,7 +218,7 @@ func (l *limit) bracket(levels map[int]*standing) {
 		case n < c.From || n > c.UpTo || c.Fail > 0:
 		case s.outcome == "pass":
 			c.Pass, c.Confirmed = n, s.confirmed
-			l.level, l.verdicts = s.level, s.verdicts
+			l.level, l.verdicts = s.level.Name, s.verdicts
 		case s.outcome == "fail":
 			c.Fail = n
 			l.doing = doing(s.level)
@@ -414,8 +446,8 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 			v.Outcome, v.Message = Skipped, message
 		}
 		v.Server, v.Workload, v.Name = of.Server, w.Address(), t.name()+" at capacity"
-		if l.level != nil && v.Outcome != Skipped {
-			v.Level = l.level.Name
+		if l.level != "" && v.Outcome != Skipped {
+			v.Level = l.level
 			at := "at the certified limit, "
 			if w.Policy.Decide == plan.Estimate {
 				at = "at the limit, "

@@ -15,6 +15,8 @@ type Options struct {
 	// Baselines holds the recorded runs of stored controls, by the name of the
 	// comparison.
 	Baselines map[string]*metric.Run
+	// Each runs the cases; nil: one after the other.
+	Each metric.Each
 }
 
 // Judge judges everything that p promises by what run observed. It never
@@ -40,24 +42,7 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	for _, s := range p.Servers {
 		j.server(s)
 	}
-	for _, s := range p.Servers {
-		for _, w := range p.Workloads {
-			if !slices.Contains(w.Servers, s) {
-				continue
-			}
-			if p.Idle(s, w) {
-				continue
-			}
-			for _, load := range w.Loads {
-				for _, level := range load.Levels {
-					j.measured(s, w, load, j.shed(w, level))
-				}
-			}
-			if p.Searches(s, w) {
-				j.capacity(s, w)
-			}
-		}
-	}
+	j.cases(opts.Each)
 	for _, c := range p.Compares {
 		j.compare(j.comparison(c))
 	}
@@ -66,6 +51,32 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	v.Partial = v.Partial || j.partial
 	v.Outcome, v.Why = verdict.Combine(j.list, p.Gate.MeasureOnly)
 	return v
+}
+
+// cases judges every case and every capacity search, in any order. The verdicts are added
+// in the order of the plan.
+func (j *judge) cases(each metric.Each) {
+	var all []func() (conclude func())
+	for _, s := range j.promised.Servers {
+		for _, w := range j.promised.Workloads {
+			if !slices.Contains(w.Servers, s) || j.promised.Idle(s, w) {
+				continue
+			}
+			for _, load := range w.Loads {
+				for _, level := range load.Levels {
+					all = append(all, func() func() { return j.measured(s, w, load, j.shed(w, level)) })
+				}
+			}
+			if j.promised.Searches(s, w) {
+				all = append(all, func() func() { return j.searched(s, w) })
+			}
+		}
+	}
+	concluded := make([]func(), len(all))
+	each.Do(len(all), func(i int) { concluded[i] = all[i]() })
+	for _, conclude := range concluded {
+		conclude()
+	}
 }
 
 // server gives the verdict on a server on which the plan runs something.

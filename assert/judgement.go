@@ -23,10 +23,11 @@ type judge struct {
 	// baselines holds recorded runs by the comparison that uses them as the control.
 	baselines   map[string]*metric.Run
 	comparisons []*compare.Comparison
+	limits      map[*metric.Capacity]limit // of searches that were judged
 }
 
 func newJudge(p *plan.Plan, run *metric.Run) *judge {
-	j := &judge{promised: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
+	j := &judge{promised: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}, limits: map[*metric.Capacity]limit{}}
 	for _, l := range run.Levels {
 		if l != nil {
 			j.take(l)

@@ -83,7 +83,7 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 // look judges all requests of a level at an error. due is the number of requests in
 // all, of which some may still be to come.
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
-	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: alpha, due: due}
+	s := subject{evidence: gather(l.InMemory()), workload: w, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// Judge thresholds that only warn too: a mean passes only if success does.
 	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup, Share: l.Share}, verdict.SeverityError)
 	verdicts := s.thresholds(list)

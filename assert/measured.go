@@ -21,8 +21,8 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 		verdict.Count(l.Due(), "requests"), last.Planned, metric.Format(metric.Ratio, confidence))
 }
 
-// measured gives the verdicts on one case: its load, its thresholds.
-func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) {
+// measured judges one case: its load, its thresholds. conclude adds the verdicts.
+func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) (conclude func()) {
 	key := levelKey{server.Address(), w.Address(), level.Name}
 	v := Verdict{Kind: KindLoad, File: level.Range.Filename, Line: level.Range.Start.Line}
 	if v.Line == 0 {
@@ -39,8 +39,10 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		list = withGrowth(binding(w, boundAt(level.Name)), load.Kind, level, j.implied())
 	}
 	var verdicts []Verdict
+	l, valid := j.levels[key], false
 	if v.Outcome == Pending {
-		verdicts = j.valued(&v, w, load.Kind, level, list, key)
+		l, verdicts = j.valued(&v, w, load.Kind, level, list, key)
+		valid = v.Outcome == Pass
 	}
 	switch {
 	case v.Outcome != Error:
@@ -54,15 +56,18 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		v.Name = name + " at " + level.Name
 		return v
 	}
-	j.add(at(v, "load"), plan.Stop)
-	for i, t := range list {
-		judged := t.unjudged(w.Policy)
-		if v.Outcome == Pass {
-			judged = verdicts[i]
-		} else {
-			judged.Outcome, judged.Message = Skipped, "because "+why
+	return func() {
+		j.levels[key], j.valid[key] = l, valid
+		j.add(at(v, "load"), plan.Stop)
+		for i, t := range list {
+			judged := t.unjudged(w.Policy)
+			if v.Outcome == Pass {
+				judged = verdicts[i]
+			} else {
+				judged.Outcome, judged.Message = Skipped, "because "+why
+			}
+			j.add(at(judged, t.name()), w.Policy.OnInconclusive)
 		}
-		j.add(at(judged, t.name()), w.Policy.OnInconclusive)
 	}
 }
 
@@ -86,29 +91,29 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	return why
 }
 
-// valued judges the load of a measured case, up to its last look, and its thresholds.
-func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level plan.Level, list []required, key levelKey) []Verdict {
-	l := j.levels[key]
+// valued judges the load of a measured case, up to its last look, and its thresholds. It
+// returns the level up to that look.
+func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level plan.Level, list []required, key levelKey) (*metric.Level, []Verdict) {
+	l, problem := j.lookedAt(key, w)
+	if problem != "" {
+		v.Outcome, v.Message = Error, problem
+		return l, nil
+	}
 	s := subject{workload: w, price: j.promised.PriceOf(key.server), policy: w.Policy, alpha: w.Policy.Alpha()}
 	looked := ""
-	if len(l.Looks) > 0 {
-		last := l.Looks[len(l.Looks)-1]
-		part, problem := j.upToLook(key, w, last.Requests)
-		if problem != "" {
-			v.Outcome, v.Message = Error, "look at "+verdict.Count(last.Requests, "requests")+": "+problem
-			return nil
+	if whole := j.recorded[key]; len(whole.Looks) > 0 {
+		s.alpha = errorAt(s.alpha, whole.Looks)
+		if whole.Shed == 0 {
+			s.due = dueIn(level, l)
 		}
-		s.alpha = errorAt(s.alpha, l.Looks)
-		if l.Shed == 0 {
-			s.due = dueIn(level, part)
-		}
-		l = part
 		level.Requests, level.Duration = min(level.Requests, l.Due()), min(level.Duration, timed(l.Rounds))
-		j.levels[key] = l
-		looked = lookNote(l, last, 1-s.alpha)
+		looked = lookNote(l, whole.Looks[len(whole.Looks)-1], 1-s.alpha)
 	}
-	s.evidence, s.pairs = gather(l), j.pairs(key)
-	s.one = j.levels[levelKey{key.server, key.workload, "1"}]
+	s.evidence, s.pairs = gather(l.InMemory()), j.pairs(key)
+	s.one = s.level
+	if one := (levelKey{key.server, key.workload, "1"}); key != one {
+		s.one, _ = j.lookedAt(one, w)
+	}
 	verdicts := s.thresholds(list)
 	judged := pairs(list, verdicts)
 	s.load(v, kind, level, judged)
@@ -125,8 +130,22 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 			verdicts[i].Notes = append(verdicts[i].Notes, looked)
 		}
 	}
-	j.valid[key] = v.Outcome == Pass
-	return verdicts
+	return l, verdicts
+}
+
+// lookedAt is a recorded level up to its last look; nil: there is none. With a problem it is
+// the whole level.
+func (j *judge) lookedAt(key levelKey, w *plan.Workload) (l *metric.Level, problem string) {
+	l = j.recorded[key]
+	if l == nil || len(l.Looks) == 0 {
+		return l, ""
+	}
+	requests := l.Looks[len(l.Looks)-1].Requests
+	part, problem := j.upToLook(key, w, requests)
+	if problem != "" {
+		return l, "look at " + verdict.Count(requests, "requests") + ": " + problem
+	}
+	return part, ""
 }
 
 // dueIn is the number of requests of a whole level; with a Duration it is estimated
@@ -173,7 +192,7 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 // mix had of it then.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
 	if w.Of == nil {
-		return begun(j.levels[key], requests)
+		return begun(j.recorded[key], requests)
 	}
 	mix := j.recorded[levelKey{key.server, w.Of.Address(), key.level}]
 	if mix == nil {

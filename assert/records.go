@@ -73,7 +73,7 @@ func (j *judge) comparison(c *plan.Compare) compare.Input {
 			return j.recorded[levelKey{server, workload, level}]
 		},
 		Valid:   func(server, workload, level string) bool { return j.valid[levelKey{server, workload, level}] },
-		Invalid: of.invalid, Limit: j.limitOf,
+		Invalid: of.invalid, Limit: j.limitIn,
 	}
 }
 
@@ -87,8 +87,8 @@ func (j *judge) compare(in compare.Input) {
 	}
 }
 
-// limitOf returns the capacity of a server, judged again.
-func (j *judge) limitOf(run *metric.Run, server string, w *plan.Workload) compare.Limit {
+// limitIn returns the capacity of a server in a run, judged again.
+func (j *judge) limitIn(run *metric.Run, server string, w *plan.Workload) compare.Limit {
 	if run != j.run {
 		j = newJudge(j.promised, run)
 	}
@@ -97,7 +97,7 @@ func (j *judge) limitOf(run *metric.Run, server string, w *plan.Workload) compar
 			if len(w.SLAs) == 0 {
 				return compare.Limit{Capacity: c} // without a plan the record counts
 			}
-			l := j.limit(w, c)
+			l := j.limitOf(w, c)
 			return compare.Limit{Capacity: l.Capacity, Problem: l.problem}
 		}
 	}

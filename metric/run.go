@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -259,6 +260,19 @@ func (r *Round) With(samples []*Sample) *Round {
 	return &out
 }
 
+// InMemory returns the level with the requests of its rounds in memory, for callers that read them
+// many times.
+func (l *Level) InMemory() *Level {
+	out := *l
+	out.Rounds = slices.Clone(l.Rounds)
+	for i, r := range out.Rounds {
+		if r.Stored != nil {
+			out.Rounds[i] = r.With(r.Stored())
+		}
+	}
+	return &out
+}
+
 // MeasuredSamples returns the requests of the round that are judged, in order
 // of start.
 func (r *Round) MeasuredSamples() []*Sample { return MeasuredOf(r.All()) }
@@ -271,8 +285,24 @@ func MeasuredOf(all []*Sample) []*Sample {
 			out = append(out, s)
 		}
 	}
-	sortByStart(out)
+	if !inPlace(out) {
+		sortByStart(out)
+	}
 	return out
+}
+
+// inPlace sorts the requests of one round by their order, if these are the numbers below
+// their count. They are unless requests are missing; then nothing is changed.
+func inPlace(samples []*Sample) bool {
+	ordered := make([]*Sample, len(samples))
+	for _, s := range samples {
+		if s.Round != samples[0].Round || s.Order < 0 || s.Order >= len(samples) || ordered[s.Order] != nil {
+			return false
+		}
+		ordered[s.Order] = s
+	}
+	copy(samples, ordered)
+	return true
 }
 
 // Calibration is what the generator measured about itself before the run, against the

@@ -120,15 +120,24 @@ func (p *packed) flush() {
 	}
 }
 
-// all returns every request of the round, in the order in which they were added.
+// all returns every request of the round, in the order in which they were added. Several
+// goroutines may call it at once.
 func (p *packed) all() []*metric.Sample {
 	st := p.store
 	st.mu.Lock()
-	defer st.mu.Unlock()
-	if p.samples == nil {
-		p.unpack()
-		st.recent, st.weight = append(st.recent, p), st.weight+p.weight()
+	samples := p.samples
+	st.mu.Unlock()
+	if samples != nil {
+		return samples
 	}
+	samples = p.unpack() // at worst twice, by two who ask at once
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if p.samples != nil {
+		return p.samples
+	}
+	p.samples = samples
+	st.recent, st.weight = append(st.recent, p), st.weight+p.weight()
 	for st.weight > mostRecent && len(st.recent) > 1 {
 		oldest := st.recent[0]
 		if oldest == p {
@@ -143,9 +152,9 @@ func (p *packed) all() []*metric.Sample {
 // weight estimates the bytes of the requests in memory.
 func (p *packed) weight() int { return p.n*480 + p.gaps*4 }
 
-func (p *packed) unpack() {
+func (p *packed) unpack() []*metric.Sample {
 	rooms, gaps := make([]room, p.n), make(metric.Gaps, 0, p.gaps)
-	p.samples = make([]*metric.Sample, 0, p.n)
+	samples := make([]*metric.Sample, 0, p.n)
 	var buffer []byte
 	for _, part := range p.parts {
 		raw, err := p.store.read(part, buffer)
@@ -156,17 +165,18 @@ func (p *packed) unpack() {
 			buffer = raw
 		}
 		c := packing{raw: raw, reading: true, words: &p.store.words, room: gaps}
-		for len(c.raw) > 0 && c.err == nil && len(p.samples) < p.n {
-			x := &rooms[len(p.samples)]
+		for len(c.raw) > 0 && c.err == nil && len(samples) < p.n {
+			x := &rooms[len(samples)]
 			c.usage = &x.usage
 			c.sample(&x.sample)
-			p.samples = append(p.samples, &x.sample)
+			samples = append(samples, &x.sample)
 		}
 		if gaps = c.room; c.err != nil {
 			panic(Lost{c.err})
 		}
 	}
-	if len(p.samples) != p.n {
-		panic(Lost{fmt.Errorf("of %d requests of a round %d are left", p.n, len(p.samples))})
+	if len(samples) != p.n {
+		panic(Lost{fmt.Errorf("of %d requests of a round %d are left", p.n, len(samples))})
 	}
+	return samples
 }

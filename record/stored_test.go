@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -175,6 +176,36 @@ func TestStoredAlike(t *testing.T) {
 			t.Fatalf("run %d, problems %q and %q (-in memory +stored):\n%s", seed, wantProblems, problems, diff)
 		}
 	}
+}
+
+// Rounds may be looked at from several goroutines at once.
+func TestStoredAtOnce(t *testing.T) {
+	made := random(0)
+	for seed := uint64(1); requestsOf(made) == 0; seed++ {
+		made = random(seed)
+	}
+	raw, err := os.ReadFile(filepath.Join(recorded(t, made), record.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err1 := record.ReadFrom(bytes.NewReader(raw))
+	got, _, err2 := record.ReadStored(bytes.NewReader(raw))
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i, l := range got.Levels {
+				for k, r := range rounds(l) {
+					if diff := cmp.Diff(rounds(want.Levels[i])[k].All(), r.All(), cmpopts.EquateEmpty()); diff != "" {
+						t.Errorf("round %d (-in memory +stored):\n%s", k, diff)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // mixed are the levels of a mix and of its part, on the first server.

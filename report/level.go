@@ -12,6 +12,7 @@ import (
 )
 
 func (b *builder) level(l *metric.Level) Case {
+	l = l.InMemory()
 	c := Case{
 		Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name),
 		Kind: string(l.Kind), N: l.N, Rate: l.Rate, Largest: largest(l), Stage: stageOf(l), Speedup: l.Speedup, Cut: string(l.Cut), Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),

@@ -21,6 +21,7 @@ type Meta struct {
 	Folder      string              // of the reports, as given on the command line; "" if there is none
 	Calibration *metric.Calibration // nil: the run's own
 	Strength    *Strength           // nil: not known
+	Each        metric.Each         // runs the levels; nil: one after the other
 	// Redacted replaces the plan's secrets in foreign text; "" means "[redacted]".
 	Redacted string
 }
@@ -49,7 +50,6 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		Calibration: calibration(cmp.Or(m.Calibration, run.Calibration)),
 		Strength:    m.Strength,
 		Servers:     []Server{},
-		Cases:       []Case{},
 		Capacities:  []Capacity{},
 		Comparisons: []Comparison{},
 		Verdicts:    []Verdict{},
@@ -57,9 +57,8 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	for _, s := range run.Servers {
 		d.Servers = append(d.Servers, b.server(s))
 	}
-	for _, l := range run.Levels {
-		d.Cases = append(d.Cases, b.level(l))
-	}
+	d.Cases = make([]Case, len(run.Levels))
+	m.Each.Do(len(run.Levels), func(i int) { d.Cases[i] = b.level(run.Levels[i]) })
 	if p != nil {
 		for _, w := range p.Workloads {
 			d.Workloads = append(d.Workloads, b.workload(w))

@@ -145,7 +145,9 @@ func writeReport(path string, render func(io.Writer) error) error {
 // conclude judges a run, writes its reports and prints the summary. It returns the
 // document and the exit code.
 func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Options) (*report.Document, int, error) {
-	judged := assert.Judge(p, run, opts)
+	concurrently := opts
+	concurrently.Each = onAllCores
+	judged := assert.Judge(p, run, concurrently)
 	return a.publish(p, run, o, judged, told(p, run, judged, opts))
 }
 
@@ -160,6 +162,7 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 		Folder:      o.dir,
 		Calibration: run.Calibration,
 		Strength:    noticed,
+		Each:        onAllCores,
 	})
 	writeErr := o.write(doc, run)
 	if writeErr != nil {
