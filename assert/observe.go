@@ -67,12 +67,7 @@ func (o observations) values() [][]float64 {
 func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over, total int) {
 	groups = make([]stat.Group, len(o.blocks))
 	for i, d := range o.blocks {
-		k := d.Worst
-		for _, v := range d.Values {
-			if !sample.Meets(v, op, limit) {
-				k++
-			}
-		}
+		k := d.Worst + sample.Beyond(d.Values, op, limit)
 		groups[i] = stat.Group{K: float64(k), N: float64(d.N())}
 		over, total = over+k, total+d.N()
 	}

@@ -41,6 +41,9 @@ func silences(r *metric.Round) []span {
 	least := max(leastSilence, unusual*usual[len(usual)/2], 2*r.Health.Stall)
 	var gaps []span // of single streams at first, then of several
 	for _, x := range r.All() {
+		if len(x.Gaps) == 0 || time.Duration(slices.Max(x.Gaps))*time.Microsecond <= least {
+			continue
+		}
 		chunks(x, func(from, to time.Duration) {
 			if to-from > least {
 				gaps = append(gaps, span{from, to})

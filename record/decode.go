@@ -242,30 +242,23 @@ func (d *sampleDecoder) gaps(room metric.Gaps) metric.Gaps {
 	}
 	list := d.raw[1:end]
 	d.raw = d.raw[end+1:]
-	out := room[:0]
-	if n := bytes.Count(list, []byte{','}) + 1; n > cap(out) {
-		out = make(metric.Gaps, 0, n)
+	n := bytes.Count(list, []byte{','}) + 1
+	if n > cap(room) {
+		room = make(metric.Gaps, n)
 	}
-	v, digits := uint64(0), 0
-	for _, c := range list {
-		if c -= '0'; c <= 9 {
-			if digits > 0 && v == 0 || digits == 10 {
-				d.bad = true // a number does not begin with zero
-				return nil
-			}
-			v, digits = v*10+uint64(c), digits+1
-			continue
+	out, at, most := room[:n], 0, byte(0)
+	for i := range out {
+		begin, v := at, uint64(0)
+		for ; at < len(list) && list[at] != ','; at++ {
+			digit := list[at] - '0'
+			most, v = max(most, digit), v*10+uint64(digit)
 		}
-		if c+'0' != ',' || digits == 0 || v > math.MaxUint32 {
-			d.bad = true
-			return nil
+		if size := at - begin; size < 1 || size > 10 || size > 1 && list[begin] == '0' || v > math.MaxUint32 {
+			d.bad = true // a number does not begin with zero
 		}
-		out = append(out, uint32(v))
-		v, digits = 0, 0
+		out[i] = uint32(v)
+		at++
 	}
-	if digits == 0 || v > math.MaxUint32 {
-		d.bad = true
-		return nil
-	}
-	return append(out, uint32(v))
+	d.bad = d.bad || most > 9
+	return out
 }

@@ -196,13 +196,15 @@ func (p *packing) gaps(g *metric.Gaps) {
 	}
 	at := len(p.room)
 	p.room = slices.Grow(p.room, n)[:at+n]
-	out, raw := p.room[at:at+n:at+n], p.raw
-	for i := range out {
-		if wide {
+	out, raw := p.room[at:at+n:at+n], p.raw[:size*n]
+	if wide {
+		for i := range out {
 			out[i] = binary.LittleEndian.Uint32(raw[4*i:])
-		} else {
+		}
+	} else {
+		for i := range out {
 			out[i] = uint32(binary.LittleEndian.Uint16(raw[2*i:]))
 		}
 	}
-	*g, p.raw = out, raw[size*n:]
+	*g, p.raw = out, p.raw[size*n:]
 }

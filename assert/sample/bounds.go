@@ -2,6 +2,7 @@ package sample
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -24,6 +25,16 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 
 // Upward reports whether the operator bounds from below.
 func Upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
+
+// Beyond counts the values that are not within the bound; the values ascend.
+func Beyond(ascending []float64, op plan.Op, limit float64) int {
+	upward := Upward(op)
+	at := sort.Search(len(ascending), func(i int) bool { return Meets(ascending[i], op, limit) == upward })
+	if upward {
+		return at
+	}
+	return len(ascending) - at
+}
 
 // Streamed reports whether a metric depends on how the answers of a workload streamed.
 // goodput does if its bounds do.
