@@ -11,8 +11,7 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// differences tells how runs that are shown together differ in what was
-// measured.
+// differences lists how runs that are shown together differ in what they measured.
 func differences(runs []run) (section, bool) {
 	s := section{ID: "runs", Title: "What differs between the runs",
 		Lead: "The curves of the runs are drawn together. A difference between them means something only if little else differs. These facts differ."}
@@ -82,7 +81,7 @@ func consistency(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// strength is what the gate would notice.
+// strength shows what the gate would notice.
 func strength(runs []run) (section, bool) {
 	s := section{ID: "strength", Title: report.StrengthTitle,
 		Lead: "A gate that no regression can turn red is useless. Each regression was planted alone."}
@@ -107,7 +106,7 @@ func strength(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// environment is what was measured, and by what.
+// environment shows what was measured, and by what.
 func environment(runs []run) (section, bool) {
 	s := section{ID: "environment", Title: "Configuration", Lead: "What was measured, with what, and how to repeat it: the same seeds and salt make the same prompts."}
 	for _, r := range runs {
@@ -176,7 +175,7 @@ func seeds(r run) string {
 	return strings.Join(list, ", ")
 }
 
-// loads is the range of the loads that were measured, every one of them.
+// loads returns the range of all loads that were measured.
 func loads(r run) string {
 	var parts []string
 	for _, kind := range everyKind {
@@ -201,7 +200,7 @@ func loads(r run) string {
 	return strings.Join(parts, "; ")
 }
 
-// definitions explain every metric that the page names, once.
+// definitions explains every metric that the page names, once.
 func definitions(runs []run) (section, bool) {
 	s := section{ID: "definitions", Title: "How this was measured, and what the words mean",
 		Lead: "Tools define these metrics differently, so compare figures of two tools only if their definitions agree. These are ours."}
@@ -230,7 +229,7 @@ func definitions(runs []run) (section, bool) {
 	return s, true
 }
 
-// methods say how the load was made and how verdicts were reached.
+// methods describes how the load was made and how verdicts were reached.
 func methods(runs []run) []string {
 	out := []string{
 		"Requests in flight (closed loop): their number stays the same, because each slot sends its next request when the last one has ended. Requests at once (burst): all are sent at the same instant.",
@@ -250,11 +249,11 @@ func methods(runs []run) []string {
 	return out
 }
 
-// mostLines of the plan's source are shown.
+// mostLines bounds the lines of the plan's source that are shown.
 const mostLines = 2000
 
-// anchor is the link to a line of the plan on the page; "" when the plan is
-// not on it.
+// anchor returns the link to a line of the plan on the page; "" if the plan is not on
+// the page.
 func anchor(r run, file string, lineNo int) string {
 	for i := range r.sources {
 		if r.Plan.Sources[i].File == file && lineNo > 0 && lineNo <= mostLines && lineNo <= len(r.sources[i]) {
@@ -264,8 +263,8 @@ func anchor(r run, file string, lineNo int) string {
 	return ""
 }
 
-// source shows the plan's text. Plans of runs that are shown together are left
-// to their own reports.
+// source shows the plan's text. It is left out if several runs are shown together:
+// their own reports have it.
 func source(runs []run) (section, bool) {
 	s := section{ID: "plan", Title: "The plan", Lead: "What the plan asks, line by line, and what came of each."}
 	r := runs[0]
@@ -294,8 +293,8 @@ func source(runs []run) (section, bool) {
 	return s, true
 }
 
-// gathered adds a verdict to the verdicts of a line. If it passed or was skipped at several levels,
-// these are one entry.
+// gathered adds a verdict to the verdicts of a line. A check that passed or was skipped at several
+// levels makes one entry.
 func gathered(list []checkView, c checkView, level string) []checkView {
 	level = line(level)
 	if c.Class != "pass" && c.Class != "none" {
@@ -314,8 +313,8 @@ func gathered(list []checkView, c checkView, level string) []checkView {
 	return append(list, c)
 }
 
-// paint splits a line of HCL into comments, strings and the rest: enough to
-// read by.
+// paint splits a line of HCL into comments, strings and the rest, which is enough to
+// read it.
 func paint(l string) []token {
 	var out []token
 	add := func(class, s string) {

@@ -12,8 +12,9 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// alone draws lines that have one load each, and returns the words that go with it: by the
-// length of their prompts, else as rows; "" where a line has more loads.
+// alone draws lines of one load each and returns the words that go with the chart. It
+// draws them by the length of their prompts if possible, otherwise as rows. "" if a line
+// has more loads.
 func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, words string) {
 	if by := byLength(c, lines); by != nil {
 		return by.SVG(), fmt.Sprintf(" With %s, by the length of the prompt.", inFlight(lines[0].cases[0]))
@@ -24,8 +25,8 @@ func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, w
 	return "", ""
 }
 
-// dots is the chart of lines that have one load each: nothing to draw a line
-// through, so each is a row. nil where a line has more.
+// dots returns the chart of lines of one load each. No line can be drawn through one
+// point, so each is a row. nil if a line has more loads.
 func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 	f := &chart.Forest{Name: c.Name, Format: func(v float64) string { return metric.Format(unit, v) }}
 	for i, s := range c.Series {
@@ -42,8 +43,8 @@ func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 	return f
 }
 
-// byLength is the chart of lines that have one load each, the same, against the lengths of
-// their prompts; nil where a line has more, or two have one length.
+// byLength returns the chart of lines that have one load each, the same load, by the
+// lengths of their prompts. nil if a line has more loads or if two have the same length.
 func byLength(c chart.Chart, lines []track) *chart.Chart {
 	const fewest = 3
 	out := chart.Chart{Name: strings.TrimSuffix(c.Name, " against "+kinds["closed"]) + " against the length of the prompt", Y: c.Y, Series: []chart.Series{{}},

@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// badAnswers are the worst answers of each server, beside the right ones.
+// badAnswers shows the worst answers of each server beside the right ones.
 func badAnswers(runs []run) (section, bool) {
 	s := section{ID: "answers", Title: "Answers that count as bad", Lead: "At most five of each workload on a server, those that are bad in most ways first. Of long texts the middle is left out."}
 	for _, r := range runs {
@@ -18,7 +18,8 @@ func badAnswers(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// sideBySide is a table of answers beside what they are compared with; nil if there is none.
+// sideBySide returns a table of answers beside what they are compared with; nil if there is
+// none.
 func sideBySide(r run, caption string, list []report.Answer) *table {
 	if len(list) == 0 {
 		return nil

@@ -38,8 +38,8 @@ func arrivals(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// overTimeBlock charts the open loops of a use case over time; with several servers it is folded
-// shut.
+// overTimeBlock charts the open loops of a use case over time. With several servers the charts
+// are folded shut.
 func overTimeBlock(r run, w *report.Workload) []block {
 	var figures []figure
 	for _, server := range w.Servers {
@@ -54,7 +54,7 @@ func overTimeBlock(r run, w *report.Workload) []block {
 	return []block{{Figures: figures}}
 }
 
-// quantity is one of the figures of a passage.
+// quantity is a figure of a passage.
 type quantity struct {
 	title, axis, words string
 	unit               metric.Unit
@@ -81,7 +81,8 @@ var quantities = []quantity{
 	{"Waiting", "Requests waiting", "The backlog: requests in flight that had no token yet, the most at once in each step.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.Waiting) }},
 }
 
-// overTime draws the windows of a workload on a server, a line for each, mostSeries at most.
+// overTime draws the windows of a workload on a server, one line for each, at most
+// mostSeries.
 func overTime(r run, workload, server, name string) []figure {
 	var list []*report.Passage
 	for i := range r.Passages {
@@ -151,7 +152,7 @@ func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 	return f
 }
 
-// loadOver names what a line is of: its level, or all stages.
+// loadOver names what a line shows: its level, or all stages.
 func loadOver(r run, p *report.Passage) string {
 	if len(p.Levels) == 1 {
 		return r.level(p.Workload, p.Levels[0])
@@ -174,7 +175,7 @@ func stages(r run, ch *chart.Chart, p *report.Passage) string {
 	return " Upright: where each stage begins (" + strings.Join(names, ", ") + ")."
 }
 
-// windowsOf says of how many windows the first is shown.
+// windowsOf returns a note on how many windows there are if only the first is shown.
 func windowsOf(list []*report.Passage) string {
 	most := 0
 	for _, p := range list {
@@ -186,7 +187,8 @@ func windowsOf(list []*report.Passage) string {
 	return fmt.Sprintf(" The first of %d windows.", most)
 }
 
-// largestOver draws the largest rate that the server answers, where it is near the arrivals.
+// largestOver draws the largest rate that the server can serve, if the arrivals come near
+// it.
 func largestOver(r run, ch *chart.Chart, list []*report.Passage, top float64) {
 	for i := range r.Cases {
 		c := &r.Cases[i]

@@ -41,7 +41,7 @@ func brief(r run) *briefView {
 	return v
 }
 
-// logo is a picture as the page holds it; "" where it is none.
+// logo returns a picture as the page embeds it; "" if it is invalid.
 func logo(encoded string) template.URL {
 	src, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil || len(src) == 0 {
@@ -54,7 +54,7 @@ func logo(encoded string) template.URL {
 	return template.URL("data:" + kind + ";base64," + encoded)
 }
 
-// system says what was measured, a column for each server.
+// system shows what was measured, one column for each server.
 func system(r run) *table {
 	t := &table{Words: true, Caption: "What was measured", Head: []string{"Fact"}}
 	servers := r.Servers[:min(len(r.Servers), 4)]
@@ -99,7 +99,7 @@ func system(r run) *table {
 	return t
 }
 
-// five are the figures that most people ask for first.
+// five returns the figures that most people ask for first.
 func five(r run) []tile {
 	runs := []run{r}
 	var tiles []tile
@@ -140,7 +140,7 @@ func five(r run) []tile {
 	return tiles
 }
 
-// span is a figure from its best to its worst, and where each was measured.
+// span shows a figure from its best to its worst value, and where each was measured.
 func span(label, name string, runs []run, best, worst extreme, words string) tile {
 	t := tile{Label: label, Value: format(name, best.v), Note: words + beyond(runs, best)}
 	if math.Max(best.v, worst.v) > 1.1*math.Min(best.v, worst.v) {
@@ -150,7 +150,7 @@ func span(label, name string, runs []run, best, worst extreme, words string) til
 	return t
 }
 
-// uses is a row for each use case and server.
+// uses returns a row for each use case and server.
 func uses(r run) []useView {
 	var out []useView
 	most := map[string]float64{} // by kind of load
@@ -164,7 +164,7 @@ func uses(r run) []useView {
 		for _, server := range w.Servers {
 			class, said, kind, n := carried(r, w, server)
 			if class == "none" && r.control(server) {
-				continue // nothing is asked of it
+				continue // it has no requirements
 			}
 			v := useView{Title: r.title(w.Address) + r.on(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
 			if c := r.capacity(w.Address, server); c != nil {
@@ -188,8 +188,8 @@ func uses(r run) []useView {
 	return out[:min(len(out), 16)]
 }
 
-// carried is the answer for a workload on a server in a few words, and the
-// largest load that held, of a kind.
+// carried returns the result of a workload on a server in a few words: its class, and
+// the largest load of a kind that met the requirements.
 func carried(r run, w *report.Workload, server string) (class, said, kind string, most float64) {
 	if c := r.capacity(w.Address, server); c != nil {
 		return capacityClass(c), c.Limit(), c.Over, c.Load(c.Pass)
@@ -204,7 +204,7 @@ func carried(r run, w *report.Workload, server string) (class, said, kind string
 	return class, capital(strings.TrimSuffix(said, testedOnly)), kind, most
 }
 
-// ended says what ends a capacity.
+// ended names what limits a capacity.
 func ended(r run, c *report.Capacity) string {
 	if c.Binding == "" {
 		return "no limit was met"
@@ -221,7 +221,7 @@ func ended(r run, c *report.Capacity) string {
 	return s
 }
 
-// answered is a row for each decision of a comparison.
+// answered returns a row for each decision of a comparison.
 func answered(r run, c *report.Comparison) []answerView {
 	name := line(c.Name) + ": " + r.title(c.Candidate) + " against " + r.title(c.Control)
 	if c.Skipped != "" {
@@ -256,12 +256,12 @@ func answered(r run, c *report.Comparison) []answerView {
 	return out[:min(len(out), 8)]
 }
 
-// answerWord is what a decision says of the candidate.
+// answerWord returns the decision on the candidate in a word.
 func answerWord(d *report.Decision) string {
 	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], line(d.Answer))
 }
 
-// carrying are the two or three changes that carry an answer.
+// carrying returns the two or three changes that decide the answer.
 func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 	var list []*report.Change
 	for i := range c.Changes {
@@ -284,9 +284,9 @@ func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 	return list[:min(len(list), 3)]
 }
 
-// ranges are the changes of an answer at one level or several, two or three metrics
-// with the smallest and the largest: those at most levels first, what speaks against
-// the answer last.
+// ranges returns the changes of an answer at one or several levels: two or three
+// metrics, each with its smallest and largest change. Metrics that changed at most
+// levels come first, and what speaks against the answer comes last.
 func ranges(answer string, of map[string][]*report.Change) []string {
 	names := slices.Sorted(maps.Keys(of))
 	contrary := func(name string) bool {
@@ -326,8 +326,8 @@ func ranges(answer string, of map[string][]*report.Change) []string {
 	return out
 }
 
-// frontChart is the one picture of page one: what a comparison found, else the
-// throughput over the load.
+// frontChart returns the one picture of page one: the changes of a comparison,
+// otherwise the throughput by load.
 func frontChart(r run) *figure {
 	for i := range r.Comparisons {
 		if f, ok := overall(r, &r.Comparisons[i]); ok {
@@ -346,7 +346,7 @@ func frontChart(r run) *figure {
 	return nil
 }
 
-// how says in two lines how it was measured.
+// how describes in two lines how the run was measured.
 func how(r run) []string {
 	requests, rounds := 0, 0
 	for i := range r.Cases {
@@ -367,7 +367,7 @@ func how(r run) []string {
 	return []string{first, decided(r) + " " + caching(r)}
 }
 
-// decided says how verdicts were reached.
+// decided describes how verdicts were reached.
 func decided(r run) string {
 	switch {
 	case r.Plan.Decide == "estimate":
@@ -378,7 +378,8 @@ func decided(r run) string {
 	return ""
 }
 
-// caching says what every reader asks.
+// caching answers a question that every reader has: whether prompts could come from a
+// cache.
 func caching(r run) string {
 	low, high := extremes([]run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
 	switch recorded := slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }); {

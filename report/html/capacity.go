@@ -13,7 +13,7 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// limitKinds say what each kind of answer claims.
+// limitKinds describes what each kind of answer claims.
 var limitKinds = map[metric.CapacityKind]string{
 	metric.CapacityExact:        "the loads on both sides of the limit were measured, as close together as the plan asks for",
 	metric.CapacityInterpolated: "between: the limit lies somewhere between the two numbers",
@@ -34,7 +34,7 @@ func capacities(runs []run) (section, bool) {
 		for i := range r.Capacities {
 			c := &r.Capacities[i]
 			if len(runs) == 1 && r.Workload(c.Workload) != nil {
-				continue // a section of its own has it
+				continue // it has a section of its own
 			}
 			if n > 1 {
 				name := r.title(c.Workload) + " on " + r.title(c.Server)
@@ -64,11 +64,10 @@ func capacities(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// signs are how a probe's outcome is drawn.
+// signs are the marks for the outcomes of a probe.
 var signs = map[string]chart.Mark{"pass": chart.Pass, "fail": chart.Fail}
 
-// searched draws, for each threshold of the capacity, its metric against the
-// load.
+// searched draws a chart for each threshold of the capacity: its metric by load.
 func searched(r run, c *report.Capacity) []figure {
 	var out []figure
 	for _, b := range searchedBounds(r, c) {
@@ -79,7 +78,7 @@ func searched(r run, c *report.Capacity) []figure {
 	return out[:min(len(out), 4)]
 }
 
-// searchedBounds are the thresholds that the search held to: the binding one
+// searchedBounds returns the thresholds that the search applied, the limiting one
 // first.
 func searchedBounds(r run, c *report.Capacity) []report.Threshold {
 	var out []report.Threshold
@@ -105,7 +104,7 @@ func searchedBounds(r run, c *report.Capacity) []report.Threshold {
 	return out
 }
 
-// search draws one threshold's metric at each probe.
+// search draws the metric of one threshold at each probe.
 func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	def, ok := metric.Lookup(t.Metric)
 	if !ok {
@@ -155,7 +154,8 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	return f, true
 }
 
-// searchPoint is a probe as a point and as a row of the table; no row where it has no value.
+// searchPoint returns a probe as a point and as a row of the table; no row if it has no
+// value.
 func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold, label string) (chart.Point, []cell) {
 	v, low, high, outcome := probed(r, c, p, t)
 	if !v.OK {
@@ -180,7 +180,8 @@ func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold,
 		[]cell{text(load), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
 }
 
-// largestOf is the largest rate of the workload and server of a search; 0: not known.
+// largestOf returns the largest rate of the workload and server of a search; 0 if it
+// is unknown.
 func largestOf(r run, c *report.Capacity) float64 {
 	for i := range r.Cases {
 		if x := &r.Cases[i]; x.Server == c.Server && x.Workload == c.Workload && x.Largest > 0 && c.OfRate() {
@@ -198,7 +199,7 @@ func toSpare(margin float64) string {
 	return metric.Format(metric.Ratio, margin)
 }
 
-// explain says what the points and bars of a search are.
+// explain describes what the points and bars of a search show.
 func explain(f *figure, r run, points []chart.Point) {
 	if slices.ContainsFunc(points, func(p chart.Point) bool { return !math.IsNaN(p.Low) || !math.IsNaN(p.High) }) {
 		f.Words += " Its bar is the interval, each end with the plan's confidence."
@@ -218,8 +219,8 @@ func explain(f *figure, r run, points []chart.Point) {
 	}
 }
 
-// probed is the threshold's value at a probe, with its interval where it was
-// kept: else the value of the case alone.
+// probed returns the threshold's value at a probe, with its interval if it was kept,
+// otherwise the value of the case without one.
 func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, low, high report.Number, outcome string) {
 	outcome = p.Outcome
 	for _, x := range p.Readings {
@@ -240,7 +241,7 @@ func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, 
 	return v, low, high, outcome
 }
 
-// ends is the end of an interval; one that is open says so.
+// ends formats an end of an interval. It names an end that is open.
 func ends(n report.Number, unit string, upper bool) string {
 	if n.OK {
 		return n.Format(unit)
@@ -271,7 +272,7 @@ func outcomeClass(outcome string) string {
 	return "none"
 }
 
-// probes is what the search did, in order.
+// probes lists the probes of the search, in order.
 func probes(r run, c *report.Capacity) *table {
 	t := &table{Caption: "Probes of the search, in the order in which they were made" + r.on(c.Server), Head: []string{"Load", "Why", "Outcome", "Requests", "Took", "Threshold nearest to its limit", "Note"}}
 	const most = 200
@@ -288,11 +289,11 @@ func probes(r run, c *report.Capacity) *table {
 	return t
 }
 
-// margins say how near every threshold is to its limit at the capacity.
+// margins describes how close every threshold is to its limit at the capacity.
 func margins(r run, c *report.Capacity) []string {
 	var out []string
 	for _, t := range searchedBounds(r, c) {
-		// The last one is that which confirmed the answer.
+		// The last such probe confirmed the answer.
 		for i := len(c.Probes) - 1; i >= 0; i-- {
 			p := &c.Probes[i]
 			if p.N != c.Pass || p.Outcome != "pass" {

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// comparisons show a candidate beside its control.
+// comparisons shows each candidate beside its control.
 func comparisons(runs []run) (section, bool) {
 	s := section{ID: "comparison", Title: "Comparison with the control",
 		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. Each row runs from the control (hollow dot) to the candidate, as a share of the control. The thin bar is the interval, the upright mark what the plan tolerates or asks for. Right is always better."}
@@ -37,7 +37,7 @@ func comparisons(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// mostCompared levels of a comparison stand open.
+// mostCompared is the number of levels of a comparison that are not folded.
 const mostCompared = 4
 
 func comparison(r run, c *report.Comparison) []block {
@@ -96,7 +96,7 @@ func comparison(r run, c *report.Comparison) []block {
 	return out
 }
 
-// signed writes a change with its sign.
+// signed formats a change with its sign.
 func signed(n report.Number, points bool, unit string) string {
 	if !n.OK {
 		return "–"
@@ -111,7 +111,7 @@ func signed(n report.Number, points bool, unit string) string {
 	return sign + n.Format("ratio")
 }
 
-// better is how much better a change is: right of zero whatever the metric.
+// better returns how much better a change is: above zero is better for every metric.
 func better(x *report.Change, n report.Number) float64 {
 	v := bound(n)
 	if x.Better == "lower" {
@@ -120,7 +120,7 @@ func better(x *report.Change, n report.Number) float64 {
 	return v
 }
 
-// changeMark says what became of a change. Red is only for the worse.
+// changeMark returns the mark for a change. Only changes for the worse are red.
 func changeMark(x *report.Change) chart.Mark {
 	switch way := better(x, x.Change); {
 	case x.Outcome == report.Fail && !(way > 0), !x.Limit.OK && x.Direction == "worse":
@@ -131,7 +131,7 @@ func changeMark(x *report.Change) chart.Mark {
 	return chart.Unsure
 }
 
-// changeLegend explains the marks that rows have.
+// changeLegend explains the marks that the rows use.
 func changeLegend(rows []chart.Change) (out []legend) {
 	for _, l := range []struct {
 		mark chart.Mark
@@ -144,7 +144,7 @@ func changeLegend(rows []chart.Change) (out []legend) {
 	return out
 }
 
-// changeRow is a change as a row of a chart, named.
+// changeRow returns a change as a named row of a chart.
 func changeRow(x *report.Change, name string) chart.Change {
 	low, high := better(x, x.Low), better(x, x.High)
 	if x.Better == "lower" {
@@ -177,7 +177,7 @@ func changes(r run, workload, level string, list []*report.Change) figure {
 	return f
 }
 
-// changeClass is the class of a change's verdict.
+// changeClass returns the CSS class of a change's verdict.
 func changeClass(x *report.Change) string {
 	if x.Outcome == report.Error {
 		return "error"
@@ -185,7 +185,7 @@ func changeClass(x *report.Change) string {
 	return map[chart.Mark]string{chart.Pass: "pass", chart.Fail: "fail", chart.Unsure: "unsure"}[changeMark(x)]
 }
 
-// overall is a comparison in one picture: one metric, a row for each workload.
+// overall shows a comparison in one picture: one metric, a row for each workload.
 func overall(r run, c *report.Comparison) (figure, bool) {
 	for _, name := range []string{"throughput", "e2e", "ttft", "speed"} {
 		forest := chart.Forest{Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}

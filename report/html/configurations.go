@@ -11,11 +11,12 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// fewServers make no table of configurations: two are a comparison.
+// fewServers is the smallest number of servers for the table of configurations: two
+// servers are a comparison.
 const fewServers = 3
 
-// configurations put three servers or more beside each other: a table of each
-// load, and what a user and the server as a whole get for it.
+// configurations shows three or more servers beside each other: a table for each
+// load, and what one user and the whole server get at it.
 func configurations(runs []run) (section, bool) {
 	s := section{ID: "configurations", Title: "Which configuration?",
 		Lead: "Every server on the same loads. ★ marks the best of a column, ≈ a value that the comparisons cannot tell from the best."}
@@ -47,7 +48,7 @@ func configurations(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// sharedLevels are the levels of the plan that three servers or more ran.
+// sharedLevels returns the levels of the plan that three or more servers ran.
 func sharedLevels(r run, w *report.Workload) []string {
 	var out []string
 	n := map[string]int{}
@@ -63,7 +64,7 @@ func sharedLevels(r run, w *report.Workload) []string {
 	return out
 }
 
-// of is the case of a workload and level on a server; nil: none.
+// of returns the case of a workload and level on a server; nil if there is none.
 func (r run) of(workload, level, server string) *report.Case {
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Workload == workload && c.Level == level && c.Server == server && c.Completed > 0 {
@@ -73,7 +74,7 @@ func (r run) of(workload, level, server string) *report.Case {
 	return nil
 }
 
-// ranked is a row for each server at one level, the best of each column set off.
+// ranked has a row for each server at one level, with the best of each column marked.
 func ranked(r run, w *report.Workload, level string) *table {
 	t := &table{Caption: r.title(w.Address) + " at " + r.level(w.Address, level), Head: []string{"Server"}}
 	columns := []struct{ name, stat string }{{"throughput", ""}, {"e2e", "mean"}, {"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"success", "rate"}}
@@ -117,7 +118,7 @@ func ranked(r run, w *report.Workload, level string) *table {
 	return t
 }
 
-// bestOf is the index of the best value; -1: there is none.
+// bestOf returns the index of the best value; -1 if there is none.
 func bestOf(values []float64, higher bool) int {
 	best := -1
 	for i, v := range values {
@@ -128,9 +129,9 @@ func bestOf(values []float64, higher bool) int {
 	return best
 }
 
-// alike reports whether the comparisons could not tell a statistic of two servers apart:
-// that of the two by its interval, those of both with one control by intervals that
-// overlap.
+// alike reports whether the comparisons could not tell a statistic of two servers apart.
+// If the two were compared, their interval decides. If both were compared with the same
+// control, the two intervals must overlap.
 func alike(r run, workload, level, name, stat, a, b string) bool {
 	against := map[string]map[string]*report.Change{} // by control and candidate
 	for i := range r.Comparisons {
@@ -158,8 +159,8 @@ func alike(r run, workload, level, name, stat, a, b string) bool {
 	return false
 }
 
-// felt is what a user of a workload gets: the first bound on speed or TTFT, else the
-// mean speed without a bound.
+// felt returns what a user of a workload notices: the first threshold on speed or
+// TTFT, otherwise the mean speed without a limit.
 func felt(w *report.Workload) report.Threshold {
 	for _, b := range w.Bounds {
 		if t := b.Threshold; (t.Metric == "speed" || t.Metric == "request_speed" || t.Metric == "ttft") && t.Limit.OK {
@@ -169,8 +170,8 @@ func felt(w *report.Workload) report.Threshold {
 	return report.Threshold{Metric: "speed", Stat: "mean"}
 }
 
-// pareto draws what a user gets against what the server yields, a line for each
-// server with the load along it.
+// pareto draws what a user gets against the server's total throughput, one line for
+// each server through its loads.
 func pareto(r run, w *report.Workload) (figure, bool) {
 	t := felt(w)
 	def, _ := metric.Lookup(t.Metric)
@@ -219,7 +220,7 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 	return f, f.Chart != "" && len(ch.Series) >= fewServers && len(f.Table.Rows) > len(ch.Series)
 }
 
-// way is where on an upright axis the good is.
+// way says in which direction of a vertical axis values are better.
 func way(better metric.Direction) string {
 	if better == metric.HigherIsBetter {
 		return "up"
@@ -227,8 +228,8 @@ func way(better metric.Direction) string {
 	return "down"
 }
 
-// dominated makes the points hollow at which another line has more throughput and a
-// better Y.
+// dominated draws a point hollow if another line has a point with more throughput and
+// a better Y.
 func dominated(lines []chart.Series, higher bool) {
 	for i := range lines {
 		for j := range lines[i].Points {

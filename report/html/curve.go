@@ -13,34 +13,33 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// curve is a metric against the load, one line for each workload, server and
-// run.
+// curve is a metric by load, one line for each workload, server and run.
 type curve struct {
 	kind  string // "closed", "burst" or "rate"
 	name  string // of the metric
 	title string
-	axis  string // of Y; "": the metric's title
+	axis  string // of Y; "" for the metric's title
 	words string
 	zones []chart.Zone
-	of    func(*report.Case) report.Number // nil: the mean, or a level's value
-	band  bool                             // shade from p5 to p95
-	stats []string                         // statistics of thresholds that are drawn as lines; nil: all
+	of    func(*report.Case) report.Number // nil for the mean, or a level's value
+	band  bool                             // the range from p5 to p95 is shaded
+	stats []string                         // statistics whose thresholds are drawn as lines; nil for all
 	zero  bool
-	quiet bool                    // absent where every value is zero: nothing happened
-	keep  func(*report.Case) bool // which cases; nil: those of the system's figures
-	ends  bool                    // say where the lowest and the highest are
+	quiet bool                    // left out if every value is zero: nothing happened
+	keep  func(*report.Case) bool // the cases to draw; nil for those of the system's figures
+	ends  bool                    // the words name the lowest and the highest value
 }
 
-// kinds of load, as an axis names them.
+// kinds are the titles of an axis for each kind of load.
 var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once", "users": "users", "rate": "requests per second", "speedup": "times the recorded traffic"}
 
-// everyKind is in the order in which figures of several kinds follow each other.
+// everyKind is the order of figures of several kinds.
 var everyKind = []string{"closed", "burst", "users", "rate"}
 
-// mostSeries are drawn in one chart: more than that nobody tells apart.
+// mostSeries bounds the lines in one chart: nobody can tell more apart.
 const mostSeries = 8
 
-// track is the cases of one line, by load.
+// track holds the cases of one line, by load.
 type track struct {
 	name             string
 	r                run
@@ -48,8 +47,8 @@ type track struct {
 	cases            []*report.Case
 }
 
-// tracks sorts the measured cases of a kind into lines. Of several cases at
-// one load the line goes through the one with the most completed requests.
+// tracks sorts the measured cases of a kind into lines. If there are several cases at
+// one load, the line uses the one with the most completed requests.
 func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	type key struct{ run, server, workload string }
 	var order []key
@@ -72,7 +71,7 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	}
 	showRun, showServer := differ(func(k key) string { return k.run }), differ(func(k key) string { return k.server })
 	showWorkload := differ(func(k key) string { return k.workload })
-	// Control and candidate of one workload are beside each other.
+	// The control and the candidate of one workload come next to each other.
 	if showServer && showWorkload && !showRun {
 		at := map[string]int{}
 		for i, k := range order {
@@ -101,7 +100,7 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	return out
 }
 
-// line is one case for each load.
+// line returns one case for each load.
 func (t track) line() []*report.Case {
 	var out []*report.Case
 	for _, c := range t.cases {
@@ -116,7 +115,7 @@ func (t track) line() []*report.Case {
 	return out
 }
 
-// loadAxis is the axis of N.
+// loadAxis returns the axis of N.
 func loadAxis(kind string, ns []float64) chart.Axis {
 	a := chart.Axis{Title: capital(kinds[kind]), Ticks: ns, Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
 	if len(ns) > 0 && slices.Max(ns) > 8*slices.Min(ns) {
@@ -125,7 +124,7 @@ func loadAxis(kind string, ns []float64) chart.Axis {
 	return a
 }
 
-// figures draws the curve, mostSeries lines at a time; none without data.
+// figures draws the curve, mostSeries lines in each figure; none without data.
 func (cv curve) figures(runs []run) []figure {
 	of := cv.of
 	if of == nil {
@@ -154,14 +153,14 @@ func (cv curve) figures(runs []run) []figure {
 	return out
 }
 
-// part is the lines of one chart.
+// part holds the lines of one chart.
 type part struct {
 	name  string
 	lines []track
 }
 
-// parts splits lines that are too many for one chart: by what their workloads
-// are instances of, then by number.
+// parts splits lines that are too many for one chart: by the for_each block that
+// their workloads come from, then by number.
 func parts(all []track) []part {
 	if len(all) == 0 {
 		return nil
@@ -178,7 +177,7 @@ func parts(all []track) []part {
 		}
 		out[i].lines = append(out[i].lines, t)
 	}
-	// Families of one or two share a chart.
+	// Families of one or two lines share a chart.
 	if len(out) > mostSeries/2 {
 		out = []part{{"", all}}
 	}
@@ -242,7 +241,8 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	}
 	ch.X = loadAxis(cv.kind, ns)
 	f.Words += cv.limit(&ch, lines, high)
-	// Far apart on a straight axis, the small ones all lie on the ground.
+	// If the values are far apart, a linear axis would draw all small ones at its
+	// bottom.
 	if !cv.zero && low > 0 && high > 30*low {
 		ch.Y.Log, ch.Y.Zero = true, false
 		ch.Y.Title += " (logarithmic)"
@@ -254,7 +254,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	return f
 }
 
-// finding says where the lowest and the highest of its own lines are.
+// finding names the lowest and the highest value of its lines.
 func (cv curve) finding(lines []track, of func(*report.Case) report.Number) string {
 	var low, high extreme
 	var of2 [2]string
@@ -284,9 +284,9 @@ func (cv curve) finding(lines []track, of func(*report.Case) report.Number) stri
 	return fmt.Sprintf("Highest: %s at %s. Lowest: %s at %s.", said(high.v), of2[1], said(low.v), of2[0])
 }
 
-// common says which cases the system's figures show: of one run those of the
-// workloads that have no section of their own, where there are any, and levels
-// rather than the probes of a search.
+// common returns a filter for the cases of the system's figures. For one run it keeps
+// the workloads without a section of their own, if there are any. It prefers levels
+// to the probes of a search.
 func common(runs []run) func(*report.Case) bool {
 	if len(runs) != 1 {
 		return func(*report.Case) bool { return true }
@@ -309,8 +309,8 @@ func common(runs []run) func(*report.Case) bool {
 	}
 }
 
-// hue is the colour of a line. Those of lines that are ordered by number grow
-// darker with it.
+// hue returns the colour of a line. If the lines are ordered by a number, later ones
+// are darker.
 func hue(i int, lines []track) int {
 	if len(lines) < 3 {
 		return i
@@ -327,7 +327,7 @@ func hue(i int, lines []track) int {
 	return chart.Ordered + i*(chart.Shades-1)/max(len(lines)-1, 1)
 }
 
-// amount reads a number that a key names: 8, 96K, 1M.
+// amount parses a number in a key: 8, 96K, 1M.
 func amount(key string) (float64, bool) {
 	factor := 1.0
 	for suffix, f := range map[string]float64{"K": 1e3, "k": 1e3, "M": 1e6} {
@@ -339,7 +339,7 @@ func amount(key string) (float64, bool) {
 	return n * factor, err == nil
 }
 
-// relation writes a comparison as people do.
+// relation writes a comparison operator in the usual notation.
 func relation(op string) string {
 	switch op {
 	case "<=":
@@ -350,7 +350,7 @@ func relation(op string) string {
 	return op
 }
 
-// bound is the end of a range that may be missing or infinite.
+// bound returns the end of a range, which may be missing or infinite.
 func bound(n report.Number) float64 {
 	if !n.OK || math.IsInf(n.V, 0) {
 		return math.NaN()
@@ -367,7 +367,7 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 		ch.Y.Include = append(ch.Y.Include, r.At)
 		limits = append(limits, strings.TrimPrefix(r.Word, "limit: "))
 	}
-	// The words of several would lie over each other.
+	// The labels of several limits would overlap.
 	if len(limits) > 1 {
 		words = " Dashed are the limits of the plan: " + strings.Join(limits, ", ") + "."
 		for i := range ch.Rules {
@@ -377,8 +377,8 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 	return words + cv.largest(ch, lines)
 }
 
-// largest draws the largest rate of each line where it is known and not far beyond
-// the loads shown, and returns the words that go with it.
+// largest draws the largest rate of each line if it is known and not far beyond the
+// loads shown. It returns the words that go with it.
 func (cv curve) largest(ch *chart.Chart, lines []track) string {
 	var known []string
 	for _, t := range lines {
@@ -404,7 +404,7 @@ func (cv curve) largest(ch *chart.Chart, lines []track) string {
 
 const rhoWords = " ρ is the share of the largest rate."
 
-// rho is a rate as a share of the largest one; "": that is not known.
+// rho formats a rate as a share of the largest one; "" if that is unknown.
 func rho(c *report.Case) string {
 	if c.Largest <= 0 {
 		return ""
@@ -419,12 +419,12 @@ func rhoOf(c *report.Case) string {
 	return ", ρ " + rho(c)
 }
 
-// rules are the thresholds of the metric for the workloads shown. One that is
-// far above everything measured would flatten the lines: it is told in the
-// guidance instead.
+// rules returns the thresholds of the metric for the workloads shown. A threshold far
+// above all measured values would flatten the lines, so it is only named in the
+// guidance.
 func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	var out []chart.Rule
-	def, _ := metric.Lookup(cv.name) // a share of good requests is no rate of them
+	def, _ := metric.Lookup(cv.name) // a share of good requests is not in the metric's unit
 	seen := map[string]bool{}
 	for _, t := range lines {
 		for _, w := range t.r.Workloads {
@@ -450,7 +450,7 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	return out
 }
 
-// The bands of metric.Band as stretches of a chart, best first.
+// The bands of metric.Band as ranges of a chart, best first.
 var (
 	ttftZones = []chart.Zone{
 		{From: 0, To: 0.5, Word: "instant", Class: "z0"}, {From: 0.5, To: 2, Word: "responsive", Class: "z1"},

@@ -8,11 +8,11 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// mostLoads stand side by side in the table of a figure.
+// mostLoads bounds the loads that are columns in the table of a figure.
 const mostLoads = 7
 
-// matrix is the data of a figure with a column for each load; nil where there are too
-// many, or one line alone.
+// matrix returns the data of a figure with one column for each load. nil if there are
+// too many loads or only one line.
 func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit metric.Unit) *table {
 	var loads []float64
 	for _, t := range lines {
@@ -46,7 +46,7 @@ func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit 
 	return tab
 }
 
-// table is the data of a figure.
+// table returns the data of a figure.
 func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis string, unit metric.Unit) *table {
 	if m := cv.matrix(lines, of, unit); m != nil {
 		return m

@@ -13,10 +13,10 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// shares are the points of Summary.Curve.
+// shares returns the share of requests at each point of Summary.Curve.
 func shares(curve []report.Number, i int) float64 { return float64(i) / float64(len(curve)-1) }
 
-// distributions shows how the requests of each level spread: the share of
+// distributions shows how the requests of each level are distributed: the share of
 // them that was at least as good as a value.
 func distributions(runs []run) (section, bool) {
 	s := section{ID: "distributions", Title: "Distributions",
@@ -55,7 +55,7 @@ func distributions(runs []run) (section, bool) {
 	return s, len(all) > 0
 }
 
-// mostDistributions are the lines of levels that are shown; mostLevels the
+// mostDistributions bounds the lines of levels that are shown, and mostLevels the
 // levels of each in one chart.
 const (
 	mostDistributions = 12
@@ -64,8 +64,8 @@ const (
 
 func distribution(t track, name, kind string) (figure, bool) { return spread(t, name, kind, nil) }
 
-// spread draws the distributions of a track's cases, named by their loads where
-// there are no names.
+// spread draws the distributions of a track's cases. They are named by their loads if
+// no names are given.
 func spread(t track, name, kind string, names []string) (figure, bool) {
 	def, _ := metric.Lookup(name)
 	noun := map[string]string{"itl": "gaps"}[name]
@@ -125,7 +125,7 @@ func spread(t track, name, kind string, names []string) (figure, bool) {
 	return f, f.Chart != ""
 }
 
-// percentiles is a row a case.
+// percentiles returns one row for each case.
 func percentiles(cases []*report.Case, name string) [][]cell {
 	var out [][]cell
 	for _, c := range cases {
@@ -143,7 +143,7 @@ func percentiles(cases []*report.Case, name string) [][]cell {
 	return out
 }
 
-// evenly picks at most n, the first and the last among them.
+// evenly picks at most n elements, including the first and the last.
 func evenly[T any](list []T, n int) []T {
 	if len(list) <= n {
 		return list
@@ -155,7 +155,7 @@ func evenly[T any](list []T, n int) []T {
 	return out
 }
 
-// timelines shows a stretch of a level, request by request.
+// timelines shows a part of a level, request by request.
 func timelines(runs []run) (section, bool) {
 	s := section{ID: "timeline", Title: "Request by request",
 		Lead: "A stretch of one level as it happened: each row is a slot, each bar a request. The pale part is the wait for the first token (queue and prefill), the dark part the answer. Long pale parts mean waiting; stretched dark parts mean that other requests slow the answer down."}
@@ -176,7 +176,7 @@ func timelines(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// mostTimelines bounds the timelines of a page, those of all runs together.
+// mostTimelines bounds the timelines on a page, over all runs.
 const mostTimelines = 2
 
 func timeline(r run, t *report.Timeline) (figure, bool) {
@@ -279,8 +279,8 @@ func levels(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// levelTable has a column for each level and a row for each figure that some have,
-// what natural answers said among them.
+// levelTable has one column for each level and one row for each figure that any of
+// them has, including what natural answers showed.
 func levelTable(r run, caption string, cases []*report.Case) *table {
 	t := &table{Caption: caption, Head: []string{"Level"}}
 	held := []cell{text("Requirements")}
@@ -311,8 +311,8 @@ func levelTable(r run, caption string, cases []*report.Case) *table {
 	return t
 }
 
-// caseTables are the figures of conversations turn by turn, and what was sent of a data
-// set, where a workload has some.
+// caseTables returns the figures of conversations by turn, and what was sent from a
+// data set, for workloads that have them.
 func caseTables(caption string, cases []*report.Case) (out []block) {
 	for _, x := range []struct {
 		words string
@@ -337,7 +337,7 @@ func caseTables(caption string, cases []*report.Case) (out []block) {
 	return out
 }
 
-// failures are the requests that failed, in the server's words.
+// failures lists the requests that failed, in the server's words.
 func failures(runs []run) (section, bool) {
 	s := section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words, the most frequent first. A failed request counts as slower than every other."}
 	t := &table{Words: true, Caption: "Failed requests", Head: []string{"Where", "Requests", "Kind", "What was said"}}

@@ -11,13 +11,13 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// guidance says for each use case what it asks and how much of it the server
-// carries; nothing where none asks anything.
+// guidance shows for each use case its requirements and how much load the server
+// carries. It is absent if no use case has requirements.
 func guidance(runs []run) (section, bool) {
 	s := section{ID: "guidance", Title: "Use cases and their limits",
 		Lead: "What each use case asks of the server, and how many requests it carries within that."}
 	if len(runs) == 1 {
-		return s, false // the first page has them
+		return s, false // page one has them
 	}
 	tab := &table{Words: true, Caption: "Use cases", Head: []string{"Use case", "Prompt and answer", "Must hold", "Answer"}}
 	asked := false
@@ -48,7 +48,7 @@ func guidance(runs []run) (section, bool) {
 	return s, true
 }
 
-// size words what is sent.
+// size describes in words what is sent.
 func size(w *report.Workload) string {
 	if len(w.Mix) > 0 {
 		return "a mix of " + line(strings.Join(w.Mix, ", "))
@@ -70,7 +70,7 @@ func size(w *report.Workload) string {
 
 const warnsOnly = " (a warning)"
 
-// rules are the workload's thresholds in words.
+// rules describes the workload's thresholds in words.
 func rules(w *report.Workload) string {
 	var out []string
 	for _, b := range w.Bounds {
@@ -87,7 +87,8 @@ func rules(w *report.Workload) string {
 			out = append(out, rule)
 		}
 	}
-	// What is required somewhere need not be said to warn elsewhere.
+	// A threshold that is required at one level need not be repeated as a warning at
+	// another.
 	out = slices.DeleteFunc(out, func(rule string) bool {
 		required, warns := strings.CutSuffix(rule, warnsOnly)
 		return warns && slices.Contains(out, required)
@@ -101,8 +102,8 @@ func rules(w *report.Workload) string {
 	return line(strings.Join(out, "; "))
 }
 
-// carries is the answer for a workload on a server: from its capacity search,
-// else from its levels.
+// carries returns the result of a workload on a server, from its capacity search or
+// otherwise from its levels.
 func carries(r run, w *report.Workload, server string) (class, answer string) {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
@@ -152,10 +153,10 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 	return class, strings.Join(parts, "; ") + testedOnly
 }
 
-// testedOnly hedges an answer that no search found.
+// testedOnly qualifies an answer that does not come from a search.
 const testedOnly = " (levels that were tested; what lies beyond was not)"
 
-// levelStatus is the worst status of the requirements on a case.
+// levelStatus returns the worst status of the requirements on a case.
 func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
 	worst = report.StatusPass
 	for i := range r.Verdicts {
@@ -163,7 +164,8 @@ func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
 		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Level || v.Outcome == report.Skipped {
 			continue
 		}
-		// That the load was sent alone is no requirement met.
+		// The fact that the load was sent does not alone count as a requirement that
+		// is met.
 		judged = judged || v.Kind == "sla" || v.Status() < report.StatusSkipped
 		worst = min(worst, v.Status())
 	}
@@ -182,7 +184,7 @@ func capacityClass(c *report.Capacity) string {
 	return "pass"
 }
 
-// sentence is a capacity in words that follow its numbers.
+// sentence describes a capacity in words that follow its numbers.
 func sentence(c *report.Capacity) string {
 	if c.OfRate() {
 		return rateSentence(c)
@@ -207,7 +209,7 @@ func sentence(c *report.Capacity) string {
 	return "Not known: " + line(c.Reason)
 }
 
-// amountOf words so many of a search.
+// amountOf formats a number of a search's unit.
 func amountOf(c *report.Capacity, n int) string {
 	return inFlight(&report.Case{Kind: c.Over, N: n, Rate: c.Load(n)})
 }
@@ -234,8 +236,8 @@ func rateSentence(c *report.Capacity) string {
 	return s + binding(c)
 }
 
-// binding says which threshold ends the capacity, and how near the answer is
-// to it. Where nothing failed, none ended it.
+// binding names the threshold that limits the capacity, and how close the answer is
+// to it. If nothing failed, no threshold limits it.
 func binding(c *report.Capacity) string {
 	if c.Binding == "" {
 		return ""
@@ -252,15 +254,15 @@ func binding(c *report.Capacity) string {
 	return " " + name + " ends it."
 }
 
-// bindingName is the threshold that ends the capacity, by the title of its metric.
+// bindingName returns the title of the metric whose threshold limits the capacity.
 func bindingName(c *report.Capacity) string {
 	name, stat, _ := strings.Cut(c.Binding, " ")
 	def, _ := metric.Lookup(name)
 	return strings.TrimSpace(cmp.Or(def.Title, line(name)) + " " + line(stat))
 }
 
-// margin is how far a value is on the right side of a limit, as a share of the
-// limit; negative beyond it.
+// margin returns how far a value is on the right side of a limit, as a share of the
+// limit; negative if it is beyond the limit.
 func margin(op string, v, limit float64) float64 {
 	if limit == 0 {
 		return math.NaN()
@@ -272,7 +274,7 @@ func margin(op string, v, limit float64) float64 {
 	return m
 }
 
-// nearness words a margin; the words follow the number.
+// nearness describes a margin in words that follow the number.
 func nearness(m float64) string {
 	switch {
 	case math.IsNaN(m):

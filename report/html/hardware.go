@@ -6,11 +6,11 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// hardware is what the servers ran on, as far as they and the machine reported it.
+// hardware shows what the servers ran on, as far as they and the machine reported it.
 func hardware(runs []run) (section, bool) {
 	s := section{ID: "hardware", Title: "Hardware", Lead: "What each server ran on, as the machine and the server reported it."}
 	if len(runs) != 1 {
-		return s, false // what differs between them has its own table
+		return s, false // the table of their differences covers several runs
 	}
 	r := runs[0]
 	t := &table{Words: true, Caption: "Hardware", Head: []string{"Fact"}}
@@ -35,7 +35,7 @@ func hardware(runs []run) (section, bool) {
 	return s, len(t.Rows) > 0
 }
 
-// factOf is the first of the facts that a server has; "" where it has none.
+// factOf returns the first of the given facts that a server has; "" if it has none.
 func factOf(s *report.Server, keys ...string) string {
 	for _, key := range keys {
 		for _, p := range s.Fingerprint {
@@ -47,7 +47,7 @@ func factOf(s *report.Server, keys ...string) string {
 	return ""
 }
 
-// caches shows what a prefix cache answered, if prompts begin alike.
+// caches shows how much a prefix cache served, if prompts begin alike.
 func caches(runs []run) (section, bool) {
 	s := section{ID: "caching", Title: "Caching", Lead: "What share of the prompts' tokens came from a prefix cache, which the server then need not read again: the more, the sooner the first token."}
 	var curves []curve

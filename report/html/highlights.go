@@ -10,7 +10,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// extreme is the best or worst value of a metric over cases, and where it is.
+// extreme is the best or worst value of a metric over cases, and where it was
+// measured.
 type extreme struct {
 	v  float64
 	r  run
@@ -18,9 +19,9 @@ type extreme struct {
 	ok bool
 }
 
-// extremes finds the lowest and the highest value over all cases that were
-// measured, probes of capacity searches included: what the page names as the
-// highest is the highest of all it shows.
+// extremes finds the lowest and the highest value over all measured cases, including
+// the probes of capacity searches: the value that the page calls the highest must be
+// the highest of all it shows.
 func extremes(runs []run, of func(*report.Case) report.Number) (low, high extreme) {
 	measured(runs, func(r run, c *report.Case) {
 		n := of(c)
@@ -40,7 +41,7 @@ func extremes(runs []run, of func(*report.Case) report.Number) (low, high extrem
 func highlights(runs []run) (section, bool) {
 	s := section{ID: "highlights", Title: "Highlights", Lead: "The figures that most people ask for first, and where each was measured."}
 	if len(runs) == 1 {
-		return s, false // the first page has them
+		return s, false // page one has them
 	}
 	t := &table{Words: true, Caption: "Highlights of each run", Head: []string{"Figure"}}
 	var order []string
@@ -68,7 +69,7 @@ func highlights(runs []run) (section, bool) {
 	return s, len(t.Rows) > 0
 }
 
-// headline is the highlights of one run.
+// headline returns the highlights of one run.
 func headline(runs []run) []tile {
 	var tiles []tile
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
@@ -104,7 +105,7 @@ func headline(runs []run) []tile {
 	return tiles
 }
 
-// beyond names the case but for its load, which the words before it tell.
+// beyond names the case without its load, which the words before it name.
 func beyond(runs []run, e extreme) string {
 	w := strings.TrimPrefix(where(runs, e.r, e.c), inFlight(e.c))
 	if w == "" {
@@ -113,7 +114,7 @@ func beyond(runs []run, e extreme) string {
 	return ", " + strings.TrimPrefix(w, " · ")
 }
 
-// limits are the capacities found.
+// limits returns the capacities found.
 func limits(runs []run) []tile {
 	var tiles []tile
 	n := 0
@@ -157,7 +158,7 @@ func limits(runs []run) []tile {
 	return tiles
 }
 
-// big writes a large count with a prefix and three significant digits.
+// big formats a large number with a prefix and three significant digits.
 func big(v float64) string {
 	switch {
 	case v >= 0.9995e9:

@@ -1,12 +1,12 @@
-// Package html renders recorded runs as one self-contained page: charts as
-// inline SVG, no script, nothing that is loaded. It holds under a Content
-// Security Policy of its own that allows nothing but its style sheet by hash,
-// follows the reader's light or dark scheme, fits a phone, and prints.
+// Package html renders recorded runs as one self-contained page: charts are inline
+// SVG, and there are no scripts and nothing to load. Its own Content Security Policy
+// allows only its style sheet, by hash. The page follows the reader's light or dark
+// scheme, fits a phone, and prints.
 //
-// The page is made of sections, in order of how soon a reader needs them; a
-// section without data is absent. Each is built in a file here from the
-// report's Document alone. Foreign text is escaped by html/template and, in
-// charts, by package chart.
+// The page consists of sections, with those that readers need first at the top. A
+// section without data is absent. Each section is built in a file here from the
+// report's Document alone. Foreign text is escaped by html/template and, in charts,
+// by package chart.
 package html
 
 import (
@@ -31,7 +31,7 @@ var styleSource string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": func(word string) string { return glossary[word] }, "gloss": gloss}).Parse(pageSource))
 
-// glossary is what heads of tables mean, shown when they are pointed at.
+// glossary explains the heads of tables. The explanation shows on hover.
 var glossary = map[string]string{
 	"Level":              "One load of the plan: a number of requests in flight, at once, or per second",
 	"Load":               "The number of requests in flight, at once, or per second",
@@ -44,12 +44,14 @@ var glossary = map[string]string{
 	"Outcome":            "pass and fail are certain at the plan's confidence, unless it decides by estimates; inconclusive is neither",
 }
 
-// terms are the words that sentences explain too, by how they are looked up.
+// terms are the words that are explained in sentences too, with their keys in the
+// glossary.
 var terms = map[string]string{"level": "Level", "round": "Rounds", "leg": "Leg", "effective": "Effective"}
 
 var termWord = regexp.MustCompile(`\b(?i:(level|round|leg)s?|(effective))\b`)
 
-// gloss is a sentence in which each of the terms is explained where it first occurs.
+// gloss returns a sentence in which each of the terms is explained at its first
+// occurrence.
 func gloss(sentence string) template.HTML {
 	var out strings.Builder
 	last, said := 0, map[string]bool{}
@@ -77,7 +79,7 @@ var policy = func() string {
 // their curves over each other. It panics without a document.
 func Write(w io.Writer, docs ...*report.Document) error { return write(w, newView(docs)) }
 
-// Brief renders the first page of a run alone: one page of A4 in print.
+// Brief renders only the first page of a run: one page of A4 in print.
 func Brief(w io.Writer, d *report.Document) error {
 	v := newView([]*report.Document{d})
 	v.Sections = nil
@@ -92,8 +94,8 @@ func write(w io.Writer, v view) error {
 	return out.Flush()
 }
 
-// The sections in order, each a function from the runs; it says false where it
-// has no data. The use cases stand between the two lists.
+// The sections in order. Each is a function of the runs and returns false if it has
+// no data. The use cases come between the two lists.
 var (
 	before = []func([]run) (section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
 	after  = []func([]run) (section, bool){
@@ -133,7 +135,7 @@ func newView(docs []*report.Document) view {
 	return v
 }
 
-// number shuts long tables and gives every figure its ID.
+// number folds long tables and gives every figure its ID.
 func (v *view) number() {
 	figures := 0
 	if v.Brief != nil && v.Brief.Chart != nil {
@@ -163,7 +165,8 @@ func number(n *int) string {
 	return fmt.Sprintf("figure-%d", *n)
 }
 
-// mostRows of a table stand open; a longer one is shut, in print too.
+// mostRows is the longest table that is not folded. A longer one stays folded in
+// print too.
 const mostRows = 20
 
 func shut(blocks []block) []block {

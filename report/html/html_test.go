@@ -19,9 +19,9 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// recorded reads a document that the tests of package report keep: "pass" is a
-// small one in which everything is fine, "rich" has all that a run may hold,
-// hostile text included.
+// recorded reads a document that the tests of package report keep. "pass" is a small
+// one without problems. "rich" has everything that a run may contain, including
+// hostile text.
 func recorded(t testing.TB, name string) *report.Document {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "testdata", name+".results.json"))
@@ -49,7 +49,7 @@ func render(t testing.TB, docs ...*report.Document) string {
 func TestHeads(t *testing.T) {
 	heads := regexp.MustCompile(`<th scope="col">(.*?)</th>`)
 	n := 0
-	names := regexp.MustCompile(`^vllm`) // a column of a server
+	names := regexp.MustCompile(`^vllm`) // a server's column
 	for _, page := range []string{render(t, recorded(t, "pass")), render(t, recorded(t, "rich"))} {
 		for _, m := range heads.FindAllStringSubmatch(page, -1) {
 			n++
@@ -64,8 +64,8 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// The page asks for nothing: no script, no style attribute (its own policy
-// would block it), no address but anchors of its own.
+// The page loads nothing. It has no script, no style attribute (its own policy would
+// block it), and no addresses but its own anchors.
 func TestSelfContained(t *testing.T) {
 	for _, docs := range [][]*report.Document{{recorded(t, "pass")}, {recorded(t, "rich")}, {recorded(t, "pass"), recorded(t, "rich")}} {
 		out := render(t, docs...)
@@ -92,10 +92,10 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// hostile is put wherever a document holds foreign text.
+// hostile is put in every place where a document has foreign text.
 const hostile = "\x1b[31m<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{.}}</style>--><!--</title>&lt;\x00\u202e`${x}`\r\n::error::x"
 
-// poison replaces every string of v below the document's own words.
+// poison replaces every string of v except the document's own words.
 func poison(v reflect.Value, with string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -118,7 +118,7 @@ func poison(v reflect.Value, with string) {
 	}
 }
 
-// The tags and attributes that the page has: no script, no style attribute, no
+// The tags and attributes that the page uses: no script, no style attribute, no
 // handler.
 var (
 	tags = wordSet(`!DOCTYPE html head meta title style body a header footer div nav ul li main section strong span b p h1 h2 h3 dl dt dd
@@ -135,9 +135,9 @@ func wordSet(s string) map[string]bool {
 	return m
 }
 
-// harmless finds what foreign text may have brought onto the page: a tag or an
-// attribute that is not one of the page's own, a value without quotes, and
-// characters that nobody sees.
+// harmless returns an error if foreign text added something to the page: a tag or an
+// attribute that the page does not use, a value without quotes, or invisible
+// characters.
 func harmless(out string) error {
 	if i := strings.IndexAny(out, "\x00\x1b\u202e"); i >= 0 {
 		return fmt.Errorf("a control character came through near %q", out[max(i-40, 0):i])
@@ -156,8 +156,8 @@ func harmless(out string) error {
 	}
 }
 
-// tagLength is the length of a tag after its "<"; 0 if it is not one of the
-// page's own tags.
+// tagLength returns the length of a tag after its "<"; 0 if the page does not use
+// that tag.
 func tagLength(s string) int {
 	word := func(i int) int {
 		for i < len(s) && (s[i] == '-' || s[i] == '!' || s[i] >= '0' && s[i] <= '9' || s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z') {
@@ -206,7 +206,7 @@ func TestHostileText(t *testing.T) {
 		if err := harmless(render(t, d)); err != nil {
 			t.Errorf("%s, every string hostile: %v", name, err)
 		}
-		// With kinds and metrics left as they are the charts are drawn too.
+		// If kinds and metrics are left as they are, the charts are drawn too.
 		d = recorded(t, name)
 		for i := range d.Cases {
 			d.Cases[i].Workload, d.Cases[i].Server, d.Cases[i].Level = hostile, hostile, hostile
@@ -246,7 +246,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// A document may come from anywhere and hold any numbers.
+// A document may come from anywhere and may contain any numbers.
 func FuzzNumbers(f *testing.F) {
 	f.Add(0.0, 1.0, 1, 2)
 	f.Add(math.Inf(1), math.MaxFloat64, 0, -1)
@@ -285,8 +285,7 @@ func FuzzNumbers(f *testing.F) {
 	})
 }
 
-// The slips of published reports, as checks on the page of every recorded
-// document.
+// Mistakes of published reports, checked on the page of every recorded document.
 func TestPageKeepsItsWord(t *testing.T) {
 	for _, name := range []string{"pass", "rich"} {
 		d := recorded(t, name)
@@ -295,8 +294,8 @@ func TestPageKeepsItsWord(t *testing.T) {
 		}
 		out := render(t, d)
 		plain := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(out, "><", "> <"), " "))
-		// The peak is the highest of all that was measured, and the range of
-		// loads covers every one of them.
+		// The peak is the highest of all measured values, and the range of loads
+		// covers all of them.
 		peak, low, high := 0.0, math.MaxInt, 0
 		for i := range d.Cases {
 			c := &d.Cases[i]
@@ -318,20 +317,20 @@ func TestPageKeepsItsWord(t *testing.T) {
 		if !strings.Contains(plain, want) {
 			t.Errorf("%s: the loads are not said to be %s", name, want)
 		}
-		// Users are not requests: the word stands only beside the factor.
+		// Users are not requests: the word "users" occurs only next to the factor.
 		for _, m := range regexp.MustCompile(`(?i).{0,60}\busers\b`).FindAllString(plain, -1) {
 			if regexp.MustCompile(`\d+ users\b`).MatchString(m) && !regexp.MustCompile(`(\d+ to \d+|≈).* users`).MatchString(m) {
 				t.Errorf("%s: requests are called users: %q", name, m)
 			}
 		}
-		// Figures of the tables of numbers have a unit, but for those whose head
-		// is one.
+		// Figures in tables of numbers have a unit, unless the head of the column
+		// names it.
 		for _, m := range regexp.MustCompile(`<td[^>]*>([^<]*)</td>`).FindAllStringSubmatch(out, -1) {
 			if regexp.MustCompile(`^\d+\.\d+$`).MatchString(m[1]) {
 				t.Errorf("%s: %q has no unit", name, m[1])
 			}
 		}
-		// Every metric that is drawn is defined, once.
+		// Every metric that is drawn is defined exactly once.
 		for _, m := range regexp.MustCompile(`href="#(def-[^"]+)"`).FindAllStringSubmatch(out, -1) {
 			if n := strings.Count(out, `id="`+m[1]+`"`); n != 1 {
 				t.Errorf("%s: %s is defined %d times", name, m[1], n)
@@ -341,7 +340,8 @@ func TestPageKeepsItsWord(t *testing.T) {
 }
 
 func TestNearness(t *testing.T) {
-	// 9.4 s of 10 s is a margin of 6%: "well within" in a published report.
+	// A value of 9.4 s with a limit of 10 s has a margin of 6%. A published report
+	// called this "well within".
 	for _, tt := range []struct {
 		op       string
 		v, limit float64
@@ -378,7 +378,8 @@ func TestAbsentSections(t *testing.T) {
 	}
 }
 
-// Rates are drawn with the limit of the plan, and the largest one upright.
+// Rates are drawn with the plan's limit, and with the largest rate as a vertical
+// line.
 func TestRates(t *testing.T) {
 	_, part, _ := strings.Cut(render(t, recorded(t, "rich")), `<section class="numbered" id="rates"`)
 	part, _, _ = strings.Cut(part, "</section>")
@@ -389,8 +390,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// An open loop is drawn over time, in the section of its use case, the stages of a load in
-// one line; each figure has a caption of its own.
+// An open loop is drawn over time in the section of its use case. The stages of a load are
+// one line, and each figure has its own caption.
 func TestOverTime(t *testing.T) {
 	d := recorded(t, "rich")
 	part := func(page, id string) string {
@@ -414,7 +415,8 @@ func TestOverTime(t *testing.T) {
 	}
 }
 
-// large is 200 levels of 5000 requests each, as results.json keeps them.
+// large returns a document of 200 levels of 5000 requests each, as results.json keeps
+// them.
 func large(t testing.TB) *report.Document {
 	d := recorded(t, "rich")
 	c, v := d.Cases[1], d.Verdicts[6]
@@ -445,7 +447,7 @@ func BenchmarkWrite200Levels(b *testing.B) {
 	}
 }
 
-// A comparison shows its tolerance and the servers' differences, and foreign
+// A comparison shows its tolerance and the differences between the servers. Foreign
 // text stays text.
 func TestComparison(t *testing.T) {
 	n := func(v float64) report.Number { return report.Number{V: v, OK: true} }
@@ -480,7 +482,7 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// A threshold that is required at one level and warns at others is said once.
+// A threshold that is required at one level and warns at others is shown once.
 func TestRules(t *testing.T) {
 	bound := func(text, severity string) report.Bound {
 		return report.Bound{Threshold: report.Threshold{Metric: "e2e", Text: text}, Severity: severity}
@@ -500,8 +502,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// If the plan requires nothing of its use cases, none has a section. Eight
-// sections that only said so once stood before the comparison.
+// If the plan requires nothing of its use cases, none has a section. There were once
+// eight sections before the comparison that each said only this.
 func TestNoUseCaseIsAsked(t *testing.T) {
 	d := recorded(t, "pass")
 	if !strings.Contains(render(t, d), `id="case-1"`) {
@@ -516,7 +518,7 @@ func TestNoUseCaseIsAsked(t *testing.T) {
 	}
 }
 
-// The first page stands alone, and holds the plan's own words, escaped.
+// The first page can be rendered alone. It contains the plan's own words, escaped.
 func TestBrief(t *testing.T) {
 	d := recorded(t, "pass")
 	d.Plan.Cover = &report.Cover{Title: "Chat " + hostile, Subtitle: hostile, Organization: hostile, Notes: []string{hostile},
@@ -544,7 +546,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// Answers stand beside what they are compared with, escaped.
+// Answers are shown beside what they are compared with, escaped.
 func TestAnswersSideBySide(t *testing.T) {
 	control := "12-34-56"
 	d := &report.Document{Schema: report.Schema, Outcome: report.Fail,

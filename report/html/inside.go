@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// inside is what the server and its GPUs told of themselves, by load.
+// inside shows what the server and its GPUs reported, by load.
 func inside(runs []run) (section, bool) {
 	return section{
 		ID: "inside", Title: "Inside the server",
@@ -24,7 +24,7 @@ func inside(runs []run) (section, bool) {
 		curve{kind: "closed", name: "gpu_clock", title: "GPU clock", axis: "mean clock", words: "Of the slowest GPU."})
 }
 
-// telemetry is what the server reported while the level of a timeline ran.
+// telemetry shows what the server reported during the level of a timeline.
 func telemetry(r run, t *report.Timeline) []figure {
 	var of *report.Case
 	for i := range r.Cases {
@@ -44,8 +44,8 @@ func telemetry(r run, t *report.Timeline) []figure {
 		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) {
 			continue
 		}
-		// The stretch and as much again around it, on the clock of its bars; the
-		// whole level where so few readings say nothing.
+		// The part of the timeline and as much time again around it, on the clock of
+		// its bars. The whole level is shown if the part has too few readings.
 		times, values, words := s.At, s.Values, "Over the whole level, all rounds."
 		if room := (t.To - t.From) / 2; room > 0 {
 			if i, j := within(s.At, t.From-room, t.To+room); j-i >= 5 {
@@ -57,7 +57,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 		}
 		series := chart.Series{Index: 0, Plain: true}
 		for j, at := range times {
-			// Between two rounds nothing was read.
+			// Nothing was read between two rounds.
 			if j > 0 && at-times[j-1] > 5*typical(times) {
 				series.Points = append(series.Points, chart.Point{X: math.NaN(), Y: math.NaN()})
 			}
@@ -80,14 +80,14 @@ func telemetry(r run, t *report.Timeline) []figure {
 	return out
 }
 
-// within is which of the ascending times lie between two others.
+// within returns which of the ascending times are in a range.
 func within(at []float64, from, to float64) (i, j int) {
 	i, _ = slices.BinarySearch(at, from)
 	j, _ = slices.BinarySearch(at, to)
 	return i, max(i, j)
 }
 
-// typical is about the time between two readings.
+// typical returns the approximate time between two readings.
 func typical(at []float64) float64 { return (at[len(at)-1] - at[0]) / float64(len(at)-1) }
 
 func indexes(n int) []int {

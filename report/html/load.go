@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// figures puts curves into a section; false when none has data.
+// figures adds curves to a section; false if none has data.
 func (s section) figures(runs []run, curves ...curve) (section, bool) {
 	var all []figure
 	for _, c := range curves {
@@ -22,8 +22,8 @@ func (s section) figures(runs []run, curves ...curve) (section, bool) {
 	return s, true
 }
 
-// folded puts the figures of the first curves that have data into the section,
-// and those of the others into a fold.
+// folded adds the figures of the first curves that have data to the section, and
+// folds the others.
 func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
 	var first, rest []figure
 	for i, c := range curves {
@@ -48,7 +48,7 @@ func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
 var throughputCurve = curve{kind: "closed", name: "throughput", title: "Output tokens of all requests together", ends: true,
 	words: "Higher is better. Where the line flattens, the server is full."}
 
-// What users of the whole server see; a use case's own section has its own.
+// What users of the whole server notice. The section of a use case has its own.
 var (
 	ttftCurve = curve{kind: "closed", name: "ttft", title: "Time to first token, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"}, ends: true,
 		words: "How long a user waits before any text appears: queueing and prefill. Lower is better."}
@@ -56,8 +56,8 @@ var (
 		words: "How fast one answer streams once it has begun. Higher is better."}
 )
 
-// systemCurves are the figures of the server as a whole, the most asked for
-// first; openCurves of them stand open.
+// systemCurves are the figures of the server as a whole, those that readers ask for
+// most first. The first openCurves are not folded.
 var systemCurves = []curve{
 	{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, ends: true, words: "How evenly text streams. With speculative decoding a piece holds several tokens. Lower is better."},
 	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast prompts are read, queueing left out. Higher is better."},
@@ -77,7 +77,7 @@ var systemCurves = []curve{
 
 const openCurves = 3
 
-// systemFigures are the server as a whole against the load.
+// systemFigures draws the figures of the server as a whole by load.
 func systemFigures(runs []run) (section, bool) {
 	s := section{ID: "system", Title: "The server as a whole", Lead: "What the server delivers to all users together, by requests in flight."}
 	curves, open := append([]curve{throughputCurve, ttftCurve, speedCurve}, systemCurves...), 3+openCurves
@@ -99,7 +99,7 @@ func systemFigures(runs []run) (section, bool) {
 	return s, true
 }
 
-// peaks is the highest throughput of each line, probes included.
+// peaks shows the highest throughput of each line, probes included.
 func peaks(runs []run) *table {
 	t := &table{Caption: "Peak of each line", Head: []string{"Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile"}}
 	for _, l := range tracks(runs, "closed", func(c *report.Case) bool { return mean(c, "throughput").OK }) {
@@ -125,7 +125,7 @@ func peaks(runs []run) *table {
 	return t
 }
 
-// averages are the two ways to average speed.
+// averages shows the two ways to average speed.
 func averages(runs []run) *table {
 	t := &table{Caption: "Two ways to average speed, and tokens in each piece", Head: []string{"Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece"}}
 	keep := common(runs)
@@ -190,7 +190,7 @@ func speculative(runs []run) (section, bool) {
 		}
 		return s, ok
 	}
-	// A server that tells nothing of its drafts shows them by its chunks.
+	// The chunks of a server show its drafts if it reports nothing about them.
 	_, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "tokens_per_chunk") })
 	if !high.ok || high.v < 1.2 || math.IsInf(high.v, 0) {
 		return s, false
@@ -200,8 +200,8 @@ func speculative(runs []run) (section, bool) {
 		words: "1 where every token is sent by itself."})
 }
 
-// positions is what share of the drafts was accepted at each position; nil
-// where no server tells.
+// positions shows the share of drafts that was accepted at each position; nil if no
+// server reports it.
 func positions(runs []run) *table {
 	t := &table{Caption: "Share of drafts whose token was accepted, by its position in the draft", Head: []string{"Load"}}
 	most := 0

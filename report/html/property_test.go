@@ -17,8 +17,8 @@ import (
 
 var documents = flag.Int("documents", 40, "generated documents that TestLongNoViewContradictsItself renders")
 
-// generated is a recorded document with another comparison and another answer of
-// its capacity, drawn by a seed: what the judge could have said.
+// generated returns a recorded document with another comparison and another capacity,
+// drawn from a seed: what the judge could have decided.
 func generated(base *report.Document, seed uint64) *report.Document {
 	r := rand.New(rand.NewPCG(seed, 23))
 	copied := *base
@@ -84,7 +84,7 @@ func generated(base *report.Document, seed uint64) *report.Document {
 		}
 		d.Passages = append(d.Passages, p)
 	}
-	if v := &d.Verdicts[2]; r.IntN(2) == 0 { // the level 1 failed, below the capacity
+	if v := &d.Verdicts[2]; r.IntN(2) == 0 { // the level 1 failed, which is below the capacity
 		v.Outcome, v.Value, d.Outcome, d.ExitCode = report.Fail, n(9), report.Fail, 1
 		if above := d.Above(v); above != nil {
 			v.Notes = append(slices.Clone(v.Notes), report.Joining(v, above))
@@ -104,7 +104,7 @@ var (
 	pathStep  = regexp.MustCompile(`([MlVHhvz])((?:-?[\d.]+[ ,]?)*)`)
 )
 
-// leaves are the lines of a chart that leave its picture.
+// leaves finds the lines of a chart that leave its picture.
 func leaves(svg string) (found []string) {
 	size := chartSVG.FindStringSubmatch(svg)
 	number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
@@ -150,7 +150,7 @@ func leaves(svg string) (found []string) {
 	return found
 }
 
-// contradictions are what a page says against itself.
+// contradictions lists where a page contradicts itself.
 func contradictions(d *report.Document, page string) []string {
 	found := report.Check(d)
 	if d.Plan.Decide == "estimate" {
@@ -206,7 +206,7 @@ var (
 	extremeSaid = regexp.MustCompile(`(?:Highest|Lowest|Most): ([^<]*?)(?: \([^)]*\))? at `)
 )
 
-// others are what the other outputs for people say against themselves.
+// others lists where the other outputs for people contradict themselves.
 func others(t *testing.T, d *report.Document) (found []string) {
 	for name, write := range map[string]func(io.Writer) error{
 		"Markdown": func(w io.Writer) error { return report.Markdown(w, d) },
@@ -233,7 +233,7 @@ func others(t *testing.T, d *report.Document) (found []string) {
 	return found
 }
 
-// judged renders the parts of the page that say what the judge said.
+// judged renders the parts of the page that show verdicts.
 func judged(t *testing.T, d *report.Document) string {
 	runs := named([]*report.Document{d})
 	v := view{Brief: brief(runs[0]), Sections: useCases(runs)}
@@ -250,7 +250,7 @@ func judged(t *testing.T, d *report.Document) string {
 	return b.String()
 }
 
-// No view contradicts itself, whatever the judge said.
+// No output contradicts itself, whatever the verdicts are.
 func TestLongNoViewContradictsItself(t *testing.T) {
 	base := recorded(t, "pass")
 	for seed := range uint64(*documents) {
@@ -266,7 +266,7 @@ func TestLongNoViewContradictsItself(t *testing.T) {
 	}
 }
 
-// What contradicts itself is found.
+// Contradictions are found.
 func TestContradictionsAreFound(t *testing.T) {
 	d := generated(recorded(t, "pass"), 1)
 	d.Comparisons[0].Decisions[0].Answer = "no difference"

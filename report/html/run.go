@@ -11,13 +11,13 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// run is one document with the name by which the page tells it from others.
+// run is one document with the name by which the page refers to it.
 type run struct {
 	*report.Document
-	Name string // "" when it is alone
-	ID   string // prefix of its anchors; "" when it is alone
-	// sources are the lines of the plan's files, made safe to show; none when
-	// several runs are shown, whose plans are left to their own reports.
+	Name string // "" if there is only one run
+	ID   string // prefix of its anchors; "" if there is only one run
+	// sources are the lines of the plan's files, made safe to show. There are none if
+	// several runs are shown: their own reports have their plans.
 	sources [][]string
 }
 
@@ -59,7 +59,7 @@ func pageTitle(runs []run) string {
 // messageBytes bounds one piece of foreign text on the page.
 const messageBytes = 2000
 
-// line makes foreign text one line without anything that is not seen.
+// line makes foreign text one line without invisible characters.
 func line(s string) string { return clean.Line(clean.Bytes(s, messageBytes)) }
 
 func plural(n int, noun string) string {
@@ -69,7 +69,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// count writes a whole number with thin spaces between thousands.
+// count formats a whole number with thin spaces between thousands.
 func count(n int) string {
 	s := fmt.Sprint(n)
 	if n < 10_000 {
@@ -83,24 +83,25 @@ func count(n int) string {
 	return strings.Join(append([]string{s}, parts...), "\u202f")
 }
 
-// mean is the mean of a metric of a case, of a level-wide one its value.
+// mean returns the mean of a metric of a case, or the value of a metric of the whole
+// level.
 func mean(c *report.Case, name string) report.Number { return c.Summary(name).Stat("mean") }
 
-// stat is a statistic of a metric, for a curve.
+// stat returns a statistic of a metric, for a curve.
 func stat(metric, name string) func(*report.Case) report.Number {
 	return func(c *report.Case) report.Number { return c.Summary(metric).Stat(name) }
 }
 
-// unitOf is the base unit of a metric.
+// unitOf returns the base unit of a metric.
 func unitOf(name string) string {
 	def, _ := metric.Lookup(name)
 	return string(def.Unit)
 }
 
-// format writes a value of a metric for people.
+// format formats a value of a metric for people.
 func format(name string, v float64) string { return metric.Format(metric.Unit(unitOf(name)), v) }
 
-// inFlight words the load of a case.
+// inFlight describes the load of a case in words.
 func inFlight(c *report.Case) string {
 	said := plural(c.N, "request") + " in flight"
 	switch c.Kind {
@@ -122,10 +123,10 @@ func inFlight(c *report.Case) string {
 	return said
 }
 
-// times is how many times as fast as it was recorded traffic is replayed.
+// times describes how much faster than recorded traffic is replayed.
 func times(speedup float64) string { return fmt.Sprintf("%.4g times the recorded traffic", speedup) }
 
-// where names a case so that nobody takes it for another.
+// where names a case unambiguously.
 func where(runs []run, r run, c *report.Case) string {
 	parts := []string{inFlight(c)}
 	if several(runs, func(c *report.Case) string { return c.Workload }) {
@@ -166,7 +167,7 @@ func measured(runs []run, f func(run, *report.Case)) {
 	}
 }
 
-// title is how people call a workload or a server.
+// title returns the title of a workload or a server.
 func (r run) title(address string) string {
 	if r.Document == nil {
 		return line(address)
@@ -174,10 +175,10 @@ func (r run) title(address string) string {
 	return line(r.TitleOf(address))
 }
 
-// level is how people call a level of a workload.
+// level returns the title of a workload's level.
 func (r run) level(workload, level string) string { return line(r.LevelTitle(workload, level)) }
 
-// levelOf is how people call a case's level.
+// levelOf returns the title of a case's level.
 func levelOf(c *report.Case) string {
 	if c.Title == "" {
 		return line(c.Level)
@@ -185,7 +186,7 @@ func levelOf(c *report.Case) string {
 	return line(c.Title + " (" + c.Level + ")")
 }
 
-// on names the server where there are several.
+// on names the server if there are several.
 func (r run) on(server string) string {
 	if len(r.Servers) < 2 || server == "" {
 		return ""
@@ -193,23 +194,24 @@ func (r run) on(server string) string {
 	return " on " + r.title(server)
 }
 
-// family is what the instances of one for_each share.
+// family returns the part of the name that all instances of one for_each share.
 func family(s string) string {
 	name, _, _ := strings.Cut(s, `["`)
 	return name
 }
 
-// mostCases have a section of their own; what is beyond is in the tables.
+// mostCases bounds the use cases with a section of their own. The others are only in
+// the tables.
 const mostCases = 12
 
-// useCase reports whether a workload has a section: something must hold of it beyond
-// that requests succeed, or its capacity was searched.
+// useCase reports whether a workload has a section. It must have requirements other
+// than that requests succeed, or a capacity search.
 func (r run) useCase(w *report.Workload) bool {
 	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
 		slices.ContainsFunc(r.Capacities, func(c report.Capacity) bool { return c.Workload == w.Address })
 }
 
-// anchorOf is the link to the section of a use case.
+// anchorOf returns the link to the section of a use case.
 func (r run) anchorOf(w *report.Workload) string {
 	n := 0
 	for i := range r.Workloads {
@@ -226,12 +228,12 @@ func caseID(w *report.Workload, r run) string {
 	return fmt.Sprintf("case-%d", 1+slices.IndexFunc(r.Workloads, func(x report.Workload) bool { return x.Address == w.Address }))
 }
 
-// control reports whether a server is one that others are compared with.
+// control reports whether other servers are compared with this one.
 func (r run) control(server string) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c report.Comparison) bool { return c.Control == server })
 }
 
-// capacity is the answer of a search; nil: there was none.
+// capacity returns the result of a search; nil if there was none.
 func (r run) capacity(workload, server string) *report.Capacity {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == workload && c.Server == server {

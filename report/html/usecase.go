@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// useCases are a section for each use case: what it is, what must hold, what was
-// measured over the load, and what came of it.
+// useCases returns a section for each use case: what it is, its requirements, what
+// was measured at each load, and the outcome.
 func useCases(runs []run) []section {
 	if len(runs) != 1 {
 		return nil
@@ -62,7 +62,7 @@ func useCase(r run, w *report.Workload) section {
 	return s
 }
 
-// levelWords say what the levels of a use case stand for.
+// levelWords describes what the levels of a use case stand for.
 func levelWords(r run, w *report.Workload) []string {
 	var out []string
 	for i := range r.Cases {
@@ -85,7 +85,8 @@ func lines(list []string) []string {
 	return out
 }
 
-// outcomeOf is the verdict on a use case in one sentence, its limit large.
+// outcomeOf returns the verdict on a use case in one sentence, with its limit in
+// large type.
 func outcomeOf(r run, w *report.Workload, server string) *limitView {
 	class, said := carries(r, w, server)
 	l := &limitView{Class: class, Sentence: capital(said)}
@@ -115,7 +116,7 @@ func outcomeOf(r run, w *report.Workload, server string) *limitView {
 	return l
 }
 
-// trust is the one hedge of a capacity.
+// trust returns the one qualification of a capacity.
 func trust(r run, c *report.Capacity) string {
 	switch {
 	case r.Plan.Decide == "estimate" && !c.Confirmed:
@@ -128,8 +129,8 @@ func trust(r run, c *report.Capacity) string {
 	return "certified, and confirmed on fresh requests"
 }
 
-// overLoad draws what the use case asks for against the load: what must hold first,
-// at least two figures.
+// overLoad draws the metrics that the use case has requirements on by load. What is
+// required comes first, and there are at least two figures.
 func overLoad(r run, w *report.Workload) []figure {
 	const most = 2
 	var out []figure
@@ -171,7 +172,7 @@ func overLoad(r run, w *report.Workload) []figure {
 	return out[:min(len(out), most+1)]
 }
 
-// curveOf is the line of a statistic of a metric over the load.
+// curveOf returns the curve of a statistic of a metric by load.
 func curveOf(name, stat, kind string) curve {
 	def, _ := metric.Lookup(name)
 	cv := curve{kind: kind, name: name, title: line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)), axis: strings.TrimSpace(stat + " " + def.Title)}
@@ -198,8 +199,8 @@ func curveOf(name, stat, kind string) curve {
 	return cv
 }
 
-// besideLimit compares the smallest load, the limit and a load beyond it;
-// without a search, some of the levels. nil if there is nothing to compare.
+// besideLimit compares the smallest load, the limit and a load beyond it, or some of
+// the levels if there was no search. nil if there is nothing to compare.
 func besideLimit(r run, w *report.Workload, server string) *table {
 	var cases []*report.Case
 	for i := range r.Cases {
@@ -224,7 +225,7 @@ func besideLimit(r run, w *report.Workload, server string) *table {
 	return aroundLimit(r, w, c, cases)
 }
 
-// aroundLimit are the smallest load, the limit, and what is beyond it.
+// aroundLimit returns the smallest load, the limit, and a load beyond it.
 func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.Case) *table {
 	byN, ns := byLoad(c, cases)
 	if len(ns) < 2 {
@@ -256,7 +257,7 @@ func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.
 	return columns(r, w, c.Server, shown, heads)
 }
 
-// byLoad is of the cases of a search the one with the most requests at each load.
+// byLoad returns the case of a search with the most requests at each load.
 func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case, ns []int) {
 	byN = map[int]*report.Case{}
 	for _, x := range cases {
@@ -280,7 +281,7 @@ func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case,
 	return byN, ns
 }
 
-// columns is a column for each of the cases.
+// columns returns a column for each of the cases.
 func columns(r run, w *report.Workload, server string, shown []*report.Case, heads []string) *table {
 	unit := kinds[shown[0].Kind]
 	if shown[0].Speedup > 0 {

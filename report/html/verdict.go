@@ -12,11 +12,11 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// mostProblems are shown before a reader asks for more.
+// mostProblems is the number of problems that are not folded.
 const mostProblems = 6
 
-// statuses are how the page shows a verdict; the words tell what the colour
-// tells.
+// statuses are the labels of verdicts on the page. They say in words what the colour
+// says.
 var statuses = map[report.Status][3]string{ // class, sign, word
 	report.StatusError:        {"error", "!", "not measured"},
 	report.StatusFail:         {"fail", "✗", "failed"},
@@ -54,10 +54,10 @@ func verdict(r run) verdictView {
 	return v
 }
 
-// found are the verdicts that somebody has to look at: the first, those beyond
-// the first screen, and what only warns.
+// found returns the verdicts that need attention: those shown first, those that are
+// folded, and the warnings.
 func found(r run) (problems, more, warnings []checkView) {
-	// The kinds of status are in order of how bad they are.
+	// The statuses are ordered from the worst to the best.
 	for st := report.StatusError; st <= report.StatusSkipped; st++ {
 		for i := range r.Verdicts {
 			x := &r.Verdicts[i]
@@ -78,7 +78,7 @@ func found(r run) (problems, more, warnings []checkView) {
 	return problems, more[:min(len(more), most)], warnings[:min(len(warnings), most)]
 }
 
-// problems are what did not pass, and, shut, what warns and what passed.
+// problems lists what did not pass. Warnings and passed checks are folded.
 func problems(runs []run) (section, bool) {
 	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious first, with the line of the plan."}
 	if len(runs) != 1 {
@@ -108,8 +108,8 @@ func problems(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// passed is a line for each check that passed, those that came to the same at several
-// levels together.
+// passed returns a line for each check that passed. A check with the same result at
+// several levels has one line.
 func passed(r run) *table {
 	t := &table{Words: true, Caption: "What passed", Head: []string{"Check", "Where", "Value", "To spare"}}
 	const most = 200
@@ -145,7 +145,7 @@ func passed(r run) *table {
 	return t
 }
 
-// meaning says what the outcome lets a reader do.
+// meaning describes what the outcome means for the reader.
 func meaning(d *report.Document) (class, sentence string) {
 	switch {
 	case d.ExitCode == 130:
@@ -164,8 +164,8 @@ func meaning(d *report.Document) (class, sentence string) {
 	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
 }
 
-// unmet is the verdict of a run that failed, with what failed first; "" of
-// every other.
+// unmet returns the verdict on a run that failed, beginning with what failed; "" for
+// every other run.
 func unmet(r run) string {
 	if r.Outcome != report.Fail {
 		return ""
@@ -187,7 +187,7 @@ func unmet(r run) string {
 	return s + "."
 }
 
-// failed names what failed, in a few words.
+// failed names what failed in a few words.
 func failed(r run, v *report.Verdict) string {
 	name := line(v.Name)
 	if th := v.Threshold; th != nil {
@@ -239,7 +239,8 @@ func check(r run, v *report.Verdict) checkView {
 	return c
 }
 
-// checkName is a verdict as people call it: a threshold by its metric and its level.
+// checkName returns the name of a verdict for people. A threshold is named by its
+// metric and its level.
 func checkName(r run, v *report.Verdict) string {
 	if v.Threshold == nil {
 		return line(v.Name)
@@ -252,7 +253,7 @@ func checkName(r run, v *report.Verdict) string {
 	return line(name)
 }
 
-// facts are the few that a reader needs to know which run this is.
+// facts returns the few facts that identify the run.
 func facts(r run) [][2]string {
 	out := [][2]string{{"plan", line(cmp.Or(r.Plan.Path, r.Plan.Name))}}
 	for i := range r.Servers {
@@ -286,12 +287,12 @@ func facts(r run) [][2]string {
 	return out
 }
 
-// mostColumns of levels stand side by side; more make a table that nobody
-// reads, and the charts show them.
+// mostColumns bounds the columns of levels. Nobody reads a wider table, and the
+// charts show the same.
 const mostColumns = 10
 
-// requirements shows the thresholds by level of several runs; those of one are
-// with its use cases.
+// requirements shows the thresholds by level if there are several runs. For one run
+// its use cases show them.
 func requirements(runs []run) (section, bool) {
 	s := section{ID: "requirements", Title: "Requirements at a glance", Lead: "What must hold, what was measured, and whether it held."}
 	if len(runs) == 1 {
@@ -306,10 +307,10 @@ func requirements(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// grid is the thresholds of one workload on one server by level.
+// grid holds the thresholds of one workload on one server by level.
 type grid struct {
 	levels []string
-	heads  map[string]string // of levels, as people call them
+	heads  map[string]string // titles of the levels
 	rows   []requirement
 	cells  map[requirement]map[string]cell
 }
@@ -336,8 +337,8 @@ func (g *grid) table() *table {
 	return t
 }
 
-// matrices show the thresholds of a workload ("": of each) on each server by level,
-// at a glance.
+// matrices shows the thresholds of a workload (of each if it is "") on each server by
+// level, at a glance.
 func matrices(r run, workload string) []*table {
 	type key struct{ server, workload string }
 	var order []key

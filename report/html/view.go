@@ -13,7 +13,7 @@ type view struct {
 	Title     string
 	Simulated bool
 	Brief     *briefView    // of one run
-	Verdicts  []verdictView // one for each run of several
+	Verdicts  []verdictView // one for each run if there are several
 	Sections  []section
 	Foot      string
 }
@@ -21,15 +21,16 @@ type view struct {
 // section is one part of the page.
 type section struct {
 	ID, Title string
-	Lead      string // one or two sentences for a reader who is no specialist
+	Lead      string // one or two sentences for readers who are not specialists
 	Blocks    []block
 }
 
-// block is one piece of a section: one field is set; Figures may have Beside.
+// block is one piece of a section. One field is set, but Figures may come with
+// Beside.
 type block struct {
-	Figures []figure // side by side where there is room
-	Beside  []*table // tables that stand so, after the figures
-	Pairs   bool     // of the figures each two belong together
+	Figures []figure // side by side if there is room
+	Beside  []*table // tables beside each other, after the figures
+	Pairs   bool     // figures, each two of which belong together
 	Table   *table
 	Tiles   []tile
 	Source  *sourceView
@@ -43,19 +44,19 @@ type block struct {
 	Log     *logView
 }
 
-// fold is blocks that show when a reader asks for them.
+// fold holds blocks that are hidden until the reader opens them.
 type fold struct {
 	Title  string
 	Blocks []block
 }
 
-// figure is a chart with the words that explain it and its data as a table.
+// figure is a chart with an explanation and its data as a table.
 type figure struct {
-	ID      string // unique on the page: it ties the words to the chart
+	ID      string // unique on the page; it links the explanation to the chart
 	Title   string
 	Words   string   // what it shows and how to read it
-	Finding string   // what this run's data say
-	Terms   []string // metrics whose definitions it rests on
+	Finding string   // what the data of this run show
+	Terms   []string // metrics whose definitions it needs
 	Legend  []legend
 	Chart   template.HTML
 	Wide    bool
@@ -72,12 +73,13 @@ type table struct {
 	Caption string
 	Head    []string
 	Rows    [][]cell
-	Left    int  // rows that are not shown
+	Left    int  // number of rows that are not shown
 	Words   bool // cells hold sentences, not numbers
 }
 
-// Class says how the table folds where there is little room: tables of words below
-// each other on a phone, those of many columns sooner.
+// Class returns how the table folds on a narrow screen. The cells of tables of words
+// go below each other on a phone, and those of tables with many columns already on
+// wider screens.
 func (t *table) Class() string {
 	switch n := len(t.Head); {
 	case t.Words:
@@ -90,7 +92,8 @@ func (t *table) Class() string {
 	return "few"
 }
 
-// Label names the cell of a column where it stands by itself; "" where it never does.
+// Label returns the name that a cell of the column shows when it stands alone; "" if
+// it never does.
 func (t *table) Label(column int) string {
 	if t.Class() == "few" || column >= len(t.Head) {
 		return ""
@@ -104,7 +107,7 @@ type cell struct {
 	Link  string // "#id"; "": none
 }
 
-// capital begins a head as all begin; p95 and its like are symbols.
+// capital capitalizes a head, but not symbols such as p95.
 func capital(s string) string {
 	if len(s) > 1 && s[0] == 'p' && s[1] >= '0' && s[1] <= '9' {
 		return s
@@ -113,10 +116,10 @@ func capital(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// text is a cell that is a text, whatever it holds.
+// text returns a text cell for any content.
 func text(s string) cell { return cell{Text: line(s)} }
 
-// limitView is the answer of one capacity search in large.
+// limitView is the result of one capacity search in large type.
 type limitView struct {
 	Class, Value, Unit, Kind, Sentence string
 	Facts                              []string
@@ -128,18 +131,18 @@ type tile struct {
 	Link               string
 }
 
-// verdictView is the top of the page: the outcome, and all that led to it.
+// verdictView is the top of the page: the outcome and what led to it.
 type verdictView struct {
 	ID, Name  string
 	Class     string // "pass", "fail", "unsure" or "error"
 	Word      string
 	Plan      string
 	Headline  string
-	Meaning   string   // the outcome in a sentence for a reader who is no specialist
+	Meaning   string   // the outcome in a sentence for readers who are not specialists
 	Answers   []answer // of capacity searches
 	Lines     []string // of comparisons
 	Problems  []checkView
-	More      []checkView // problems beyond the first screen
+	More      []checkView // problems that are folded
 	Warnings  []checkView
 	Facts     [][2]string
 	Simulated bool
@@ -163,7 +166,7 @@ type logView struct{ Title, Text string }
 // definition is one term.
 type definition struct{ ID, Term, Unit, Text, NoValue string }
 
-// sourceView is the plan with what came of each line beside it.
+// sourceView is the plan with the verdicts on each line beside it.
 type sourceView struct {
 	File  string
 	Lines []sourceLine
@@ -177,10 +180,10 @@ type sourceLine struct {
 	Checks []checkView
 }
 
-// token is a piece of a line with its class.
+// token is a piece of a line with its CSS class.
 type token struct{ Class, Text string }
 
-// briefView is page one: what gets forwarded.
+// briefView is page one, which people forward.
 type briefView struct {
 	Title, Subtitle    string
 	Organization, Date string
@@ -207,7 +210,8 @@ type useView struct {
 	Bar          template.HTML // "": nothing to draw
 }
 
-// answerView is what a comparison says of one workload, with what carries it.
+// answerView is the result of a comparison for one workload, with the changes that
+// decide it.
 type answerView struct {
 	Title, Answer, Class, Why string
 	Changes                   []string

@@ -1,4 +1,4 @@
-// Package inventory shows what a file of traffic holds: as text, and as one page that
+// Package inventory shows what a traffic file contains: as text, and as one page that
 // loads nothing.
 package inventory
 
@@ -16,12 +16,12 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Inventory is what a file holds. All of its text may be foreign.
+// Inventory is what a file contains. All of its text may be foreign.
 type Inventory struct {
-	Title string // the file, and how it is written
+	Title string // the file and its format
 	Facts []Fact // in order
-	// Rates are requests per second in equal stretches of Step seconds; nil: the file has no
-	// times.
+	// Rates are requests per second in equal intervals of Step seconds; nil if the file has
+	// no times.
 	Rates   []float64
 	Step    float64
 	Lengths []Lengths
@@ -31,7 +31,7 @@ type Inventory struct {
 // Fact is one line: "sessions: 120, of 3.4 rows".
 type Fact struct{ Name, Value string }
 
-// Lengths are those of one kind, in order of size.
+// Lengths are the lengths of one kind, in ascending order.
 type Lengths struct {
 	Name   string // "prompt", with the unit: "prompt, tokens"
 	Values []float64
@@ -40,7 +40,7 @@ type Lengths struct {
 // Columns of the table of lengths.
 var columns = []string{"mean", "p5", "p50", "p95", "p99", "max"}
 
-// cells are the figures of the table of lengths.
+// cells returns the figures in the table of lengths.
 func (l Lengths) cells() []string {
 	values := slices.Sorted(slices.Values(l.Values))
 	if len(values) == 0 {
@@ -58,13 +58,15 @@ func (l Lengths) cells() []string {
 	return out
 }
 
-// barWidth is that of the longest bar of the text, in cells.
+// barWidth is the width of the longest bar in the text, in cells.
 const barWidth = 40
 
-// mostBars bounds the lines of the text: stretches are put together.
+// mostBars bounds the bars in the text. If there are more, neighbouring intervals are
+// merged.
 const mostBars = 20
 
-// bars are stretches of the file as rows: when each begins, and requests per second.
+// bars returns the intervals of the file as rows: when each begins, and its requests
+// per second.
 func (v *Inventory) bars() (begins, rates []float64) {
 	each := (len(v.Rates) + mostBars - 1) / mostBars
 	for i := 0; i < len(v.Rates); i += each {
@@ -78,7 +80,7 @@ func (v *Inventory) bars() (begins, rates []float64) {
 	return begins, rates
 }
 
-// Text writes it for a terminal.
+// Text writes the inventory for a terminal.
 func (v *Inventory) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, text.Line(v.Title))
@@ -123,7 +125,7 @@ var source string
 
 var page = template.Must(template.New("page").Parse(source))
 
-// HTML writes it as a page.
+// HTML writes the inventory as a page.
 func (v *Inventory) HTML(w io.Writer) error {
 	type row struct {
 		Name  string
@@ -154,14 +156,14 @@ func (v *Inventory) chart() template.HTML {
 	for i, r := range v.Rates {
 		s.Points = append(s.Points, chart.Point{X: float64(i) * v.Step, Y: r, Low: math.NaN(), High: math.NaN()})
 	}
-	if n := len(v.Rates); n > 0 { // the last stretch has a width too
+	if n := len(v.Rates); n > 0 { // the last interval has a width too
 		s.Points = append(s.Points, chart.Point{X: float64(n) * v.Step, Y: v.Rates[n-1], Low: math.NaN(), High: math.NaN()})
 	}
 	c := chart.Chart{Name: "requests a second over time", X: chart.Time(float64(len(v.Rates)) * v.Step), Y: chart.Axis{Title: "requests a second", Zero: true}, Series: []chart.Series{s}}
 	return c.SVG()
 }
 
-// chart draws which share is no longer than a length.
+// chart draws the share of lengths up to each length.
 func (l Lengths) chart() template.HTML {
 	values := slices.Sorted(slices.Values(l.Values))
 	s := chart.Series{Name: l.Name, Steps: true, Plain: true}

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Four lengths, 1 to 4: mean 2.5 (3 when rounded), p50 2, p95 4. Foreign text is made safe.
+// Four lengths, 1 to 4: the mean is 2.5 (3 when rounded), p50 is 2, p95 is 4. Foreign text
+// is made safe.
 func TestInventory(t *testing.T) {
 	v := &Inventory{
 		Title: "a\x1b[31m.jsonl <b>", Facts: []Fact{{"time", "1m, 2 requests a second"}, {"repeated", "40%"}},

@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// CSV writes a row for each figure of each night, values in base units.
+// CSV writes a row for each figure of each night, with values in base units.
 func CSV(w io.Writer, h metric.History) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"run", "started", "commit", "ref", "runner", "url", "server", "workload", "level", "metric", "stat", "asked", "value", "n"})
@@ -28,7 +28,7 @@ func CSV(w io.Writer, h metric.History) error {
 				f.Server, f.Workload, f.Level, f.Metric, f.Stat, f.Asked, strconv.FormatFloat(f.Value, 'g', -1, 64), strconv.Itoa(f.N)}
 			for i, c := range row {
 				if strings.HasPrefix(c, "=") || strings.HasPrefix(c, "+") || strings.HasPrefix(c, "@") {
-					row[i] = "'" + c // a spreadsheet would take it for a formula
+					row[i] = "'" + c // a spreadsheet would read it as a formula
 				}
 			}
 			_ = out.Write(row) // kept for Error
@@ -38,7 +38,7 @@ func CSV(w io.Writer, h metric.History) error {
 	return out.Error()
 }
 
-// JSON writes the nights and the pins as the history keeps them.
+// JSON writes the nights and the pins as the history file has them.
 func JSON(w io.Writer, h metric.History) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -49,9 +49,9 @@ func JSON(w io.Writer, h metric.History) error {
 }
 
 // OpenMetrics writes every figure as a gauge with the time of its night
-// (prometheus.io/docs/specs/om/open_metrics_spec). The samples of one series
-// stand together, in the order of the nights; of two nights that began in one
-// second the later one counts.
+// (prometheus.io/docs/specs/om/open_metrics_spec). The samples of one series stand
+// together, in the order of the nights. If two nights began in the same second, the
+// later one counts.
 func OpenMetrics(w io.Writer, h metric.History) error {
 	type sample struct {
 		at    int64

@@ -33,8 +33,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// What each morning of the made-up history said: its bad night ends by itself,
-// its regression does not.
+// The output of each morning of the made-up history. Its one bad night is over by
+// itself, and its regression is not.
 func TestMornings(t *testing.T) {
 	var b bytes.Buffer
 	if err := Mornings(&b, history.Demo()); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Mornings writes a line for each morning on which the verdict was another than
-// the morning before, and for each pin: what a team saw as the nights went by.
+// Mornings writes a line for each morning on which the verdict changed, and for each
+// pin: what a team saw over the nights.
 func Mornings(w io.Writer, h metric.History) error {
 	out := bufio.NewWriter(w)
 	line := func(day, said string) { fmt.Fprintln(out, text.Inert(text.Line(day+"  "+said))) }

@@ -1,6 +1,6 @@
 // Package nights shows the result of a history: as a table for a terminal, as
-// Markdown for a job's summary, as a document for JUnit, as a page with every
-// series over the nights. It judges nothing.
+// Markdown for a job's summary, as a document for JUnit, and as a page with every
+// series over the nights. It makes no judgement of its own.
 package nights
 
 import (
@@ -18,20 +18,20 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Options is what is known of a history beyond its verdicts.
+// Options is what is known of a history besides its verdicts.
 type Options struct {
 	Folder   string   // as the user named it
-	Problems []string // lines of it that do not count
-	Note     string   // what else a reader must know of it; ""
-	Width    int      // of a terminal, in cells; 0: 100
+	Problems []string // its lines that do not count
+	Note     string   // what else a reader must know about it; "" if nothing
+	Width    int      // of a terminal, in cells; 0 means 100
 	Color    bool
 }
 
-// sparkNights is how many nights a line of bars shows.
+// sparkNights is the number of nights in a line of bars.
 const sparkNights = 30
 
-// Terminal writes a line for each series and, if it changed, the evidence and
-// what else changed. Foreign text is made harmless.
+// Terminal writes a line for each series. If the series changed, the evidence
+// follows, and what else changed. Foreign text is made harmless.
 func Terminal(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	line := func(s string) { fmt.Fprintln(out, strings.TrimRight(text.Inert(text.Line(s)), " ")) }
@@ -64,7 +64,7 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 		for i, c := range row {
 			b.WriteString("  " + text.Pad(c, widths[i], false))
 		}
-		// The colour's escapes are ours; the rest went through text.Line.
+		// The escapes are our own colours: everything else went through text.Line.
 		fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
 		if told(t) {
 			para("             ", t.Message)
@@ -83,14 +83,14 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 	return out.Flush()
 }
 
-// told reports whether a series needs more than its line.
+// told reports whether a series needs more than one line.
 func told(t judged.Trend) bool {
 	return t.Outcome == assert.Fail || t.Outcome == assert.Error || alarmed(t) || len(t.Changes) > 0
 }
 
 func alarmed(t judged.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.Points)-1].Alarm }
 
-// cells are level, metric, tonight, expected, noise, nights.
+// cells returns level, metric, tonight, expected, noise, nights.
 func cells(t judged.Trend) []string {
 	expected, noise := "", ""
 	if b := t.Tonight; b != nil {
@@ -121,7 +121,7 @@ func tonight(t judged.Trend) string {
 	return metric.Format(t.Unit, t.Points[len(t.Points)-1].Value)
 }
 
-// spark draws the last nights between the smallest and the largest of them.
+// spark draws the last nights between the smallest and the largest value.
 func spark(t judged.Trend) string {
 	points := t.Points[max(0, len(t.Points)-sparkNights):]
 	low, high := math.Inf(1), math.Inf(-1)
@@ -154,7 +154,8 @@ func change(t judged.Trend, c judged.Change) string {
 	return text.Line(s)
 }
 
-// job is what ran a night: "commit 1a2b3c4 of refs/heads/main on gpu-0, https://…".
+// job describes what ran a night: "commit 1a2b3c4 of refs/heads/main on gpu-0,
+// https://…".
 func job(j *metric.Job) string {
 	if j == nil {
 		return ""
@@ -172,8 +173,8 @@ func job(j *metric.Job) string {
 	return said + j.URL
 }
 
-// differs says what of the servers is another tonight than the night before; ""
-// where nothing is.
+// differs describes what changed on the servers since the night before; "" if nothing
+// did.
 func differs(n judged.Result) string {
 	if len(n.Differs) == 0 {
 		return ""
@@ -181,7 +182,7 @@ func differs(n judged.Result) string {
 	return text.Line("Different from the night before: " + strings.Join(n.Differs, " · "))
 }
 
-// accept is how to accept what failed; "" where nothing did.
+// accept describes how to accept what failed; "" if nothing failed.
 func accept(n judged.Result, o Options) string {
 	if n.Accept == "" {
 		return ""
@@ -216,7 +217,7 @@ func verdict(n judged.Result) string {
 	return strings.ToUpper(n.Outcome.String())
 }
 
-// summary is the last line without its first word.
+// summary returns the last line without its first word.
 func summary(n judged.Result) string {
 	if n.Why != "" {
 		return n.Why
@@ -240,8 +241,8 @@ func summary(n judged.Result) string {
 	return fmt.Sprintf("%s: %s", count(len(n.Trends), "series"), strings.Join(parts, ", "))
 }
 
-// chance says how often a history like this one is red although nothing
-// changed; "" when nothing was judged.
+// chance describes how often a history like this one is red although nothing changed;
+// "" if nothing was judged.
 func chance(n judged.Result) string {
 	series := 0
 	for _, t := range n.Trends {
@@ -290,7 +291,7 @@ func (o Options) paint(outcome assert.Outcome, s string) string {
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
 }
 
-// Markdown writes the same for a job's summary: what changed first.
+// Markdown writes the same for a job's summary, beginning with what changed.
 func Markdown(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "## %s · history\n\n%s\n\n%s\n", verdict(n), report.MarkdownText(summary(n)), report.MarkdownText(heading(n, o)))
@@ -338,7 +339,7 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 	return out.Flush()
 }
 
-// Document is the verdicts as a document of which JUnit can be made.
+// Document returns the verdicts as a document from which JUnit can be made.
 func Document(n judged.Result, d report.Document) *report.Document {
 	d.Cases, d.Capacities, d.Comparisons, d.Verdicts = nil, nil, nil, nil
 	d.Outcome, d.Why = report.Outcome(n.Outcome.String()), n.Why

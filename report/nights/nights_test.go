@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// fixture is 40 nights: TTFT 10 % higher since the 31st, when the engine was
-// upgraded; the speed as ever; a workload that came on the 36th.
+// fixture returns 40 nights. TTFT is 10 % higher since the 31st, when the engine was
+// upgraded. The speed is unchanged. One workload was added on the 36th.
 func fixture() judged.Result {
 	var h metric.History
 	for i := range 40 {
@@ -101,7 +101,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// What got better has a green square and a green line, and nothing that is red.
+// What improved has a green square and a green line, and nothing red.
 func TestBetterIsNeverRed(t *testing.T) {
 	var h metric.History
 	for i := range 40 {
@@ -126,7 +126,7 @@ func TestBetterIsNeverRed(t *testing.T) {
 	}
 }
 
-// The last line tells the outcome in its first word.
+// The first word of the last line is the outcome.
 func TestLastLine(t *testing.T) {
 	first := metric.History{Nights: []metric.Night{{Run: "r", Started: time.Unix(0, 0), Figures: []metric.Figure{{Trend: metric.Trend{Metric: "ttft", Stat: "p95"}, Value: 1}}}}}
 	for want, n := range map[string]judged.Result{

@@ -18,7 +18,7 @@ var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// page is what the template shows: strings that are ready, and charts.
+// page is what the template shows: finished strings and charts.
 type page struct {
 	Verdict, Class string
 	Heading        string
@@ -28,7 +28,7 @@ type page struct {
 	Accept         string
 	Problems       []string
 	Groups         []group
-	// The plot's box, the same in every chart.
+	// The plot's box, which is the same in every chart.
 	ChartX, ChartY, ChartBy, ChartWidth int
 }
 
@@ -46,7 +46,7 @@ type row struct {
 	Reference      int
 	Message        string
 	Changes        []string
-	Chart          *chart // nil: a single night is no series
+	Chart          *chart // nil if there is only one night
 	Nights         []nightRow
 	NeedsAttention bool
 }
@@ -55,8 +55,8 @@ type nightRow struct {
 	Run, Date, Value, Note string
 }
 
-// HTML writes one self-contained page: the verdict, and each series over its
-// nights as a chart and as a table. It loads nothing and runs nothing.
+// HTML writes one self-contained page: the verdict, and each series over its nights
+// as a chart and as a table. The page loads nothing and has no scripts.
 func HTML(w io.Writer, n judged.Result, o Options) error {
 	p := page{Verdict: verdict(n), Class: n.Outcome.String(), Heading: heading(n, o), Summary: summary(n), Chance: chance(n), Differs: n.Differs, Accept: accept(n, o), Problems: o.Problems,
 		ChartX: marginLeft, ChartY: marginTop, ChartBy: chartHeight - marginBottom, ChartWidth: chartWidth - marginLeft - marginRight}
@@ -92,7 +92,7 @@ func pageRow(i int, t judged.Trend) row {
 	return r
 }
 
-// alarm is what a night of a change is called; "" of every other.
+// alarm returns the label of a night with a change; "" for every other night.
 func alarm(p judged.Point) string {
 	switch {
 	case !p.Alarm:
@@ -103,7 +103,7 @@ func alarm(p judged.Point) string {
 	return "better"
 }
 
-// way is the class of a change: for the worse, for the better, or neither.
+// way returns the CSS class of a change: for the worse, for the better, or neither.
 func way(t judged.Trend, c judged.Change) string {
 	switch up := c.After > c.Before; t.Better {
 	case metric.LowerIsBetter:
@@ -132,7 +132,7 @@ type band struct{ Y, Height, Center float64 }
 
 type dot struct {
 	X, Y  float64
-	Alarm string // "worse" or "better"; "": of no change
+	Alarm string // "worse" or "better"; "" without a change
 	Title string
 }
 
@@ -147,7 +147,7 @@ const (
 	marginTop, marginBottom = 12, 26
 )
 
-// draw scales the series to the box, the expected band with it.
+// draw scales the series and its expected band to the box.
 func draw(t judged.Trend) *chart {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range t.Points {
@@ -193,5 +193,5 @@ func draw(t judged.Trend) *chart {
 	return c
 }
 
-// round keeps a tenth of a pixel.
+// round rounds to a tenth of a pixel.
 func round(v float64) float64 { return math.Round(v*10) / 10 }

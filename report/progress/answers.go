@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// answers are those that a server of a comparison gives beside its measured requests, or
-// reads.
+// answers are the answers that a server of a comparison gives besides its measured
+// requests, or scores.
 type answers struct {
 	server    string
 	reading   bool
@@ -25,7 +25,7 @@ func (a *answers) title() string {
 	return "answers of " + a.server
 }
 
-// AnswersDone says how far a server is with its answers.
+// AnswersDone reports how far a server is with its answers.
 func (d *Display) AnswersDone(server string, reading bool, done, due int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +44,7 @@ func (d *Display) AnswersDone(server string, reading bool, done, due int) {
 	d.say(fmt.Sprintf("%s: %d in %s", a.title(), due, text.Clock((d.time() - a.since).Seconds())))
 }
 
-// sayAnswers writes a plain line of answers that have been under way for long.
+// sayAnswers writes a plain line about answers that have been under way for long.
 func (d *Display) sayAnswers(now time.Duration) {
 	for _, a := range d.answers {
 		if now-a.lastLine >= lineEvery {
@@ -54,7 +54,7 @@ func (d *Display) sayAnswers(now time.Duration) {
 	}
 }
 
-// reading is the line of answers that are under way.
+// reading returns the line about answers that are under way.
 func (d *Display) reading(a *answers, width int) line {
 	counts := fmt.Sprintf("%d/%d  %s", a.done, a.due, a.title())
 	room := min(max(width-1-text.Width(counts)-9, 0), 40)

@@ -1,7 +1,7 @@
 package progress
 
-// ColorMode reports whether output to a stream is coloured when the user did not
-// say so with a flag. env looks a variable up in the environment.
+// ColorMode reports whether output to a stream is coloured if the user gave no flag
+// for it. env looks a variable up in the environment.
 //
 //	NO_COLOR set and not empty                  no    (no-color.org; any value, "0" too)
 //	FORCE_COLOR, CLICOLOR_FORCE set, not "0"    yes   (bixense.com/clicolors, force-color.org)

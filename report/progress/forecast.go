@@ -8,38 +8,38 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Forecast is what a run is made of, with what is known before of how long each
-// part takes. It says how long the run will take and, while it goes on, how long it
-// still will.
+// Forecast lists the parts of a run and what is known beforehand about how long each
+// takes. It estimates how long the run takes and, while it runs, the remaining time.
 type Forecast struct {
 	Parts []Part
-	Rest  time.Duration // beside the parts, such as warm-up and teardown; 0: not known
+	Rest  time.Duration // time outside the parts, such as warm-up and teardown; 0 if unknown
 }
 
 // Part is the starts of a server, the visits of a level, or a capacity search.
 type Part struct {
 	Server   string
-	Workload string // "": these are starts of the server
-	Level    string // "" of a workload: its capacity search
+	Workload string // "" for the starts of the server
+	Level    string // "" for the workload's capacity search
 	Times    int    // a level is visited once, or in a comparison once for each leg
-	// Took are the durations of earlier runs; Known is false if there were none.
+	// Took are the durations of earlier runs. Known is false if there were none.
 	Took  time.Duration
 	Known bool
-	// Size is how much work each time is, in any unit that all levels share: what one
-	// of them takes says how long the others do. 0: as much as any.
+	// Size is the work of one repetition, in a unit that all levels share. The
+	// duration of one level gives an estimate for the others by their sizes. 0 means
+	// as much as any.
 	Size float64
-	// Beside is set where two such parts are under way at once.
+	// Beside is set if two such parts run at the same time.
 	Beside bool
 
-	skipped bool // what is left of it is not run
+	skipped bool // the rest of it is not run
 	done    int
-	spent   time.Duration // by the times that are done
+	spent   time.Duration // in the repetitions that are over
 	going   bool
-	since   time.Duration // when the one under way began
-	rest    time.Duration // how much longer that takes by its own pace; 0: not known
+	since   time.Duration // when the current repetition began
+	rest    time.Duration // its remaining time at its own pace; 0 if unknown
 }
 
-// Total is the duration of the run as far as it was known beforehand, and the
+// Total returns the duration of the run as far as it was known beforehand, and the
 // number of parts of unknown duration.
 func (f *Forecast) Total() (sum time.Duration, unknown int) {
 	sum = f.Rest
@@ -53,7 +53,7 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 	return sum, unknown
 }
 
-// alone is how much a part adds to the run: half of its time d if another part
+// alone returns how much a part adds to the run: half of its time d if another part
 // runs beside it.
 func (p *Part) alone(d time.Duration) time.Duration {
 	if p.Beside {
@@ -66,7 +66,7 @@ func (p *Part) isStart() bool  { return p.Workload == "" }
 func (p *Part) isLevel() bool  { return p.Level != "" }
 func (p *Part) isSearch() bool { return !p.isStart() && !p.isLevel() }
 
-// count is the number of parts of a kind, each counted as often as it runs, and
+// count returns the number of parts of a kind, each counted as often as it runs, and
 // how many of them are over.
 func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	for i := range f.Parts {
@@ -77,7 +77,7 @@ func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	return done, all
 }
 
-// part is the one of that name; nil: the forecast has none.
+// part returns the part of that name; nil if the forecast has none.
 func (f *Forecast) part(server, workload, level string) *Part {
 	i := slices.IndexFunc(f.Parts, func(p Part) bool {
 		return text.Line(p.Server) == text.Line(server) && text.Line(p.Workload) == text.Line(workload) && text.Line(p.Level) == text.Line(level)
@@ -88,7 +88,7 @@ func (f *Forecast) part(server, workload, level string) *Part {
 	return &f.Parts[i]
 }
 
-// begin, end and skip record the progress of a part. On nil they do nothing.
+// begin, end and skip record the progress of a part. They do nothing on nil.
 func (p *Part) begin(now time.Duration) {
 	if p != nil && !p.going {
 		p.going, p.since, p.rest = true, now, 0
@@ -107,8 +107,8 @@ func (p *Part) skip() {
 	}
 }
 
-// seen is how long the part took in each of the repetitions so far. One that is under way counts if
-// its pace shows when it will end.
+// seen returns how long the part took in the repetitions so far, and their number. A current
+// repetition counts if its pace shows when it will end.
 func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	if p.going && p.rest > 0 {
 		return p.spent + now - p.since + p.rest, p.done + 1
@@ -116,8 +116,8 @@ func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	return p.spent, p.done
 }
 
-// each estimates how long a part takes each time: by this run, else by an earlier
-// run, else by similar parts.
+// each estimates how long one repetition of a part takes: from this run, otherwise
+// from an earlier run, otherwise from similar parts.
 func (f *Forecast) each(p *Part, now time.Duration) (time.Duration, bool) {
 	if took, n := p.seen(now); n > 0 {
 		return took / time.Duration(n), true
@@ -151,9 +151,9 @@ func (p *Part) size() float64 {
 	return 1
 }
 
-// left is how long a run that began then still takes, and how many capacity searches
-// come on top. ok is false while a start or level is to come of which nothing tells
-// how long it takes.
+// left returns the remaining time of a run that began then, and how many capacity
+// searches come on top. ok is false if nothing is known about the duration of a start
+// or level that is still to come.
 func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches int, ok bool) {
 	between := now - began
 	for i := range f.Parts {
@@ -177,16 +177,16 @@ func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches 
 			return 0, 0, false
 		}
 	}
-	// What lies between the parts is there for each start: the server is asked how it
-	// counts tokens, and ended.
+	// The time between the parts is spent once for each start: the server is asked
+	// how it counts tokens, and it is stopped.
 	if done, all := f.count((*Part).isStart); done > 0 && between > 0 {
 		return left + between/time.Duration(done)*time.Duration(all-done), searches, true
 	}
 	return left + f.Rest, searches, true
 }
 
-// remaining says how far the run is and how long it still takes: "2 of 16 starts",
-// "3 of 34 levels", "ETA 12m30s"; nothing of a run of one level.
+// remaining describes the progress of the run and the time left: "2 of 16 starts", "3
+// of 34 levels", "ETA 12m30s". It returns nothing for a run of one level.
 func (d *Display) remaining() []string {
 	f := &d.opt.Forecast
 	done, all := f.count((*Part).isLevel)
@@ -204,8 +204,8 @@ func (d *Display) remaining() []string {
 	return out
 }
 
-// runETA is how long the run still takes: "12m30s", or "12m30s and a capacity
-// search"; "" while nothing tells.
+// runETA formats the remaining time of the run: "12m30s", or "12m30s and a capacity
+// search"; "" if it is unknown.
 func (d *Display) runETA() string {
 	now := d.opt.Now()
 	if len(d.opt.Forecast.Parts) == 0 {

@@ -10,7 +10,8 @@ import (
 
 func (l *level) title() string { return l.workload + " at " + l.name + " on " + l.server }
 
-// what is what a level that is over brought; of a saturation the largest rate.
+// what describes the result of a level. For a saturation level it is the largest
+// rate.
 func (l *level) what(m *metric.Level) string {
 	n := len(m.Saturation)
 	if m.Name != metric.SaturationName || n == 0 {
@@ -23,7 +24,7 @@ func (l *level) what(m *metric.Level) string {
 	return "it answers " + metric.Format(metric.PerSecond, mean) + " at most, measured"
 }
 
-// numbers are the running statistics of the last requests.
+// numbers returns the running statistics of the last requests.
 func (l *level) numbers() []string {
 	var out []string
 	ttft := l.ttft.distribution()
@@ -37,8 +38,8 @@ func (l *level) numbers() []string {
 	return out
 }
 
-// eta is the time to the end of the level: by the pace of the requests that
-// are done, before there is one by what was expected.
+// eta returns the remaining time of the level: by the pace of the finished requests,
+// or by the expected duration before any finished.
 func (l *level) eta(now time.Duration) (time.Duration, bool) {
 	switch {
 	case l.done >= l.due:
@@ -51,8 +52,8 @@ func (l *level) eta(now time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// of returns " (3 of 8)", or " (capacity: bisect)" for a probe, since the number of levels of a
-// search is not known in advance.
+// of returns " (3 of 8)". For a probe it returns " (capacity: bisect)", because the number of
+// levels of a search is not known in advance.
 func (d *Display) of(l *level) string {
 	switch l.probe {
 	case "":
@@ -68,7 +69,7 @@ func (d *Display) of(l *level) string {
 	return fmt.Sprintf(" (%d of %d)", l.index, n)
 }
 
-// facts are what a plain line says within a level.
+// facts returns what a plain line says during a level.
 func (d *Display) facts(l *level) []string {
 	facts := []string{fmt.Sprintf("%d of %d", l.done, l.due), fmt.Sprintf("%d in flight", l.inFlight)}
 	if l.warming {

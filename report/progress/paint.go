@@ -10,22 +10,23 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Repaint reports whether a stream can show a block that is repainted: a
-// terminal that knows cursor movement, and not the log of a CI system (which
-// may well be given a pseudo-terminal).
+// Repaint reports whether a stream can show a block that is repainted. It must be a
+// terminal that supports cursor movement, and not the log of a CI system, which may
+// be a pseudo-terminal too.
 func Repaint(env func(string) (string, bool), isTTY bool) bool {
 	term, _ := env("TERM")
 	ci, _ := env("CI")
 	return isTTY && term != "dumb" && (ci == "" || ci == "false" || ci == "0")
 }
 
-// paint replaces the block on the screen by the current one, with a line that
-// stays above it unless that is empty. One write, so that nothing flickers.
+// paint replaces the block on the screen by the current one. If above is not empty,
+// it is written as a line that stays above the block. Everything is one write, so
+// that nothing flickers.
 func (d *Display) paint(above string) {
 	width := d.width()
 	var b strings.Builder
-	// The terminal may have become narrower since: then each line of the old
-	// block takes several.
+	// If the terminal has become narrower, each line of the old block takes several
+	// lines now.
 	up := 0
 	for _, w := range d.painted {
 		up += max((w+width-1)/width, 1)
@@ -46,7 +47,7 @@ func (d *Display) paint(above string) {
 	}
 	d.painted = nil
 	for _, l := range lines {
-		// A line as wide as the terminal would wrap on some.
+		// Some terminals would wrap a line that is as wide as they are.
 		cut := text.Cut(text.Inert(l.words), width-1)
 		d.painted = append(d.painted, text.Width(cut))
 		b.WriteString(d.color(l.color, cut) + "\n")
@@ -69,8 +70,8 @@ func (d *Display) color(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
-// block is what there is to see: servers that are starting, and the
-// levels that are running.
+// block returns what is shown: servers that are starting, and the levels that are
+// running.
 func (d *Display) block(width int) []line {
 	now := d.opt.Now()
 	var lines []line
@@ -89,7 +90,7 @@ func (d *Display) block(width int) []line {
 	return lines
 }
 
-// lines are those of a level that is running.
+// lines returns the lines of a level that is running.
 func (d *Display) lines(l *level, width int) []line {
 	var lines []line
 	now := d.opt.Now()
@@ -104,7 +105,7 @@ func (d *Display) lines(l *level, width int) []line {
 		counts += fmt.Sprintf("  %d failed", l.failed)
 		color = "33"
 	}
-	if l.probe == metric.SaturationName { // of which no request is judged
+	if l.probe == metric.SaturationName { // none of its requests are judged
 		return append(lines, line{fit([]string{fmt.Sprintf("%d in flight", l.inFlight), "elapsed " + text.Clock((d.time() - l.since).Seconds())}, width-1), "2"})
 	}
 	room := min(max(width-1-text.Width(counts)-9, 0), 40)
@@ -122,7 +123,7 @@ func (d *Display) lines(l *level, width int) []line {
 	return append(lines, line{fit(facts, width-1), "2"})
 }
 
-// fit joins as many of the facts as have room, and the first in any case.
+// fit joins as many of the facts as fit, and always the first.
 func fit(facts []string, width int) string {
 	out := facts[0]
 	for _, f := range facts[1:] {
@@ -134,8 +135,9 @@ func fit(facts []string, width int) string {
 	return out
 }
 
-// bar is a bar of at most n cells with the percentage behind it; too few
-// cells give the percentage alone. It is full only when everything is done.
+// bar returns a bar of at most n cells followed by the percentage. If there are too
+// few cells, it returns the percentage alone. The bar is full only when everything is
+// done.
 func bar(done, due, n int) string {
 	share := 0.0
 	if due > 0 {
@@ -149,7 +151,7 @@ func bar(done, due, n int) string {
 	return strings.Repeat("█", full) + strings.Repeat("░", n-full) + " " + percent
 }
 
-// spinner shows that something still happens while nothing else moves.
+// spinner shows that the run goes on while nothing else moves.
 func spinner(now time.Duration) string {
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	return string(frames[int(now/(200*time.Millisecond))%len(frames)])

@@ -1,7 +1,6 @@
-// Package progress shows a run while it happens: on a terminal as a small
-// block that is repainted, elsewhere as a few quiet lines. It hears of the run
-// as an observer of it, and reads no clock: the time comes from a function,
-// and whoever has a ticker calls Tick.
+// Package progress shows a run while it happens: on a terminal as a small block that
+// is repainted, elsewhere as a few plain lines. It observes the run. It reads no
+// clock: a function gives it the time, and the caller calls Tick.
 package progress
 
 import (
@@ -18,21 +17,22 @@ import (
 
 // Options configure a Display.
 type Options struct {
-	TTY   bool // repaint a block (see Repaint); false: plain lines
+	TTY   bool // repaint a block (see Repaint); false for plain lines
 	Quiet bool // draw nothing at all
 	Color bool // of the block (see ColorMode)
-	// Width is the number of columns of the terminal, asked before each
-	// paint; nil or not positive: 80. Plain lines are not cut.
+	// Width returns the number of columns of the terminal. It is called before each
+	// paint. nil, or a result that is not positive, means 80. Plain lines are not
+	// cut.
 	Width func() int
 	// Now is the monotonic time since any origin. Required.
 	Now func() time.Duration
-	// Simulated is the virtual time that a simulated run shows; nil: the run is real. Now
-	// decides when to paint, and how long one still has to wait.
+	// Simulated returns the virtual time that a simulated run shows; nil if the run is
+	// real. Now still decides when to paint and how long the user has to wait.
 	Simulated func() time.Duration
-	// Forecast is what the run is made of; without parts nothing is known.
+	// Forecast lists the parts of the run. Without parts nothing is known.
 	Forecast Forecast
 	// Fold returns the lines that fold the phases of a run in a plain log, given the title of the
-	// phase that begins, or "" after the last one. nil if the log does not fold.
+	// phase that begins, or "" after the last one. nil if the log has no folding.
 	Fold func(title string) string
 }
 
@@ -41,16 +41,15 @@ const (
 	paintEvery = 100 * time.Millisecond
 	// lineEvery is the time between plain lines within a level.
 	lineEvery = 30 * time.Second
-	// stateEvery is the least time between plain lines on one server that is
-	// starting: its log may say something new every millisecond.
+	// stateEvery is the shortest time between plain lines about one server that is
+	// starting, whose log may change every millisecond.
 	stateEvery = 10 * time.Second
-	// window is how many requests the running statistics look back.
+	// window is the number of requests that the running statistics cover.
 	window = 1000
 )
 
-// Display observes a run (it is an exec.Observer by its methods) and draws
-// it. Safe from any goroutine. What cannot be drawn is lost: no method
-// returns an error.
+// Display observes a run (it is an exec.Observer by its methods) and draws it. It is
+// safe for concurrent use. No method returns an error: what cannot be drawn is lost.
 type Display struct {
 	out io.Writer
 	opt Options
@@ -58,14 +57,14 @@ type Display struct {
 	mu       sync.Mutex
 	started  time.Duration // on the run's clock
 	begun    time.Duration // by Now
-	servers  []*server     // that are starting, in order of their first state
+	servers  []*server     // servers that are starting, in order of their first state
 	index    int           // of the level, 1-based
-	levels   []*level      // that run; two at most, side by side
-	answers  []*answers    // that servers of a comparison give or read, likewise
+	levels   []*level      // levels that are running; at most two, side by side
+	answers  []*answers    // answers that servers of a comparison give or score, in the same way
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
-	phase    string // that is folded; "": none is
-	skipped  string // why the last level was that was
+	phase    string // the phase that is folded; "" if none is
+	skipped  string // why the last level was skipped
 	hidden   bool   // the cursor
 	closed   bool
 }
@@ -73,20 +72,20 @@ type Display struct {
 type server struct {
 	address, state string
 	since          time.Duration // of the first state
-	said           string        // state of the last plain line
+	said           string        // the state in the last plain line
 	saidAt         time.Duration
 	known          bool // a plain line was written
 }
 
-// level is the level that is running.
+// level is a level that is running.
 type level struct {
 	server, workload, name string
 	index                  int    // of the level, 1-based
-	probe                  string // what a capacity search measures it for; "": it is of the plan
+	probe                  string // the purpose of a capacity search's probe; "" for a level of the plan
 	due, done, failed      int
 	inFlight               int
 	rounds                 int
-	warming                bool // no measured request of the round has started
+	warming                bool // no measured request of the round has started yet
 	since                  time.Duration
 	measuring              time.Duration // when the first measured request started
 	measured               bool          // one has
@@ -96,7 +95,7 @@ type level struct {
 	lastLine               time.Duration
 }
 
-// New returns a display on out; nothing is drawn before the run starts.
+// New returns a display on out. Nothing is drawn before the run starts.
 func New(out io.Writer, opt Options) *Display {
 	return &Display{out: out, opt: opt, begun: opt.Now(), closed: opt.Quiet}
 }
@@ -109,8 +108,8 @@ func (d *Display) time() time.Duration {
 	return d.opt.Now()
 }
 
-// faster says how much faster than in real time a simulated run goes; "" when
-// it is real or did not begin.
+// faster describes how much faster than real time a simulated run is; "" if the run
+// is real or has not begun.
 func (d *Display) faster() string {
 	wall, run := d.opt.Now()-d.begun, d.time()-d.started
 	if d.opt.Simulated == nil || wall <= 0 || run <= wall {
@@ -124,9 +123,8 @@ func (d *Display) faster() string {
 	return fmt.Sprintf("%.*f times as fast as in real time", digits, factor)
 }
 
-// Tick draws what changed. Call it about ten times a second while the run
-// lasts, so that the display moves while nothing happens; more often does no
-// harm.
+// Tick draws what changed. Call it about ten times a second while the run lasts, so
+// that the display moves while nothing happens. More calls do no harm.
 func (d *Display) Tick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,8 +154,8 @@ func (d *Display) tick() {
 	d.sayAnswers(now)
 }
 
-// Close removes the block and gives the cursor back. It is safe to call more
-// than once and on every path.
+// Close removes the block and shows the cursor again. It may be called several times
+// and on every path.
 func (d *Display) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,7 +173,7 @@ func (d *Display) Close() {
 	d.closed = true
 }
 
-// RunStarted says that the run begins.
+// RunStarted reports that the run begins.
 func (d *Display) RunStarted(r *metric.Run) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,7 +194,7 @@ func (d *Display) RunStarted(r *metric.Run) error {
 	return nil
 }
 
-// ServerStarting says what a server that is not ready is waiting for.
+// ServerStarting reports what a server that is not ready is waiting for.
 func (d *Display) ServerStarting(address, state string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -214,8 +212,8 @@ func (d *Display) ServerStarting(address, state string) {
 	d.tick()
 }
 
-// sayState writes a plain line on a server's state when it is new and the
-// last line is old enough.
+// sayState writes a plain line about a server's state if it is new and the last line
+// is old enough.
 func (d *Display) sayState(s *server) {
 	now := d.opt.Now()
 	if s.state == s.said && s.known || s.known && now-s.saidAt < stateEvery {
@@ -225,7 +223,7 @@ func (d *Display) sayState(s *server) {
 	d.say("server " + s.address + ": " + s.state)
 }
 
-// ServerReady says that a server answers.
+// ServerReady reports that a server answers.
 func (d *Display) ServerReady(s *metric.ServerRun) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -240,8 +238,7 @@ func (d *Display) ServerReady(s *metric.ServerRun) error {
 	return nil
 }
 
-// ServerDone says that a server is gone, and why when it could not be
-// measured.
+// ServerDone reports that a server has ended, and why if it could not be measured.
 func (d *Display) ServerDone(s *metric.ServerRun) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -260,12 +257,12 @@ func (d *Display) forget(address string) {
 	d.servers = slices.DeleteFunc(d.servers, func(s *server) bool { return s.address == address })
 }
 
-// LevelStarted says that a level begins.
+// LevelStarted reports that a level begins.
 func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.opt.Now()
-	// A server may have said what it prepares after it was ready.
+	// The server may have reported what it prepares after it was ready.
 	d.forget(l.Server)
 	if l.Probe == nil {
 		d.index++
@@ -277,7 +274,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		index: d.index, since: d.time(), lastLine: now, warming: true}
 	d.levels = append(d.levels, started)
 	if d.opt.Simulated != nil {
-		started.expected = 0 // it is of virtual time
+		started.expected = 0 // it is in virtual time
 	}
 	if l.Probe != nil {
 		if started.probe = text.Line(l.Probe.Purpose); l.Probe.Purpose != metric.SaturationName {
@@ -298,7 +295,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	return nil
 }
 
-// running is the level under way of that name; nil.
+// running returns the running level of that name; nil if there is none.
 func (d *Display) running(server, workload, name string) *level {
 	i := slices.IndexFunc(d.levels, func(l *level) bool {
 		return l.server == text.Line(server) && l.workload == text.Line(workload) && l.name == text.Line(name)
@@ -309,7 +306,8 @@ func (d *Display) running(server, workload, name string) *level {
 	return d.levels[i]
 }
 
-// RequestStarted and SampleDone bracket each request.
+// RequestStarted counts a request that begins. Every request has one RequestStarted
+// and one SampleDone.
 func (d *Display) RequestStarted(of *metric.Level, phase metric.Phase) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -365,10 +363,10 @@ func (d *Display) RoundDone(of *metric.Level, _ *metric.Round) error {
 	return nil
 }
 
-// LevelDone says the result of a level, or that it was not run.
+// LevelDone reports the result of a level, or that it was not run.
 func (d *Display) LevelDone(m *metric.Level) error {
 	if m.Of != "" {
-		return nil // its mix has said it
+		return nil // its mix has reported it
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -407,7 +405,7 @@ func (d *Display) LevelDone(m *metric.Level) error {
 	return nil
 }
 
-// CapacityDone says that a search is over.
+// CapacityDone reports that a search is over.
 func (d *Display) CapacityDone(c *metric.Capacity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -437,8 +435,7 @@ func (d *Display) Say(line string) {
 	d.say(line)
 }
 
-// say writes one line that stays. It is the only way for foreign text to
-// leave in plain mode.
+// say writes one line that stays. In plain mode all foreign text goes through it.
 func (d *Display) say(line string) {
 	if d.closed {
 		return
@@ -461,7 +458,7 @@ func (d *Display) say(line string) {
 	d.paint(above)
 }
 
-// fold begins a phase of the run, or with "" ends the last one.
+// fold begins a phase of the run; "" ends the last one.
 func (d *Display) fold(title string) {
 	if d.opt.Fold == nil || d.opt.TTY || d.closed || title == d.phase {
 		return

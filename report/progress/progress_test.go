@@ -21,11 +21,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// screen is a terminal that knows what the display uses and nothing else.
+// screen is a terminal that supports only what the display uses.
 type screen struct {
 	t     *testing.T
 	width int
-	rows  []string // the last one is where the cursor is
+	rows  []string // the cursor is in the last one
 	shown bool     // the cursor
 }
 
@@ -48,7 +48,8 @@ func (s *screen) Write(b []byte) (int, error) {
 				if err != nil || n >= len(s.rows) {
 					s.t.Fatalf("moves up %q of %d rows", in[2:end], len(s.rows)-1)
 				}
-				// What is below is dropped: the display always clears next.
+				// What is below the cursor is dropped: the display always clears
+				// next.
 				if !strings.HasPrefix(in[end+1:], "\r\x1b[J") {
 					s.t.Fatalf("moves up and does not clear: %q", in)
 				}
@@ -87,8 +88,8 @@ func played() Forecast {
 	}}
 }
 
-// play runs a script of a run against a display, with frame called at the
-// moments worth looking at.
+// play runs a script of a run against a display and calls frame at the interesting
+// moments.
 func play(d *Display, now *time.Duration, frame func(string)) {
 	at := func(t time.Duration) { *now = t; d.Tick() }
 	sample := func(phase metric.Phase, i int, ttft time.Duration, failure *metric.Failure) *metric.Sample {
@@ -99,7 +100,7 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 	d.RunStarted(&metric.Run{ID: "20261120T140500Z-3f9c", Plan: "plans/chatbot.hcl"})
 	d.ServerStarting("vllm", "waiting for http://127.0.0.1:8000")
 	at(5 * time.Second)
-	for i := range 100 { // a log that never stops talking
+	for i := range 100 { // a log that writes all the time
 		d.ServerStarting("vllm", fmt.Sprintf("%s %d%%", hostile, i))
 		at(5*time.Second + time.Duration(i)*300*time.Millisecond)
 	}
@@ -172,7 +173,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// levels is the forecast of a run with so many levels, of which nothing is known.
+// levels returns the forecast of a run with the given number of levels of unknown
+// duration.
 func levels(n int) Forecast {
 	return Forecast{Parts: []Part{{Server: "s", Workload: "w", Level: "any", Times: n}}}
 }
@@ -190,7 +192,7 @@ func TestLiveFrames(t *testing.T) {
 			if !s.shown {
 				t.Error("the cursor is still hidden")
 			}
-			// The screen is the same with colour.
+			// Colour does not change the text on the screen.
 			golden(t, fmt.Sprintf("live-%d.txt", width), out.String())
 		}
 	}
@@ -213,8 +215,7 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
-// However often it is asked to, the display repaints ten times a second at
-// most.
+// The display repaints at most ten times a second, however often Tick is called.
 func TestRepaintIsBounded(t *testing.T) {
 	var now time.Duration
 	w := &counter{}
@@ -236,14 +237,14 @@ type counter struct{ n int }
 
 func (c *counter) Write(b []byte) (int, error) { c.n++; return len(b), nil }
 
-// A terminal that becomes narrower wraps the old block: all of it goes.
+// A terminal that becomes narrower wraps the old block. All of it is removed.
 func TestNarrowerTerminal(t *testing.T) {
 	var now time.Duration
 	s := &screen{t: t, width: 100, rows: []string{""}}
 	d := New(s, Options{TTY: true, Width: func() int { return s.width }, Now: func() time.Duration { return now }})
 	d.LevelStarted(&metric.Level{Server: "vllm", Workload: strings.Repeat("w", 90), Name: "1"}, 10, 0)
 	d.Tick()
-	// Rewrap what is on the screen as terminals do.
+	// Wrap what is on the screen as terminals do.
 	old := s.rows
 	s.width, s.rows = 40, []string{""}
 	for _, row := range old[:len(old)-1] {
@@ -279,7 +280,7 @@ func TestETA(t *testing.T) {
 		{"nothing known", level{due: 10}, sec, 0, false},
 		{"as expected until a request is done", level{due: 10, expected: 60 * sec}, 20 * sec, 40 * sec, true},
 		{"overdue", level{due: 10, expected: 60 * sec}, 61 * sec, 0, false},
-		// 5 of 20 in 10 s since the first measured one started: 15 × 2 s.
+		// 5 of 20 in the 10 s since the first measured request started: 15 × 2 s.
 		{"by the pace", level{due: 20, done: 5, measured: true, measuring: 30 * sec, expected: time.Hour}, 40 * sec, 30 * sec, true},
 		{"done", level{due: 20, done: 20, measured: true}, 40 * sec, 0, false},
 	}
@@ -310,7 +311,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// The running statistics look back a bounded number of requests.
+// The running statistics cover a bounded number of requests.
 func TestRing(t *testing.T) {
 	var r ring
 	for i := range 3 * window {
@@ -322,8 +323,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// Events come from the run, ticks from a ticker; nothing fails when the
-// terminal is gone or the run ends twice.
+// Events come from the run and ticks from a ticker. Nothing fails if the terminal is
+// closed or the run ends twice.
 func TestConcurrentAndBroken(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		d := New(broken{}, Options{TTY: live, Now: func() time.Duration { return time.Second }})
@@ -380,7 +381,7 @@ func TestRepaint(t *testing.T) {
 	}
 }
 
-// A probe is not one of the levels that were announced.
+// Probes do not count among the announced levels.
 func TestProbesAreNotCounted(t *testing.T) {
 	var b strings.Builder
 	d := New(&b, Options{Forecast: levels(2), Now: func() time.Duration { return 0 }})
@@ -400,8 +401,8 @@ func TestProbesAreNotCounted(t *testing.T) {
 	}
 }
 
-// A simulated run goes by virtual time in all that is shown, and by the wall in
-// how long one has to wait.
+// A simulated run shows virtual time in everything except how long the user has to
+// wait, which is real time.
 func TestSimulated(t *testing.T) {
 	var out strings.Builder
 	wall, virtual := time.Duration(0), time.Duration(0)
@@ -413,7 +414,7 @@ func TestSimulated(t *testing.T) {
 		wall, virtual = wall+20*time.Second, virtual+time.Hour
 		d.RequestStarted(l, metric.Measured)
 		if i == 1 {
-			wall += 20 * time.Second // two take 40 s on the wall
+			wall += 20 * time.Second // two take 40 s of real time
 		}
 		sent := time.Duration(i+1) * time.Hour
 		d.SampleDone(&metric.Sample{Server: "s", Workload: "w", Level: "8", Phase: metric.Measured, Sent: sent, First: sent + time.Second, Last: sent + 3*time.Second, End: sent + 3*time.Second})
@@ -433,7 +434,7 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// Side by side two levels are under way: each counts what is its own.
+// Two levels run side by side: each counts its own requests.
 func TestTwoLevels(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, Options{Now: func() time.Duration { return time.Second }, Forecast: levels(2)})
@@ -457,8 +458,8 @@ func TestTwoLevels(t *testing.T) {
 	}
 }
 
-// Answers beside the measured requests have a line of their own, on a terminal too, and
-// one that stays once they are given, or read.
+// Answers besides the measured requests have a line of their own, on a terminal too,
+// and a line that stays once they are given or scored.
 func TestAnswers(t *testing.T) {
 	for _, tty := range []bool{false, true} {
 		var out strings.Builder

@@ -29,7 +29,7 @@ func (r *ring) sum() float64 {
 	return total
 }
 
-// distribution counts no failures: it shows what users who got an answer saw.
+// distribution leaves failures out: it shows what users who got an answer saw.
 func (r *ring) distribution() metric.Distribution {
 	return metric.NewDistribution(slices.Clone(r.values), 0, metric.LowerIsBetter)
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Clock formats seconds of a run, to the second, as 42s, 3m05s or 2h03m.
+// Clock formats seconds of a run, rounded to a second, as 42s, 3m05s or 2h03m.
 func Clock(seconds float64) string {
 	n := int64(math.Round(max(seconds, 0)))
 	switch {

@@ -1,8 +1,8 @@
-// Package text makes foreign text safe to show and measures it in terminal
-// cells. Foreign text is what a server, a model or a plan's author wrote: its
-// log, its errors, its names. It may hold escape sequences, control
-// characters, broken UTF-8, bidirectional overrides, and lines that a CI
-// system would take for its own commands.
+// Package text makes foreign text safe to show and measures it in terminal cells.
+// Foreign text is what a server, a model or a plan's author wrote: its log, its
+// errors, its names. It may contain escape sequences, control characters, broken
+// UTF-8, bidirectional overrides, and lines that a CI system would take for its own
+// commands.
 package text
 
 import (
@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes one line of s: escape sequences are removed, each run of white
-// space (line breaks included) becomes one space, other control and invisible
-// format characters are dropped, and invalid UTF-8 becomes U+FFFD.
+// Line makes s one line. It removes escape sequences, replaces each run of white
+// space (line breaks included) by one space, drops other control and invisible format
+// characters, and replaces invalid UTF-8 by U+FFFD.
 func Line(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -32,9 +32,9 @@ func Line(s string) string {
 	return b.String()
 }
 
-// Block cleans s as Line does but keeps its lines: CRLF and a lone CR end a
-// line too (progress bars overwrite themselves with CR), a tab becomes four
-// spaces, and trailing white space is cut.
+// Block cleans s as Line does but keeps its lines. CRLF and a lone CR end a line too,
+// because progress bars overwrite themselves with CR. A tab becomes four spaces, and
+// trailing white space is removed.
 func Block(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -74,8 +74,8 @@ func each(s string, f func(rune)) {
 		case unicode.IsSpace(r):
 			f(r)
 		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), r&0xfffe == 0xfffe:
-			// Cf holds the bidirectional overrides and zero-width characters
-			// with which one text can be made to look like another.
+			// Cf contains the bidirectional overrides and zero-width characters,
+			// which can make one text look like another.
 		default:
 			f(r)
 		}
@@ -83,9 +83,9 @@ func each(s string, f func(rune)) {
 	}
 }
 
-// escape returns the length of the escape sequence (ECMA-48) at the start of
-// s. One that does not end takes at most 64 bytes, so that a stray ESC cannot
-// swallow a message.
+// escape returns the length of the escape sequence (ECMA-48) at the start of s. An
+// unfinished one takes at most 64 bytes, so that a stray ESC cannot swallow a
+// message.
 func escape(s string) int {
 	const most = 64
 	kind, i := byte(0), 0
@@ -100,7 +100,7 @@ func escape(s string) int {
 	switch kind {
 	case '[': // CSI: parameters, intermediates, one final byte
 		return final(s[:min(len(s), most)], i, 0x40)
-	case ']', 'P', '_', '^', 'X': // strings, ended by BEL or ST
+	case ']', 'P', '_', '^', 'X': // strings, which end with BEL or ST
 		for ; i < len(s) && i < 4*most; i++ {
 			switch {
 			case s[i] == 0x07:
@@ -122,8 +122,9 @@ func escape(s string) int {
 	return 1 // the byte after a stray ESC stands for itself
 }
 
-// final is the index behind the first byte from i on that is at least least and
-// ends a sequence; that of a byte that belongs to none; or the length.
+// final returns the index after the final byte of a sequence: the first byte from i
+// on that is at least least. If a byte before it cannot be part of a sequence, it
+// returns that byte's index, and at the end of s its length.
 func final(s string, i int, least byte) int {
 	for ; i < len(s); i++ {
 		if s[i] >= least && s[i] <= 0x7e {
@@ -136,12 +137,11 @@ func final(s string, i int, least byte) int {
 	return i
 }
 
-// Inert returns line changed as little as needed so that no CI system takes
-// it for a command. GitHub's runner looks for "::" at the start of a line,
-// white space apart, and for "##[" anywhere in it (actions/runner,
-// src/Runner.Common/ActionCommand.cs); Azure Pipelines for "##vso[" and
-// TeamCity for "##teamcity[". What is returned has the same look, with a
-// space inside the marker.
+// Inert returns line with the smallest change that keeps CI systems from taking it
+// for a command. GitHub's runner looks for "::" at the start of a line, after white
+// space, and for "##[" anywhere in it (actions/runner,
+// src/Runner.Common/ActionCommand.cs); Azure Pipelines for "##vso[" and TeamCity for
+// "##teamcity[". The result looks the same except for a space inside the marker.
 func Inert(line string) string {
 	rest := strings.TrimLeftFunc(line, unicode.IsSpace)
 	if strings.HasPrefix(rest, "::") {
@@ -162,8 +162,7 @@ func Inert(line string) string {
 	return line
 }
 
-// indexFold is strings.Index for an ASCII marker in lower case, any case
-// matching.
+// indexFold is strings.Index for an ASCII marker in lower case, ignoring case.
 func indexFold(s, marker string) int {
 	for i := 0; i+len(marker) <= len(s); i++ {
 		if strings.EqualFold(s[i:i+len(marker)], marker) {
@@ -173,7 +172,7 @@ func indexFold(s, marker string) int {
 	return -1
 }
 
-// XML drops from s what XML 1.0 cannot carry (section 2.2, Char) and replaces
+// XML removes from s what XML 1.0 cannot represent (section 2.2, Char) and replaces
 // invalid UTF-8 by U+FFFD. Nothing else changes.
 func XML(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -184,8 +183,8 @@ func XML(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// Bytes cuts s to at most n bytes on a rune boundary, with "…" where
-// something was cut. n is at least 3.
+// Bytes cuts s to at most n bytes at a rune boundary and marks a cut with "…". n is
+// at least 3.
 func Bytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -197,8 +196,8 @@ func Bytes(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// Tail cuts s to its last n bytes, on a line boundary where there is one, and
-// says that it did.
+// Tail cuts s to its last n bytes, at a line boundary if there is one, and marks the
+// cut.
 func Tail(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -59,7 +59,7 @@ func TestInert(t *testing.T) {
 		{"::error::x", ": :error::x"},
 		{"  ::set-output name=x::y", "  : :set-output name=x::y"},
 		{"\u00a0::x", "\u00a0: :x"},
-		{"a ::error::x", "a ::error::x"}, // not at the start: no command
+		{"a ::error::x", "a ::error::x"}, // not at the start, so not a command
 		{":x", ":x"},
 		{"##[error]x", "# #[error]x"},
 		{"log: ##[group]", "log: # #[group]"},
@@ -97,13 +97,13 @@ func TestTail(t *testing.T) {
 	if got := Tail("abc", 3); got != "abc" {
 		t.Errorf("Tail = %q, want all of it", got)
 	}
-	// 40 bytes, the last 30: 11 for the mark, so 19 of the text, from the
-	// next line on.
+	// 40 bytes, limited to 30: 11 for the mark, so 19 of the text, from the next line
+	// on.
 	in := "0123456789\n" + "abcdefghi\n" + "0123456789012345678"
 	if got, want := Tail(in, 31), "… (cut)\n0123456789012345678"; got != want {
 		t.Errorf("Tail = %q, want %q", got, want)
 	}
-	// Without a line break near the cut, on a rune boundary.
+	// Without a line break near the cut it is at a rune boundary.
 	if got := Tail(strings.Repeat("漢", 100), 32); !utf8.ValidString(got) || len(got) > 32 {
 		t.Errorf("Tail = %q", got)
 	}
@@ -131,7 +131,7 @@ func TestCutAndPad(t *testing.T) {
 	}{
 		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 1, "…"}, {"abcd", 0, ""},
 		{"漢字", 4, "漢字"}, {"漢字", 3, "漢…"},
-		{"漢字漢", 4, "漢…"}, // two cells of 漢, one of …; 字 would need 5
+		{"漢字漢", 4, "漢…"}, // two cells for 漢 and one for …; 字 would need 5
 	}
 	for _, tt := range tests {
 		if got := Cut(tt.in, tt.width); got != tt.want {
@@ -153,7 +153,7 @@ func TestWrap(t *testing.T) {
 		{"a bb ccc", 8, "a bb ccc"},
 		{"abcdefgh ij", 3, "abc/def/gh/ij"},
 		{"漢字漢 a", 4, "漢字/漢 a"},
-		{"漢字", 1, "漢/字"}, // wider than the line: one at least
+		{"漢字", 1, "漢/字"}, // wider than the line, so one rune
 		{"", 10, ""},
 		{"\u0301", 10, "\u0301"},
 	}

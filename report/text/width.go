@@ -7,16 +7,16 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// cells is fixed: by itself the library asks the environment how wide a
-// character of ambiguous width is.
+// cells has fixed settings: by default the library reads from the environment how
+// wide a character of ambiguous width is.
 var cells = &runewidth.Condition{StrictEmojiNeutral: true}
 
-// Width is the number of terminal cells that s takes; s holds no escape
+// Width returns the number of terminal cells that s takes. s must not contain escape
 // sequences.
 func Width(s string) int { return cells.StringWidth(s) }
 
-// Cut shortens s to at most width cells, with "…" where something was cut. A
-// wide character is never cut in half.
+// Cut shortens s to at most width cells and marks a cut with "…". It never cuts a
+// wide character in half.
 func Cut(s string, width int) string {
 	if width <= 0 {
 		return ""
@@ -24,7 +24,8 @@ func Cut(s string, width int) string {
 	return cells.Truncate(s, width, "…")
 }
 
-// Pad adds spaces after s up to width cells, or before it when right is set.
+// Pad adds spaces to s up to width cells, at its end, or at its start if right is
+// set.
 func Pad(s string, width int, right bool) string {
 	fill := strings.Repeat(" ", max(width-Width(s), 0))
 	if right {
@@ -33,8 +34,8 @@ func Pad(s string, width int, right bool) string {
 	return s + fill
 }
 
-// Wrap breaks s at spaces into lines of at most width cells (at least 1); a
-// word wider than that is broken inside.
+// Wrap breaks s at spaces into lines of at most width cells (at least 1). A word
+// wider than that is broken.
 func Wrap(s string, width int) []string {
 	width = max(width, 1)
 	var lines []string
