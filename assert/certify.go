@@ -153,6 +153,14 @@ func (f *foreseenLevel) never(remark, advice string) {
 	f.Impossible, f.Remark, f.Advice = true, remark, advice
 }
 
+// more is the advice that brings more requests; a trace has as many as it has.
+func (f *foreseenLevel) more(advice, trace string) string {
+	if f.level.Speedup > 0 {
+		return trace
+	}
+	return advice
+}
+
 // mean needs a spread: of blocks, or of rounds for server metrics.
 func (f *foreseenLevel) mean(t *plan.Threshold) {
 	inside := t.Metric.Source != metric.Client
@@ -190,7 +198,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	case clusters == plan.ClustersNone:
 		noun, why, advice = "requests", "", fmt.Sprintf("requests = %d", f.ofMix(need))
 	case clusters != plan.ClustersRound && f.kind == metric.OpenLoop:
-		noun, why, advice = "waves", "since requests that are in flight together may fail together", fmt.Sprintf("requests = %d for each that is in flight on average", need)
+		noun, why, advice = "waves", "since requests that are in flight together may fail together", f.more(fmt.Sprintf("requests = %d for each that is in flight on average", need), "a longer stretch of the trace")
 		f.Remark = fmt.Sprintf("a wave is what is in flight: %d requests are enough for up to %d at once", f.n, have/need)
 	case clusters != plan.ClustersRound:
 		noun, why = fmt.Sprintf("waves of %d", f.level.AtOnce()), "since requests that are in flight together may fail together"
@@ -226,7 +234,7 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	case f.duration > 0:
 		f.Remark = "as many as come in " + plan.PlainDuration(f.duration)
 	case f.n < need:
-		f.never(fmt.Sprintf("needs %s%s at %s confidence, the plan has %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), "raise requests")
+		f.never(fmt.Sprintf("needs %s%s at %s confidence, the plan has %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), f.more("raise requests", "replay a longer stretch of the trace"))
 	case best < float64(need):
 		f.never(fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one, the plan has %s",
 			verdict.Count(need, "requests"), f.confidence, blocks, f.level.AtOnce(), verdict.Count(f.waves, "waves")), "use more seeds or raise requests")
@@ -360,7 +368,7 @@ func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []pl
 // planned is the level as it would be recorded with one sample for each request.
 // gather then divides it as it will divide the measured one.
 func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
-	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Kind: kind}
+	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Speedup: level.Speedup, Kind: kind}
 	rounds := max(level.Rounds, 1)
 	for i := range rounds {
 		l.Rounds = append(l.Rounds, &metric.Round{Index: i, Due: level.Requests*(i+1)/rounds - level.Requests*i/rounds})

@@ -119,6 +119,19 @@ workload "published" {
 	}
 }
 
+// A trace has as many requests as it has.
+func TestCertifyDiagnosticsOfATrace(t *testing.T) {
+	p, _ := gate(shape{n: 1, rounds: 1, perRound: 20}.level(), threshold("ttft", "p95 < 2s"), threshold("success", "rate >= 99%"))
+	p.Workloads[0].Loads = []*plan.Load{{Kind: metric.OpenLoop, Levels: []plan.Level{{Name: "trace", Rate: 1, Requests: 40, Rounds: 10, Speedup: 1}}}}
+	p.Workloads[0].SLAs[0].At = []string{"trace"}
+	diags := CertifyDiagnostics(p)
+	for i, want := range []string{"the plan has 40. Replay a longer stretch of the trace", "Use a longer stretch of the trace"} {
+		if len(diags) != 2 || !strings.Contains(diags[i].Detail, want) {
+			t.Errorf("%q is not in %v", want, diags)
+		}
+	}
+}
+
 func TestCertifyDiagnosticsGroupsLevels(t *testing.T) {
 	p, _ := gate(shape{n: 1, rounds: 1, perRound: 20}.level(), threshold("ttft", "p95 < 2s"), threshold("success", "rate >= 100%"))
 	p.Workloads[0].Loads = append(p.Workloads[0].Loads, &plan.Load{Kind: metric.Burst, Levels: []plan.Level{{Name: "burst 100", N: 100, Requests: 400, Rounds: 4}, {Name: "8", N: 8, Requests: 20, Rounds: 1}}})
