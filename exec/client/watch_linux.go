@@ -26,7 +26,7 @@ type poller struct {
 
 	lines struct {
 		sync.Mutex
-		by map[int32]*line // by descriptor
+		by []*line // by descriptor
 	}
 }
 
@@ -88,16 +88,37 @@ func (s *socket) do(op string, f func() (int, error)) (n int, err error) {
 		n, err = f()
 	}
 	if err != nil {
-		return 0, &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.NewSyscallError(op, err)}
+		return 0, s.failed(op, err)
 	}
 	return n, nil
 }
 
+// failed is the error of an operation, as package net has it.
+func (s *socket) failed(op string, err error) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.NewSyscallError(op, err)}
+}
+
 // Read returns EAGAIN where there is nothing.
 func (s *socket) Read(b []byte) (int, error) {
-	n, err := s.do("read", func() (int, error) { return readNow(s.fd, b) })
-	if err == nil && n == 0 {
-		err = io.EOF
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return 0, net.ErrClosed
+	}
+	return s.read(b)
+}
+
+// read is Read for the holder of its line's lock, with which alone it is closed.
+func (s *socket) read(b []byte) (int, error) {
+	n, err := readNow(s.fd, b)
+	for err == syscall.EINTR {
+		n, err = readNow(s.fd, b)
+	}
+	switch {
+	case err == nil && n == 0:
+		return 0, io.EOF
+	case err != nil && err != syscall.EAGAIN:
+		err = s.failed("read", err)
 	}
 	return n, err
 }
@@ -190,7 +211,6 @@ func newPoller() *poller {
 		return nil
 	}
 	p := &poller{ep: ep, events: make([]syscall.EpollEvent, 256)}
-	p.lines.by = map[int32]*line{}
 	go func() {
 		_ = waits.Read(func(uintptr) bool {
 			for {
@@ -226,7 +246,10 @@ func (l *line) poll() bool {
 func (l *line) again() error {
 	s := l.conn.(*socket)
 	l.by.lines.Lock()
-	l.by.lines.by[int32(s.fd)] = l
+	if n := s.fd + 1 - len(l.by.lines.by); n > 0 {
+		l.by.lines.by = append(l.by.lines.by, make([]*line, n)...)
+	}
+	l.by.lines.by[s.fd] = l
 	l.by.lines.Unlock()
 	_, err := s.do("epoll_ctl", func() (int, error) {
 		return 0, syscall.EpollCtl(l.by.ep, syscall.EPOLL_CTL_ADD, s.fd, &syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP, Fd: int32(s.fd)})
@@ -243,8 +266,8 @@ func (l *line) unwatch() {
 	_, _ = s.do("epoll_ctl", func() (int, error) { return 0, syscall.EpollCtl(l.by.ep, syscall.EPOLL_CTL_DEL, s.fd, nil) })
 	l.by.lines.Lock()
 	defer l.by.lines.Unlock()
-	if l.by.lines.by[int32(s.fd)] == l {
-		delete(l.by.lines.by, int32(s.fd))
+	if l.by.lines.by[s.fd] == l {
+		l.by.lines.by[s.fd] = nil
 	}
 }
 
@@ -333,9 +356,9 @@ func (p *poller) read(l *line, ready uint32) (more bool) {
 		p.spare = p.spare[:n]
 	}
 	room := l.room()
-	n, err := l.conn.Read(room)
+	n, err := l.conn.(*socket).read(room)
 	at := l.d.h.config.Now()
-	if errors.Is(err, syscall.EAGAIN) {
+	if err == syscall.EAGAIN {
 		l.mu.Unlock()
 		return false
 	}
