@@ -262,11 +262,13 @@ func (s *scanner) number() error {
 }
 
 func (s *scanner) digits() bool {
-	start := s.i
-	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
-		s.i++
+	i := s.i
+	for i < len(s.b) && s.b[i]-'0' <= 9 {
+		i++
 	}
-	return s.i > start
+	some := i > s.i
+	s.i = i
+	return some
 }
 
 // skip reads a value of any type.
