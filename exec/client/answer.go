@@ -10,27 +10,27 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Answer is the token state machine: the Stream that fills in a Sample. It
-// knows events and times only, neither HTTP nor SSE nor JSON, so that the same
-// rules hold over a socket and in virtual time.
+// Answer is the state machine of tokens: the Stream that fills in a Sample. It
+// knows only events and times, not HTTP, SSE or JSON, so that the same rules apply
+// over a socket and in virtual time.
 //
 //   - The first token is the first event with content, reasoning or a tool
-//     call. A role-only or empty delta is none.
-//   - Usage is the last one that counted something. Where it tells reasoning and none
-//     was sent, those tokens were made before the first chunk.
-//   - An answer is complete when it had a token and a finish_reason and the
+//     call. A delta with only a role, or an empty one, does not count.
+//   - Usage is the last usage that counted something. If it counts reasoning
+//     and none was sent, those tokens were made before the first chunk.
+//   - An answer is complete if it had a token and a finish_reason and the
 //     stream then ended by itself or said [DONE]; some servers never send
 //     [DONE]. Without a token it is empty, without a finish_reason truncated.
-//   - An answer without usage is complete, with Sample.Usage nil: what a
-//     missing count means is the judgement's business.
+//   - An answer without usage is complete, with Sample.Usage nil. The
+//     verdicts decide what a missing count means.
 //
 // An Answer may be used again after End, by Reset.
 type Answer struct {
 	sample   *metric.Sample
 	done     func(*metric.Sample)
 	usage    metric.Usage
-	told     int  // tokens told by events up to the first chunk
-	reasoned int  // of usage, tokens of reasoning
+	told     int  // tokens reported by events up to the first chunk
+	reasoned int  // tokens of reasoning, from usage
 	aloud    bool // some reasoning was sent
 	keep     int  // bytes of the text that may still be kept
 	kept     kept
@@ -39,23 +39,24 @@ type Answer struct {
 	closed   bool // [DONE] was read
 }
 
-// NewAnswer returns an Answer that fills in s, whose identity, InputAsked and
-// OutputAsked the caller has set, and calls done, if not nil, from End.
+// NewAnswer returns an Answer that fills in s and calls done, if it is not nil, from
+// End. The caller has set the identity, InputAsked and OutputAsked of s.
 func NewAnswer(s *metric.Sample, done func(*metric.Sample)) *Answer {
 	a := new(Answer)
 	a.Reset(s, done)
 	return a
 }
 
-// Reset makes a ready for another request.
+// Reset prepares a for another request.
 func (a *Answer) Reset(s *metric.Sample, done func(*metric.Sample)) {
 	*a = Answer{sample: s, done: done}
 }
 
-// Keep has a keep up to n bytes of the answer's text, before it is sent.
+// Keep makes a keep up to n bytes of the answer's text. It is called before the
+// request is sent.
 func (a *Answer) Keep(n int) { a.keep, a.kept.on = n, true }
 
-// Said is what was kept of the answer.
+// Said returns what was kept of the answer.
 func (a *Answer) Said() Said { return a.kept.said() }
 
 // reply is the part of an answer's content that is kept.
@@ -65,19 +66,21 @@ type reply struct {
 	cut  bool
 }
 
-// KeepReply has a keep up to n bytes of the answer's content, before it is sent.
+// KeepReply makes a keep up to n bytes of the answer's content. It is called before
+// the request is sent.
 func (a *Answer) KeepReply(n int) { a.reply.most = n }
 
-// Reply is the content that was kept, without reasoning; whole says that it is all.
+// Reply returns the content that was kept, without reasoning. whole reports whether
+// that is all of it.
 func (a *Answer) Reply() (text string, whole bool) { return unquote(a.reply.text), !a.reply.cut }
 
-// Sample is what a fills in. It is complete once End was called.
+// Sample returns the sample that a fills in. It is complete once End was called.
 func (a *Answer) Sample() *metric.Sample { return a.sample }
 
 // Sent records when the first byte was written.
 func (a *Answer) Sent(at time.Duration) { a.sample.Sent = at }
 
-// Reconnect counts a kept-alive connection that was found dead.
+// Reconnect counts a kept-alive connection that turned out to be dead.
 func (a *Answer) Reconnect() { a.sample.Reconnects++ }
 
 // Headers records the answer's head.
@@ -85,11 +88,11 @@ func (a *Answer) Headers(at time.Duration, status int) {
 	a.sample.Headers, a.sample.Status = at, status
 }
 
-// maxGaps bounds what is reserved for gaps before the first token; a longer
-// answer grows them.
+// maxGaps bounds the memory reserved for gaps before the first token. A longer answer
+// grows it.
 const maxGaps = 8192
 
-// Event records one event. What follows an error event or [DONE] is ignored.
+// Event records one event. Events after an error event or [DONE] are ignored.
 func (a *Answer) Event(at time.Duration, e *Event) {
 	s := a.sample
 	if a.closed || a.ended || s.Failure != nil {
@@ -135,9 +138,9 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 	}
 	if s.Chunks == 1 {
 		s.First = at
-		// Events name their own tokens, continuous usage those up to now. Both
-		// include tokens whose text was held back, which is right: they were
-		// made before the first chunk.
+		// Events count their own tokens, and continuous usage counts all tokens so
+		// far. Both include tokens whose text was held back, which is right: those
+		// were made before the first chunk.
 		s.FirstTokens = a.told
 		if s.FirstTokens == 0 {
 			s.FirstTokens = e.Made
@@ -157,7 +160,7 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 	}
 }
 
-// End settles what became of the request.
+// End decides the outcome of the request.
 func (a *Answer) End(at time.Duration, err error) {
 	if a.ended {
 		return
@@ -171,7 +174,7 @@ func (a *Answer) End(at time.Duration, err error) {
 			u.Hidden = a.reasoned
 			s.FirstTokens = max(s.FirstTokens, u.Hidden)
 		}
-		s.Usage = &u // of its own: a may be used again
+		s.Usage = &u // a copy, because a may be used again
 	}
 	if s.Failure == nil {
 		s.Failure = a.failure(err)
@@ -190,7 +193,7 @@ func (a *Answer) failure(err error) *metric.Failure {
 		}
 		message := err.Error()
 		if e, ok := errors.AsType[*Error](err); ok {
-			// The status is the sample's own.
+			// The sample has the status itself.
 			kind, message, s.RetryAfter = e.Kind, e.Message, e.RetryAfter
 		} else if errors.Is(err, context.DeadlineExceeded) {
 			kind = metric.FailTimeout

@@ -48,8 +48,8 @@ func TestAnswer(t *testing.T) {
 			steps: []step{content(100 * ms), content(120 * ms), content(150 * ms), end, counted, done},
 			want:  want{First: 100 * ms, FirstAnswer: 100 * ms, Last: 150 * ms, Gaps: metric.Gaps{20000, 30000}, Chunks: 3, Usage: told, Finish: "length"},
 		}, {
-			// The worked example that every tool answers differently: role at
-			// 0.1 s, reasoning from 1 s, the answer later.
+			// An example on which all tools differ: the role at 0.1 s, reasoning from
+			// 1 s, the answer later.
 			name:  "role first, then reasoning, then content",
 			steps: []step{{100 * ms, Event{}}, reasoning(1000 * ms), reasoning(1060 * ms), content(1120 * ms), end, counted, done},
 			want:  want{First: 1000 * ms, FirstAnswer: 1120 * ms, Last: 1120 * ms, Gaps: metric.Gaps{60000, 60000}, Chunks: 3, Usage: told, Finish: "length"},
@@ -71,8 +71,8 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// Half a character was held back: its token was made before the
-			// first chunk, so k1 = 1 + 2.
+			// Half a character was held back. Its token was made before the first
+			// chunk, so k1 = 1 + 2.
 			name: "token ids",
 			steps: []step{
 				{1 * ms, Event{Tokens: 1}},
@@ -82,7 +82,7 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// Half a character was held back: three were made by then.
+			// Half a character was held back: three tokens were made by then.
 			name: "tokens made so far",
 			steps: []step{
 				{2 * ms, Event{Content: true, Made: 3}},
@@ -91,7 +91,7 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// Of four tokens three were reasoning, made before the first chunk.
+			// Three of four tokens were reasoning, made before the first chunk.
 			name: "reasoning that is told and not sent",
 			steps: []step{
 				content(7 * ms),
@@ -184,7 +184,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Before any answer a foreign error means that the server was not reached.
+// Before any answer, an error of another type means that the server was not reached.
 func TestAnswerConnect(t *testing.T) {
 	s := new(metric.Sample)
 	NewAnswer(s, nil).End(1, errors.New("refused"))
@@ -193,8 +193,8 @@ func TestAnswerConnect(t *testing.T) {
 	}
 }
 
-// A used Answer keeps nothing of the request before, and the sample before
-// nothing of the next.
+// A reused Answer keeps nothing of the request before, and the sample before gets
+// nothing from the next.
 func TestAnswerReset(t *testing.T) {
 	first, second := new(metric.Sample), new(metric.Sample)
 	a := NewAnswer(first, nil)
@@ -208,7 +208,7 @@ func TestAnswerReset(t *testing.T) {
 	}
 }
 
-// Nothing is allocated per event once the gaps are reserved.
+// Once the gaps are reserved, events allocate nothing.
 func TestAnswerAllocations(t *testing.T) {
 	s := &metric.Sample{OutputAsked: 2000}
 	a := NewAnswer(s, nil)
@@ -226,8 +226,8 @@ func TestBounded(t *testing.T) {
 		long[i] = "é"[i%2]
 	}
 	got := bounded(string(long))
-	// 1996 bytes are left beside the four of " …"; the cut falls between two
-	// runes, since 1996 is even.
+	// 1996 bytes are left besides the four of " …". The cut is between two runes,
+	// because 1996 is even.
 	if len(got) != MaxMessage || got[:1996] != string(long[:1996]) || got[1996:] != " …" {
 		t.Errorf("bounded: %d bytes, ends in %q", len(got), got[len(got)-6:])
 	}
@@ -236,7 +236,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// An answer keeps its text by parts, whole or marked as cut.
+// An answer keeps its text by parts, either whole or marked as cut.
 func TestAnswerKeeps(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -269,7 +269,7 @@ func TestAnswerKeeps(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.Event(time.Duration(i+1), &e)
-			clear(data) // the bytes are the reader's again
+			clear(data) // the reader may use the bytes again
 		}
 		if d := cmp.Diff(tt.want, a.Said()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)

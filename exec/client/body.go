@@ -12,10 +12,10 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// Body is the JSON that an engine is sent for r: OpenAI's request with the
-// engine's own fields merged in and then r.Extra, which wins: a null in it takes
-// the member out. Members are in the order of their names, so that equal
-// requests are equal bytes. It fails for what the engine cannot be sent.
+// Body returns the JSON that is sent to an engine for r: OpenAI's request, merged
+// with the engine's own fields and then with r.Extra. Later fields win, and a null in
+// r.Extra removes the member. Members are sorted by name, so that equal requests are
+// equal bytes. Body fails if the engine does not support the request.
 func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	prompt, text, err := r.prompt(d)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	if d.Timings {
 		own["timings_per_token"] = true
 	}
-	if r.Temperature != nil { // 0 too, which go-openai leaves out: the server's default would rule
+	if r.Temperature != nil { // even 0, which go-openai leaves out, so that the server's default would apply
 		own["temperature"] = *r.Temperature
 	}
 	maps.Copy(own, r.Extra)
@@ -59,14 +59,14 @@ func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		quoted, _ := json.Marshal(name) // a string always can be
+		quoted, _ := json.Marshal(name) // a string never fails
 		b = append(append(append(b, quoted...), ':'), members[name]...)
 	}
 	return append(b, '}'), nil
 }
 
-// typed is the request as go-openai has it, without its prompt: that may be
-// long, and is written once only.
+// typed returns the request in go-openai's type, without its prompt: a long prompt
+// should be written only once.
 func (r *Request) typed(d engine.Dialect) any {
 	type options struct {
 		openai.StreamOptions
@@ -89,7 +89,7 @@ func (r *Request) typed(d engine.Dialect) any {
 	}{chat, stream}
 }
 
-// prompt is the member that holds the prompt, and its value.
+// prompt returns the name and the value of the member that holds the prompt.
 func (r *Request) prompt(d engine.Dialect) (name string, value json.RawMessage, err error) {
 	ids := len(r.Prompt.IDs) > 0
 	switch {
@@ -110,9 +110,9 @@ func (r *Request) prompt(d engine.Dialect) (name string, value json.RawMessage, 
 	return "prompt", value, err
 }
 
-// messages is one user message holding text.
+// messages returns one user message with the text.
 func messages(text string) (json.RawMessage, error) {
-	if text == "" { // go-openai would leave the content out
+	if text == "" { // go-openai would leave out the content
 		return json.RawMessage(`[{"role":"user","content":""}]`), nil
 	}
 	message, err := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: text}.MarshalJSON()

@@ -23,16 +23,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// committed are the ratios to the bare reader that this version has, see
-// docs/performance.md: a benchmark fails at 1.5 times as much.
+// committed are this version's ratios to the bare reader, see docs/performance.md. A
+// benchmark fails at 1.5 times as much.
 var committed = map[string]float64{
 	"chunk":   1.0, // processor time of a chunk, 64 streams, each at its own times
 	"burst":   1.0, // of a chunk, 512 and 1,500 streams in step
-	"request": 1.7, // of a request, its connection open
-	"memory":  1.0, // of a stream, 8,000 open
+	"request": 1.7, // of a request on an open connection
+	"memory":  1.0, // of a stream, with 8,000 open
 }
 
-// guard reports a ratio, and fails where it is too large.
+// guard reports a ratio and fails if it is too large.
 func guard(b *testing.B, name string, ratio float64) {
 	b.ReportMetric(ratio, name+"-ratio")
 	if most := 1.5 * committed[name]; !(ratio <= most) {
@@ -40,8 +40,9 @@ func guard(b *testing.B, name string, ratio float64) {
 	}
 }
 
-// serveSteps serves streams of so many chunks as an engine does: all of them at each
-// step, so far apart. The first chunk of a stream says when it was written.
+// serveSteps serves streams of that many chunks in step, as an engine does: one chunk
+// of each stream at each step, and a step after every interval. The first chunk of a
+// stream says when it was written.
 func serveSteps(chunks int, every time.Duration) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,11 +105,11 @@ func serveSteps(chunks int, every time.Duration) {
 	}
 }
 
-// burst is what a burst of streams cost and how late it was.
+// burst holds what a burst of streams cost and how late it was.
 type burst struct {
-	late  []time.Duration // the first chunks, from the server's write to the reader's stamp
+	late  []time.Duration // of the first chunks, from the server's write to the reader's stamp
 	cpu   time.Duration
-	speed []float64 // chunks a second of each stream
+	speed []float64 // chunks per second of each stream
 }
 
 func (b burst) p99() float64 {
@@ -116,8 +117,8 @@ func (b burst) p99() float64 {
 	return float64(b.late[(len(b.late)*99+99)/100-1]) / 1e6
 }
 
-// timed notes how late the first chunk of a stream was, and when the first and the last
-// one came.
+// timed records how late the first chunk of a stream was, and when the first and the
+// last chunk came.
 type timed struct {
 	origin      time.Time
 	late        time.Duration
@@ -143,7 +144,7 @@ func (s *timed) Event(at time.Duration, e *Event) {
 	s.last = at
 }
 
-// since is the time from wrote, in nanoseconds since 1970, to at.
+// since returns the time from wrote, in nanoseconds since 1970, to at.
 func since(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	ns, err := strconv.ParseInt(string(wrote), 10, 64)
 	if err != nil {
@@ -152,7 +153,8 @@ func since(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	return time.Duration(origin.UnixNano() + int64(at) - ns)
 }
 
-// burstOfOurs sends n requests at once, put together and their connections open.
+// burstOfOurs sends n requests at once that are built beforehand, on open
+// connections.
 func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
 	origin := time.Now()
 	h := dial(b, Config{Now: func() time.Duration { return time.Since(origin) + 1 }, Engine: engine.Of("vllm")}, url)
@@ -182,7 +184,7 @@ func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
 	return out
 }
 
-// burstOfBare is the same by bare readers.
+// burstOfBare does the same with bare readers.
 func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 	origin := time.Now()
 	conns := make([]net.Conn, n)
@@ -235,9 +237,9 @@ func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 }
 
 // BenchmarkBurst sends many requests at once, whose streams then run in step at 50
-// chunks a second: how late the first chunk is stamped, and what a chunk and a request
-// cost, against bare readers in turn. The server is another process, on another core
-// where there is one (see startBenchServer).
+// chunks per second. It measures how late the first chunk is stamped and what a chunk
+// and a request cost, alternating with bare readers. The server is another process, on
+// another core if there is one (see startBenchServer).
 func BenchmarkBurst(b *testing.B) {
 	const short, long = 2, 27
 	for _, n := range []int{512, 1500} {
@@ -246,7 +248,7 @@ func BenchmarkBurst(b *testing.B) {
 			for _, chunks := range []int{short, long} {
 				urls[chunks] = startBenchServer(b, fmt.Sprintf("steps %d 20ms", chunks))
 			}
-			var chunk, request, late [2][]float64 // bare and ours, by turn
+			var chunk, request, late [2][]float64 // bare and ours, in turn
 			var speed []float64
 			for b.Loop() {
 				for range 3 {
@@ -273,8 +275,9 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-// BenchmarkManyStreams is the memory of streams that are open at once, samples included,
-// and of as many bare readers: what the process has from the system.
+// BenchmarkManyStreams measures the memory of streams that are open at once, including
+// their samples, and of as many bare readers. It counts the memory that the process has
+// from the system.
 func BenchmarkManyStreams(b *testing.B) {
 	const streams, chunks = 8000, 3
 	var limit syscall.Rlimit

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// stampedConn notes when bytes moved, as close to the system call as can be:
-// what lies between (buffers, TLS, HTTP, the hand-over from the goroutine that
-// reads an answer's head) is the generator's time, not the server's.
+// stampedConn records when bytes moved, as close to the system call as possible. What
+// comes between (buffers, TLS, HTTP, the switch from the goroutine that reads an
+// answer's head) is the generator's time, not the server's.
 //
-// Over HTTP/2 many streams share a connection, so there the stamps say nothing
-// of one stream and are not used.
+// Over HTTP/2 many streams share a connection. The stamps then say nothing about one
+// stream and are not used.
 type stampedConn struct {
 	net.Conn
 	now   func() time.Duration
 	read  atomic.Int64 // when the last read returned
-	wrote atomic.Int64 // when the first write since arm began; 0: none did
+	wrote atomic.Int64 // when the first write since arm began; 0 if there was none
 	armed atomic.Bool
 }
 
-// arm has the next write stamped.
+// arm makes the next write stamp its time.
 func (c *stampedConn) arm() {
 	c.wrote.Store(0)
 	c.armed.Store(true)
@@ -40,7 +40,7 @@ func (c *stampedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// stamped finds the stampedConn under conn, nil when there is none.
+// stamped returns the stampedConn inside conn; nil if there is none.
 func stamped(conn net.Conn) *stampedConn {
 	if t, ok := conn.(*tls.Conn); ok {
 		conn = t.NetConn()

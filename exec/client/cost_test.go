@@ -26,8 +26,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// What reading streams costs: allocations and memory as tests, processor time
-// and lateness as benchmarks against a bare socket reader in the same run.
+// The cost of reading streams: tests for allocations and memory, and benchmarks for
+// processor time and delays against a bare socket reader in the same run.
 
 const (
 	ordinaryChunk = `data: {"id":"chatcmpl-5f0c2a4be6f74a5d8a1b","object":"chat.completion.chunk","created":1795178385,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":{"prompt_tokens":1024,"total_tokens":1100,"completion_tokens":76}}` + "\n\n"
@@ -38,7 +38,7 @@ const (
 
 func chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 
-// perRead is a body of n ordinary chunks, one a read.
+// perRead is a body of n ordinary chunks, one per read.
 type perRead struct{ n, i int }
 
 func (p *perRead) Read(b []byte) (int, error) {
@@ -53,8 +53,8 @@ func (p *perRead) Read(b []byte) (int, error) {
 
 func (p *perRead) Close() error { return nil }
 
-// From bytes to sample, a chunk costs no allocation: a long answer allocates
-// as much as a short one.
+// A chunk costs no allocation between bytes and sample: a long answer allocates as
+// much as a short one.
 func TestLongNoAllocationPerChunk(t *testing.T) {
 	h := dial(t, Config{}, "http://127.0.0.1:1")
 	allocations := func(chunks int) float64 {
@@ -68,16 +68,16 @@ func TestLongNoAllocationPerChunk(t *testing.T) {
 			}
 		})
 	}
-	// Eleven times the chunks; a little play for the pools, which a garbage
-	// collection may empty in between.
+	// There are eleven times as many chunks. A little tolerance is for the pools,
+	// which a garbage collection may empty in between.
 	short, long := allocations(100), allocations(1100)
 	if long > short+3 {
 		t.Errorf("%v allocations for 100 chunks, %v for 1,100", short, long)
 	}
 }
 
-// streamServer accepts connections on loopback. Each request gets the head at
-// once; what follows is the test's. It costs next to no memory a stream.
+// streamServer accepts connections on loopback. Each request gets the head at once,
+// and the test sends the rest. It uses almost no memory per stream.
 type streamServer struct {
 	l net.Listener
 }
@@ -111,8 +111,8 @@ func (s *streamServer) accept(buffer []byte) (net.Conn, error) {
 	return conn, err
 }
 
-// A thousand streams at once fit in 100 MiB, the test's own server included: a quarter
-// of them, in a quarter of it.
+// A thousand streams at once fit in 100 MiB, including the test's own server. The test
+// runs a quarter of the streams with a quarter of the memory.
 func TestMemoryOfManyStreams(t *testing.T) {
 	const streams = 250
 	var limit syscall.Rlimit
@@ -171,15 +171,15 @@ func TestMemoryOfManyStreams(t *testing.T) {
 	}
 	took := float64(most-before) / (1 << 20)
 	t.Logf("%.1f MiB, %.1f KiB a stream", took, took*1024/streams)
-	// The race detector multiplies memory; the bound stays what it guards
-	// against either way: a buffer of ten times the size.
+	// The race detector uses a multiple of the memory. The bound still catches a
+	// buffer that became ten times as large.
 	if took > 0.1*streams {
 		t.Errorf("%d streams took %.1f MiB", streams, took)
 	}
 }
 
-// benchServer makes the test binary serve streams instead of testing: in a
-// process of its own, so that only the reader's processor time is counted.
+// benchServer makes the test binary serve streams instead of testing. It runs in its
+// own process, so that only the reader's processor time is counted.
 const benchServer = "TOKGATE_BENCH_STREAMS"
 
 func TestMain(m *testing.M) {
@@ -190,9 +190,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveStreams serves streams of so many chunks, so far apart: "250 20ms",
-// each at its own times, or "steps 250 20ms", all at the same ones, until its input
-// ends.
+// serveStreams serves streams until its input ends. The spec "250 20ms" means 250
+// chunks that are 20 ms apart, with each stream at its own times. With "steps 250
+// 20ms" all streams have the same times.
 func serveStreams(spec string) {
 	spec, steps := strings.CutPrefix(spec, "steps ")
 	count, gap, _ := strings.Cut(spec, " ")
@@ -238,8 +238,8 @@ func serveStreams(spec string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// startBenchServer starts a server on the processor that TOKGATE_BENCH_CPU names, where
-// taskset can put it there.
+// startBenchServer starts a server on the processor that TOKGATE_BENCH_CPU names, if
+// taskset is available.
 func startBenchServer(b *testing.B, spec string) string {
 	cmd := exec.Command(os.Args[0])
 	if cpu := os.Getenv("TOKGATE_BENCH_CPU"); cpu != "" {
@@ -265,8 +265,8 @@ func startBenchServer(b *testing.B, spec string) string {
 	return strings.TrimSpace(line)
 }
 
-// bareStream is the floor: a socket, lines, a stamp for each data line.
-// first, if not nil, is told when the first one came.
+// bareStream is the lower bound: a socket, lines, and a stamp for each data line. It
+// calls first, if it is not nil, when the first line came.
 func bareStream(address, body string, stamps []time.Duration, now func() time.Duration) (int, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {
@@ -303,9 +303,9 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkChunkCPU is the processor time of a chunk, sockets included, at 64
-// streams of 50 chunks a second, against the bare reader's. Both read from the
-// same servers in turn. What a request costs is left out, by the difference
+// BenchmarkChunkCPU measures the processor time of a chunk, sockets included, at 64
+// streams of 50 chunks per second, against the bare reader. Both read from the same
+// servers in turn. The cost of a request is excluded: it cancels in the difference
 // between long and short streams.
 func BenchmarkChunkCPU(b *testing.B) {
 	const streams, short, long = 64, 10, 135
@@ -349,10 +349,10 @@ func BenchmarkChunkCPU(b *testing.B) {
 	ours := func(chunks int) time.Duration {
 		return all(chunks, func() int { return send(b, clients[chunks], request).Chunks })
 	}
-	var costs [2][]float64 // µs a chunk, bare and ours, by turn
+	var costs [2][]float64 // µs per chunk, bare and ours, in turn
 	var requests []float64
 	for b.Loop() {
-		for range 8 { // in turn, so that what else the machine does hits both
+		for range 8 { // in turn, so that other work on the machine affects both
 			for i, read := range []func(int) time.Duration{bare, ours} {
 				few := read(short)
 				costs[i] = append(costs[i], float64(read(long)-few)/(streams*(long-short))/1e3)
@@ -368,9 +368,9 @@ func BenchmarkChunkCPU(b *testing.B) {
 	b.ReportMetric(median(requests), "ours-µs/short-request")
 }
 
-// BenchmarkStampDelay is how long after the server's own write a chunk is
-// stamped, at 64 streams of 50 chunks a second: ours against the bare reader's.
-// The server is in this process, to share its clock.
+// BenchmarkStampDelay measures how long after the server's own write a chunk is
+// stamped, at 64 streams of 50 chunks per second: ours against the bare reader. The
+// server is in this process, to share its clock.
 func BenchmarkStampDelay(b *testing.B) {
 	const streams, chunks = 64, 50
 	now := realNow()
@@ -444,9 +444,9 @@ func BenchmarkStampDelay(b *testing.B) {
 	b.ReportMetric(p99(oursFirst)-p99(bareFirst), "first-above-bare-ms")
 }
 
-// BenchmarkTTFTError is how far the first token's stamp lies behind the
-// built-in server's own emission time, at 64 streams of 50 tokens a second that
-// come and go: ours against the bare reader's.
+// BenchmarkTTFTError measures how far the first token's stamp is behind the time at
+// which the built-in server emitted it, at 64 streams of 50 tokens per second that
+// come and go: ours against the bare reader.
 func BenchmarkTTFTError(b *testing.B) {
 	const slots, requests, tokens = 64, 12, 25
 	origin := time.Now()
@@ -479,8 +479,8 @@ func BenchmarkTTFTError(b *testing.B) {
 		b.Fatal(err)
 	}
 	runs := 0
-	// measure returns the errors of every slot's requests. reader returns what
-	// sends one request of that id and says when its first token was stamped.
+	// measure returns the errors of every slot's requests. reader returns a function
+	// that sends one request of that id and returns when its first token was stamped.
 	measure := func(reader func(id string) func() time.Duration) []time.Duration {
 		runs++
 		errors := make([][]time.Duration, slots)
@@ -542,7 +542,7 @@ func BenchmarkTTFTError(b *testing.B) {
 	b.ReportMetric(at(ours, 99)-at(bare, 99), "above-bare-ms")
 }
 
-// bareFirst is bareStream for the stamp of the first chunk with content alone.
+// bareFirst is bareStream that stamps only the first chunk with content.
 func bareFirst(address, id, body string, now func() time.Duration) (time.Duration, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {
@@ -572,7 +572,7 @@ func bareFirst(address, id, body string, now func() time.Duration) (time.Duratio
 	}
 }
 
-// stampStream keeps the times of token-bearing events.
+// stampStream records the times of events with tokens.
 type stampStream struct {
 	stamps []time.Duration
 	done   chan struct{}

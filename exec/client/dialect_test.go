@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// The exact bytes that each engine is sent: see Dialect for the reasons.
+// The exact bytes that are sent to each engine. For the reasons see Dialect.
 func TestBody(t *testing.T) {
 	zero, half := 0.0, 0.5
 	chat := Request{API: "chat", Model: "m", Prompt: Prompt{Text: `say "hi"`}, Output: 200}
@@ -25,7 +25,7 @@ func TestBody(t *testing.T) {
 		"top_k":                20,
 		"chat_template_kwargs": map[string]any{"enable_thinking": false, "a": 1},
 		"max_tokens":           nil,           // taken out
-		"min_tokens":           10,            // replaced where it is, else added
+		"min_tokens":           10,            // replaced if it is there, otherwise added
 		"cache_salt":           "it's <mine>", // added
 		"never":                nil,
 	}
@@ -61,7 +61,7 @@ func TestBody(t *testing.T) {
 		if err := errors.Join(err, json.Unmarshal([]byte(tt.want), &members)); err != nil {
 			t.Fatalf("%s, %s: %v", tt.engine, tt.name, err)
 		}
-		// Sent in the order of the names: json.Marshal's of a map.
+		// Sent in the order of the names, as json.Marshal writes a map.
 		if want, _ := json.Marshal(members); string(got) != string(want) {
 			t.Errorf("%s, %s:\ngot  %s\nwant %s", tt.engine, tt.name, got, want)
 		}

@@ -14,29 +14,30 @@ import (
 	"time"
 )
 
-// direct carries streams over HTTP/1.1 without net/http: that takes two goroutines a
-// connection and one a request, and its buffers, which at many streams costs more than
-// what is measured. A request is one write of bytes that were put together before, on a
-// connection that is open by then; what comes back is read by whoever finds it there
-// (see watch), and handed on from there.
+// direct carries streams over HTTP/1.1 without net/http. net/http needs two goroutines
+// for each connection and one for each request, with their buffers, and for many
+// streams this costs more than what is measured. Here a request is one write of bytes
+// that were built beforehand, on a connection that is already open. Whoever finds bytes
+// of an answer reads them (see watch) and passes them on.
 //
-// What it reads of an answer is what net/http reads of it: the head is parsed by
-// net/http's own parser, the framing of the body is frame's, and every answer but a
-// plain stream (a refusal, a compressed one, a redirect) is left to the code of the
-// standard path. That path carries what direct cannot at all: see newDirect.
+// It reads the same from an answer as net/http: net/http's own parser reads the head,
+// and frame decodes the framing of the body. Any answer that is not a plain stream (a
+// refusal, a compressed body, a redirect) is left to the code of the standard path.
+// That path also carries what direct does not support: see newDirect.
 type direct struct {
 	h       *HTTP
 	address string // host:port
-	// heads are the fields of a request around its Content-Length, by path and
-	// whether its connection is closed after it.
+	// heads holds the text of a request's head before and after the value of its
+	// Content-Length, by path and by whether the connection is closed after the
+	// request.
 	heads map[headOf][2]string
-	off   atomic.Bool // the server redirects, which net/http follows
-	// opening is how an answer began that was read before; nil: there was none.
+	off   atomic.Bool // the server redirects, and net/http follows
+	// opening is the beginning of an earlier answer; nil if there is none.
 	opening atomic.Pointer[opening]
 
 	mu    sync.Mutex
-	idle  []*line     // the one used last at the end
-	sweep *time.Timer // closes those that nobody used for long; nil: none is idle
+	idle  []*line     // the one used last is at the end
+	sweep *time.Timer // closes those that were idle for too long; nil if none is idle
 }
 
 type headOf struct {
@@ -44,7 +45,7 @@ type headOf struct {
 	fresh bool
 }
 
-// newDirect is nil, and says why, where the standard path is needed.
+// newDirect returns nil, and the reason, if the standard path is needed.
 func newDirect(h *HTTP) (d *direct, why string) {
 	u, err := url.Parse(h.base)
 	if err != nil {
@@ -86,8 +87,8 @@ func newDirect(h *HTTP) (d *direct, why string) {
 	return d, ""
 }
 
-// ordinary reports whether a field of a request is one that means nothing to the
-// connection, and that net/http would not refuse.
+// ordinary reports whether a header field does not affect the connection and is one
+// that net/http accepts.
 func ordinary(name, value string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Connection", "Content-Length", "Expect", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
@@ -106,7 +107,8 @@ func ordinary(name, value string) bool {
 	return name != ""
 }
 
-// head is a request's head as net/http writes it, around its Content-Length.
+// head returns a request's head as net/http writes it, before and after the value of
+// its Content-Length.
 func (d *direct) head(path string, fresh bool) (around [2]string, err error) {
 	r, err := http.NewRequest(http.MethodPost, d.h.base+path, strings.NewReader("x"))
 	if err != nil {
@@ -124,7 +126,7 @@ func (d *direct) head(path string, fresh bool) (around [2]string, err error) {
 	return around, nil
 }
 
-// wire is a whole request; the body is the end of it.
+// wire returns a whole request, which ends with the body.
 func (d *direct) wire(path string, fresh bool, body []byte) []byte {
 	head := d.heads[headOf{path, fresh}]
 	b := make([]byte, 0, len(head[0])+len(head[1])+len(body)+40)
@@ -133,7 +135,8 @@ func (d *direct) wire(path string, fresh bool, body []byte) []byte {
 	return append(append(b, head[1]...), body...)
 }
 
-// send starts a call: at once where its bytes are ready and a connection is.
+// send starts a call. It is sent at once if its bytes are ready and a connection is
+// available.
 func (d *direct) send(c *call, r *Request) {
 	c.stop = context.AfterFunc(c.ctx, func() {
 		if l := c.line.Load(); l != nil {
@@ -169,14 +172,14 @@ func (h *HTTP) Prepare(r *Request) Prompt {
 	}
 	body, err := r.Body(h.config.Engine.Dialect)
 	if err != nil {
-		return p // it is said when the request is sent
+		return p // the error is reported when the request is sent
 	}
 	wire := h.direct.wire(r.path(), false, body)
 	p.Ready = &Ready{wire, wire[len(wire)-len(body):], r.API, r.Model, r.Output, r.Natural}
 	return p
 }
 
-// body is r's body, which may be ready.
+// body returns r's body, which may have been built beforehand.
 func (h *HTTP) body(r *Request) ([]byte, error) {
 	if r.Prompt.Ready.of(r) {
 		return r.Prompt.Ready.body, nil
@@ -184,12 +187,12 @@ func (h *HTTP) body(r *Request) ([]byte, error) {
 	return r.Body(h.config.Engine.Dialect)
 }
 
-// warmAtOnce is how many connections are opened at a time.
+// warmAtOnce is the number of connections that are opened at a time.
 const warmAtOnce = 64
 
-// Warm implements Prepared. It opens none to a server that gives each connection a
-// worker of its own and closes it after an answer: idle connections would keep its
-// workers busy.
+// Warm implements Prepared. It does nothing if the server has a worker for each
+// connection and closes the connection after an answer: idle connections would keep
+// its workers busy.
 func (h *HTTP) Warm(ctx context.Context, n int) {
 	d := h.direct
 	if d == nil || d.off.Load() || h.freshOnly.Load() {
@@ -214,7 +217,8 @@ func (h *HTTP) Warm(ctx context.Context, n int) {
 	opening.Wait()
 }
 
-// carry sends a call whose body is known, on a connection of its own where fresh.
+// carry sends a call whose body is known. If fresh is set, it uses a connection of
+// its own.
 func (d *direct) carry(c *call, fresh bool) {
 	wire := d.wire(c.path, fresh, c.body)
 	c.body = wire[len(wire)-len(c.body):] // once only
@@ -259,7 +263,7 @@ func (d *direct) take() *line {
 	return l
 }
 
-// keep has a connection wait for the next request.
+// keep returns a connection to the idle ones.
 func (d *direct) keep(l *line) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -270,7 +274,7 @@ func (d *direct) keep(l *line) {
 	}
 }
 
-// drop forgets a connection that is gone.
+// drop forgets a connection that is closed.
 func (d *direct) drop(l *line) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -279,7 +283,7 @@ func (d *direct) drop(l *line) {
 	}
 }
 
-// closeIdle closes connections that have been idle for so long.
+// closeIdle closes connections that have been idle since then.
 func (d *direct) closeIdle(since time.Duration) {
 	d.mu.Lock()
 	before, n := d.h.config.Now()-since, 0

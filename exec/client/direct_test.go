@@ -24,8 +24,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// answer is what a server writes on one request, piece by piece, and whether it then
-// closes the connection.
+// answer is what a server writes for one request, in pieces, and whether it closes
+// the connection afterwards.
 type answer struct {
 	pieces []string
 	pause  time.Duration // before each piece
@@ -33,8 +33,8 @@ type answer struct {
 	torn   bool // a chunk comes in several pieces
 }
 
-// scripted answers the nth request that comes, over all connections, with the nth
-// answer; the last one goes on.
+// scripted sends the nth answer to the nth request over all connections. The last
+// answer is repeated.
 func scripted(l net.Listener, script []answer) {
 	var mu sync.Mutex
 	n := 0
@@ -110,8 +110,8 @@ func zipped(s string) string {
 	return b.String()
 }
 
-// scripts are what servers, and what stands before them, do: every recorded stream, and
-// what docs and RFC 9112 know of answers that are none.
+// scripts are what servers and the gateways before them do: every recorded stream, and
+// the invalid answers that the docs and RFC 9112 describe.
 func scripts(t *testing.T) map[string][]answer {
 	one := func(s string) []answer { return []answer{{pieces: []string{s}}} }
 	last := func(s string) []answer { return []answer{{pieces: []string{s}, close: true}} }
@@ -211,7 +211,7 @@ func scripts(t *testing.T) map[string][]answer {
 	return out
 }
 
-// silent are scripts of a server that says nothing for long, for virtual time.
+// silent are scripts of a server that is silent for long, for virtual time.
 func silent() map[string][]answer {
 	good := byChunks(goodBody, 60)
 	return map[string][]answer{
@@ -225,12 +225,12 @@ func silent() map[string][]answer {
 	}
 }
 
-// three sends three requests one after the other and returns what became of them.
+// three sends three requests one after the other and returns their samples.
 func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	r := chatRequest()
 	r.Timeout = 5 * time.Minute
 	for i := range 3 {
-		if i == 2 { // put together before it is due
+		if i == 2 { // built before it is due
 			h.Warm(t.Context(), 1)
 			r.Prompt = h.Prepare(r)
 		}
@@ -239,7 +239,7 @@ func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	return out
 }
 
-// by turns the direct path of h off, or away from the kernel's own poller.
+// by turns off the direct path of h, or makes it avoid the kernel's poller.
 func by(path string, h *HTTP) *HTTP {
 	switch path {
 	case "net/http":
@@ -253,16 +253,16 @@ func by(path string, h *HTTP) *HTTP {
 	return h
 }
 
-// untimed is a sample without the times at which chunks came.
+// untimed returns a sample without the times at which chunks came.
 func untimed(s *metric.Sample) *metric.Sample {
 	c := *s
 	c.First, c.FirstAnswer, c.Last, c.End, c.Gaps = 0, 0, 0, 0, nil
 	return &c
 }
 
-// Whatever a server does, both paths make the same samples of it, to the nanosecond. But
-// where one chunk comes in several pieces: net/http waits for the last of them, the
-// direct path hands on an event once it is there.
+// Whatever a server does, both paths make the same samples of it, to the nanosecond. The
+// exception is a chunk that comes in several pieces: net/http waits for the last piece,
+// but the direct path passes on an event as soon as it is complete.
 func TestLongPathsAgree(t *testing.T) {
 	rows := scripts(t)
 	for name, script := range silent() {
@@ -300,7 +300,7 @@ func TestLongPathsAgree(t *testing.T) {
 	}
 }
 
-// The same over sockets, where times are not exact, whoever watches them.
+// The same over sockets, where times are not exact, with each kind of watcher.
 func TestPathsAgreeOverSockets(t *testing.T) {
 	for name, script := range scripts(t) {
 		if script[0].pause > 0 || len(script[0].pieces[0]) > 1<<20 { // which takes real time
@@ -333,8 +333,7 @@ func TestPathsAgreeOverSockets(t *testing.T) {
 	}
 }
 
-// Requests that need TLS, HTTP/2 or other special handling take the standard
-// path.
+// Requests that need TLS, HTTP/2 or other special handling take the standard path.
 func TestDetours(t *testing.T) {
 	for _, tt := range []struct {
 		config Config
@@ -389,7 +388,7 @@ func TestPathsSendTheSame(t *testing.T) {
 	}
 }
 
-// Bytes that were put together for another request are not sent.
+// Bytes that were built for another request are not sent.
 func TestPreparedForAnother(t *testing.T) {
 	h := serve(t, Config{Engine: engine.Of("vllm")}, func(w http.ResponseWriter, r *http.Request) {
 		if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), `"min_tokens":9`) {
@@ -405,7 +404,7 @@ func TestPreparedForAnother(t *testing.T) {
 	}
 }
 
-// FuzzPaths has both paths read the same bytes, cut into reads alike.
+// FuzzPaths lets both paths read the same bytes, split into the same reads.
 func FuzzPaths(f *testing.F) {
 	good := byChunks(goodBody, 60)
 	for _, seed := range []string{
@@ -418,7 +417,7 @@ func FuzzPaths(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, size uint16) {
 		if len(raw) > 1<<16 || bytes.Contains(raw, []byte("HTTP/1.1 3")) {
-			return // a redirect is sent again
+			return // a redirected request is sent again
 		}
 		pieces := []string{string(raw)}
 		if size > 0 {
@@ -433,7 +432,7 @@ func FuzzPaths(f *testing.F) {
 			r.Timeout = 2 * time.Second
 			got[i] = outcomeOf(send(t, h, r))
 			if f := got[i].Failure; f != nil && f.Kind == metric.FailConnect {
-				f.Message = "" // it quotes what is wrong with a head as far as that has come
+				f.Message = "" // the message quotes the bad head as far as it was read
 			}
 			h.Close()
 			l.Close()

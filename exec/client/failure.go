@@ -20,7 +20,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// markup and title find what a page says that a proxy, or a server of another
+// markup and title extract the text of a page that a proxy, or a server of another
 // kind, answered with.
 var (
 	markup = regexp.MustCompile(`(?is)^\s*(<!doctype html|<html)`)
@@ -28,8 +28,8 @@ var (
 	tag    = regexp.MustCompile(`(?s)<[^>]*>`)
 )
 
-// retryAfter is how long a refusal asks to wait: in seconds, or until a date, as
-// RFC 9110, section 10.2.3, has it.
+// retryAfter returns how long a refusal asks to wait. The header has seconds or a
+// date, as in RFC 9110, section 10.2.3.
 func retryAfter(resp *http.Response) time.Duration {
 	text := resp.Header.Get("Retry-After")
 	if s, err := strconv.Atoi(text); err == nil {
@@ -43,7 +43,8 @@ func retryAfter(resp *http.Response) time.Duration {
 	return min(max(until.Sub(now), 0), metric.MaxRetryAfter)
 }
 
-// refusal is an HTTP status that is no success, in the server's words.
+// refusal is the error for an HTTP status that is not a success, in the server's
+// words.
 func refusal(code int, status, words string) *Error {
 	if words = strings.TrimSpace(words); words == "" {
 		words = status
@@ -58,8 +59,8 @@ func refusal(code int, status, words string) *Error {
 	return &Error{Kind: metric.FailStatus, Status: code, Message: bounded(words)}
 }
 
-// unreached is why no answer came over the network. conns says how many
-// connections were had.
+// unreached is the error for an answer that never came. conns is the number of
+// connections that were made.
 func unreached(err error, conns int) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err // without the method and the URL, which may be long
@@ -85,7 +86,7 @@ func unreached(err error, conns int) error {
 	return &Error{Kind: kind, Message: bounded(words), Err: err}
 }
 
-// untrusted reports whether a server's certificate did not do.
+// untrusted reports whether a server's certificate was not accepted.
 func untrusted(err error) bool {
 	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	return ok
@@ -103,8 +104,8 @@ func refused(resp *http.Response) error {
 	return refused
 }
 
-// said is what a refusal says: OpenAI's error as go-openai reads it, what other
-// servers write in its place, or the whole body.
+// said returns the message of a refusal: OpenAI's error as go-openai reads it, what
+// other servers write instead, or the whole body.
 func said(raw []byte) string {
 	var told openai.ErrorResponse
 	if json.Unmarshal(raw, &told) == nil && told.Error != nil && told.Error.Message != "" {

@@ -9,14 +9,15 @@ import (
 	"net/textproto"
 )
 
-// frame removes HTTP/1.1's framing from a body, however reads cut it. It accepts and
-// refuses the same bodies as net/http. See RFC 9112, section 6 and 7.1.
+// frame removes the framing of HTTP/1.1 from a body, however it is split into reads.
+// It accepts and refuses the same bodies as net/http. See RFC 9112, section 6 and
+// 7.1.
 type frame struct {
 	kind frameOf
-	left uint64 // bytes that the body, or its chunk, still has
-	line []byte // a chunk's size, or the trailer, as far as it came
-	// excess is how many bytes of framing the chunks have beyond what their
-	// data allows.
+	left uint64 // bytes left of the body or of its current chunk
+	line []byte // the beginning of a chunk's size line or of the trailer
+	// excess is the number of bytes of framing beyond what the data of the chunks
+	// allows.
 	excess int64
 }
 
@@ -52,7 +53,7 @@ var (
 	errChunkStrayCR = errors.New("invalid CR in chunked line")
 )
 
-// frameFor is the framing of an answer's body.
+// frameFor returns the framing of an answer's body.
 func frameFor(r *http.Response) frame {
 	switch {
 	case r.Body == http.NoBody:
@@ -65,8 +66,8 @@ func frameFor(r *http.Response) frame {
 	return frame{kind: untilClose}
 }
 
-// strip moves the data in b to its front and returns its length, and how much of b
-// belongs to the body: less than all once it is over.
+// strip moves the data in b to its front. It returns the length of the data and how
+// much of b belongs to the body, which is less than all once the body is over.
 func (f *frame) strip(b []byte) (data, used int, err error) {
 	for used < len(b) && f.kind != frameOver && err == nil {
 		rest := b[used:]
@@ -101,7 +102,7 @@ func (f *frame) strip(b []byte) (data, used int, err error) {
 	return data, used, err
 }
 
-// size reads the line before a chunk, as far as it is there.
+// size reads the line before a chunk, as far as it has come.
 func (f *frame) size(b []byte) (n int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
@@ -162,8 +163,8 @@ func hex(digits []byte) (n uint64, err error) {
 	return n, nil
 }
 
-// trailer reads what follows the last chunk: an empty line, or fields, which nobody
-// asked for, and an empty line.
+// trailer reads what follows the last chunk: fields, which nobody asked for, and an
+// empty line.
 func (f *frame) trailer(b []byte) (n int, err error) {
 	before := len(f.line)
 	f.line = append(f.line, b[:min(len(b), maxTrailer-before)]...)
@@ -181,8 +182,8 @@ func (f *frame) trailer(b []byte) (n int, err error) {
 	return end - before, err
 }
 
-// cut is what the error of a read is to the body: where it is not over, the end of
-// the connection came too early.
+// cut returns the error of a body for the error of a read. If the body is not over,
+// the connection ended too early.
 func (f *frame) cut(err error) error {
 	switch {
 	case err != io.EOF || f.kind == untilClose:

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// Whatever a server answers to the questions beside the load, as success or
-// refusal: it is read, or an *Error of bounded length.
+// Whatever a server answers to questions outside the load, as a success or a refusal,
+// is either read or returned as an *Error of bounded length.
 func FuzzAnswers(f *testing.F) {
 	var status int
 	var body []byte

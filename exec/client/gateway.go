@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// gatewaysLooked is how many answers are searched for a gateway's name, which stands in each of
-// them.
+// gatewaysLooked bounds the answers that are searched for a gateway's name. Every answer has
+// it.
 const gatewaysLooked = 16
 
-// Gateway is what stands before the server by the headers of its answers, such as "litellm 1.106.2, before
-// hosted_vllm/tiny"; "": nothing says.
+// Gateway returns what the headers of the answers say about a gateway before the server, such as "litellm
+// 1.106.2, before hosted_vllm/tiny"; "" if they say nothing.
 func (h *HTTP) Gateway() string {
 	if name := h.gateway.Load(); name != nil {
 		return *name
@@ -18,7 +18,7 @@ func (h *HTTP) Gateway() string {
 	return ""
 }
 
-// noteGateway looks whether a gateway names itself in an answer's headers. The one that says most counts.
+// noteGateway looks for a gateway's name in an answer's headers. The most detailed one wins.
 func (h *HTTP) noteGateway(header http.Header) {
 	if h.looked.Add(1) > gatewaysLooked {
 		return
@@ -28,8 +28,8 @@ func (h *HTTP) noteGateway(header http.Header) {
 	}
 }
 
-// gatewayOf recognises gateways by headers that they are documented to add: LiteLLM's x-litellm-…, Kong's via and
-// x-kong-…, Envoy's x-envoy-… (Istio, and gateways that are made of it), Cloudflare's cf-ray.
+// gatewayOf recognizes gateways by headers that they are documented to add: LiteLLM's x-litellm-…, Kong's via and
+// x-kong-…, Envoy's x-envoy-… (also Istio and gateways built on it), Cloudflare's cf-ray.
 func gatewayOf(header http.Header) string {
 	if version := header.Get("X-Litellm-Version"); version != "" {
 		name := "litellm " + version

@@ -22,65 +22,64 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Config says how a server is reached over HTTP.
+// Config describes how to reach a server over HTTP.
 type Config struct {
-	// BaseURL is the server's, with or without /v1.
+	// BaseURL is the server's URL, with or without /v1.
 	BaseURL string
-	// APIKey is sent as a bearer token; "" sends none. Neither it nor Headers
-	// ever go to another host, not even by a redirect.
+	// APIKey is sent as a bearer token; "" sends none. Neither the key nor Headers
+	// are ever sent to another host, not even after a redirect.
 	APIKey  string
 	Headers map[string]string
-	// RootCAs are trusted; nil: the system's. See LoadCA.
+	// RootCAs are the trusted certificates; nil means the system's. See LoadCA.
 	RootCAs *x509.CertPool
-	// Now is the run's monotonic time; required. It is called from many
-	// goroutines. It must be above zero: a Sample takes zero for "never".
+	// Now is the run's monotonic time. Required. It is called from many goroutines.
+	// It must be above zero, because zero means "never" in a Sample.
 	Now func() time.Duration
-	// Engine says what the server is sent and which pages it has; the zero
-	// Engine is sent no field of an engine's own and asked for none.
+	// Engine determines the extra fields of requests and the server's extra pages.
+	// The zero Engine has none.
 	Engine engine.Engine
-	// MaxConns bounds the connections; 0: no bound. Requests above it wait
-	// for one, unsent.
+	// MaxConns bounds the connections; 0 means no bound. Further requests wait for a
+	// connection before they are sent.
 	MaxConns int
 	// Dial replaces the network, for tests in memory.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// AnyRedirect follows redirects to other hosts too, without key and headers;
-	// else they are failures: another server would be measured.
+	// AnyRedirect follows redirects to other hosts too, without key and headers.
+	// Otherwise they are failures, because another server would be measured.
 	AnyRedirect bool
-	// H2C speaks HTTP/2 without TLS, with prior knowledge (RFC 9113, section 3.3).
+	// H2C uses HTTP/2 without TLS, with prior knowledge (RFC 9113, section 3.3).
 	H2C bool
-	// OnFresh, if set, is called once when FreshConns turns itself on, with
-	// the reason in one line. From any goroutine.
+	// OnFresh, if set, is called once, from any goroutine, when FreshConns turns
+	// itself on. It gets the reason in one line.
 	OnFresh func(reason string)
 }
 
 // HTTP is the Transport to one server over HTTP.
 type HTTP struct {
 	config Config
-	root   string       // without /v1, without a slash at the end
+	root   string       // without /v1 and without a slash at the end
 	base   string       // with it
-	host   string       // scheme and authority: where the key may go
+	host   string       // scheme and authority: the only place the key may go
 	kept   *http.Client // keeps connections alive
 	fresh  *http.Client // a connection for each request
-	direct *direct      // carries streams past net/http; nil: it cannot, and
+	direct *direct      // carries streams without net/http; nil if it cannot
 	detour string       // why
 
 	freshOnly  atomic.Bool
 	redirected atomic.Pointer[string]
 	gateway    atomic.Pointer[string]
 	looked     atomic.Int64                  // answers, for a gateway
-	forms      sync.Map                      // for AnyTokenizer: API → the form that answered
-	scores     atomic.Pointer[engine.Scores] // the form of questions that was answered
+	forms      sync.Map                      // for AnyTokenizer: API → the form that the server answered
+	scores     atomic.Pointer[engine.Scores] // the form of question that the server answered
 }
 
-// dialTimeout bounds a connection's set-up.
+// dialTimeout bounds the time to open a connection.
 const dialTimeout = 30 * time.Second
 
-// IdleTimeout is how long a connection is kept unused: below the five seconds after which
-// uvicorn, which serves vLLM and SGLang, closes it, so that the client is the first to
-// let go.
+// IdleTimeout is how long an unused connection is kept. uvicorn, which serves vLLM and
+// SGLang, closes it after five seconds, so the client must close it first.
 const IdleTimeout = 4 * time.Second
 
-// New returns a Transport to the server that c describes. It touches no
+// New returns a Transport to the server that c describes. It does not use the
 // network.
 func New(c Config) (*HTTP, error) {
 	if c.Now == nil {
@@ -118,7 +117,7 @@ func isVersion(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }
 
-// LoadCA returns the system's certificates and those of a PEM file.
+// LoadCA returns the system's certificates together with those of a PEM file.
 func LoadCA(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -134,8 +133,7 @@ func LoadCA(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// client builds one of the two HTTP clients. They differ in nothing but
-// keep-alive.
+// client builds one of the two HTTP clients. They differ only in keep-alive.
 func (h *HTTP) client(fresh bool) *http.Client {
 	dial := h.config.Dial
 	if dial == nil {
@@ -163,8 +161,8 @@ func (h *HTTP) client(fresh bool) *http.Client {
 			TLSClientConfig:     &tls.Config{RootCAs: h.config.RootCAs, MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout: dialTimeout,
 			ForceAttemptHTTP2:   true,
-			// Compression would hold tokens back; what a server compresses
-			// unasked is decoded by us.
+			// Compression would hold tokens back. If a server compresses without
+			// being asked, we decompress.
 			DisableCompression:  true,
 			DisableKeepAlives:   fresh,
 			MaxConnsPerHost:     h.config.MaxConns,
@@ -174,8 +172,8 @@ func (h *HTTP) client(fresh bool) *http.Client {
 	}
 }
 
-// redirect follows what keeps method and body, at most ten times, and takes
-// key and headers along to the same host only.
+// redirect follows redirects that keep method and body, at most ten times. It sends
+// key and headers only to the same host.
 func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return &Error{Kind: metric.FailStatus, Message: "stopped after 10 redirects"}
@@ -203,11 +201,11 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// FreshConns reports whether each request gets a connection of its own: because
-// the engine needs it, or since a kept one was found dead.
+// FreshConns reports whether each request gets a connection of its own, either
+// because the engine needs it or because a kept-alive one turned out to be dead.
 func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
 
-// Detour is why streams are carried by net/http; "": they go past it.
+// Detour returns why net/http carries the streams; "" if it does not.
 func (h *HTTP) Detour() string {
 	if h.direct != nil && h.direct.off.Load() {
 		return "the server redirects"
@@ -215,8 +213,8 @@ func (h *HTTP) Detour() string {
 	return h.detour
 }
 
-// Redirected is the scheme and authority that the server redirected requests to; "" if it answered
-// them itself.
+// Redirected returns the scheme and authority to which the server redirected requests; "" if it
+// answered them itself.
 func (h *HTTP) Redirected() string {
 	if to := h.redirected.Load(); to != nil {
 		return *to
@@ -239,8 +237,7 @@ const (
 	maxWords = 64 << 10
 )
 
-// doer sends what every request carries besides, and bounds the answers that
-// are no streams.
+// doer adds what every request carries, and bounds the answers that are not streams.
 type doer struct{ h *HTTP }
 
 func (d doer) Do(r *http.Request) (*http.Response, error) {
@@ -293,7 +290,7 @@ func (h *HTTP) pick() *http.Client {
 	return h.kept
 }
 
-// limit lets at most n bytes of an answer's plain body be read.
+// limit allows at most n bytes of an answer's plain body to be read.
 func limit(resp *http.Response, n int64) error {
 	body, err := plain(resp)
 	if err != nil {
@@ -304,8 +301,8 @@ func limit(resp *http.Response, n int64) error {
 	return nil
 }
 
-// plain is an answer's body, uncompressed: some gateways compress what nobody
-// asked them to.
+// plain returns an answer's body, decompressed: some gateways compress without being
+// asked.
 func plain(resp *http.Response) (io.Reader, error) {
 	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
@@ -317,7 +314,7 @@ func plain(resp *http.Response) (io.Reader, error) {
 	}
 }
 
-// limited reads from one and closes the other.
+// limited reads from one source and closes the other.
 type limited struct {
 	io.Reader
 	io.Closer

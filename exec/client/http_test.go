@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// outcome is what a stream made of a sample, times left out.
+// outcome is what a stream made of a sample, without times.
 type outcome struct {
 	Chunks      int             `json:"chunks"`
 	FirstTokens int             `json:"first_tokens,omitempty"`
@@ -41,8 +41,8 @@ func outcomeOf(s *metric.Sample) outcome {
 	return outcome{s.Chunks, s.FirstTokens, s.FirstAnswer != 0, s.Finish, s.Usage, s.Failure}
 }
 
-// Every stream in testdata, in the shapes that real servers send, gives the
-// same outcome however it is cut into reads.
+// Every stream in testdata, in the forms that real servers send, gives the same
+// outcome however it is split into reads.
 func TestStreams(t *testing.T) {
 	files, err := filepath.Glob("testdata/streams/*.sse")
 	if err != nil || len(files) < 15 {
@@ -101,7 +101,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// The server's own words arrive, whatever shape it wraps them in.
+// The server's own words arrive, whatever form it wraps them in.
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -151,7 +151,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// What this machine lacks is never blamed on the server.
+// The server is never blamed for what this machine lacks.
 func TestOurOwnLimits(t *testing.T) {
 	for errno, words := range map[syscall.Errno]string{
 		syscall.EADDRNOTAVAIL: "this machine ran out of local ports, which is not the server's fault",
@@ -198,7 +198,7 @@ func TestBrokenMidway(t *testing.T) {
 	}
 }
 
-// The end of an answer that said [DONE] is not waited for longer than linger.
+// If an answer said [DONE], the client waits for its end no longer than linger.
 func TestConnectionStaysOpenAfterDone(t *testing.T) {
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -282,7 +282,7 @@ func TestCompressedUnary(t *testing.T) {
 		t.Errorf("status %d, failure (-want +got):\n%s", s.Status, d)
 	}
 
-	// What says that it is compressed and is not.
+	// An answer that claims to be compressed but is not.
 	h = serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = io.WriteString(w, "plain")
@@ -302,7 +302,7 @@ type compressed struct {
 
 func (c compressed) Write(b []byte) (int, error) { return c.z.Write(b) }
 
-// TLS with a CA of one's own, over HTTP/2.
+// TLS with a private CA, over HTTP/2.
 func TestTLS(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 {
@@ -347,7 +347,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The key goes to the server it is for, and nowhere else.
+// The key is sent only to the server it is for.
 func TestKeyAndRedirects(t *testing.T) {
 	config := Config{APIKey: "secret", Headers: map[string]string{"X-Team": "secret2", "x-other": "secret3"}}
 	var seen tally
@@ -411,9 +411,9 @@ func TestKeyAndRedirects(t *testing.T) {
 	}
 }
 
-// liar accepts connections, answers one request on each as if it kept the
-// connection alive, and closes it; on the first request it waits until it
-// knows that the client has read the whole answer.
+// liar accepts connections, answers one request on each as if it kept the connection
+// alive, and closes it. On the first request it waits until it knows that the client
+// has read the whole answer.
 func liar(t *testing.T, answers int) (url string, requests *tally) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -439,8 +439,8 @@ func liar(t *testing.T, answers int) (url string, requests *tally) {
 					good(stringWriter{&body}, 8)
 					_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nKeep-Alive: timeout=5, max=100\r\nContent-Length: %d\r\n\r\n%s", body.Len(), body.String())
 				}
-				// The next request on this connection is read and dropped, as
-				// when it crosses the server's close.
+				// The next request on this connection is read and dropped, as if it
+				// crossed the server's close.
 				if readRequest(conn) {
 					requests.add("dropped")
 				}
@@ -470,8 +470,8 @@ func readRequest(conn net.Conn) bool {
 	}
 }
 
-// A kept-alive connection that dies under the next request costs a reconnect,
-// which is counted, and none after the first.
+// If a kept-alive connection dies under the next request, this costs one reconnect,
+// which is counted, and none after that.
 func TestReconnect(t *testing.T) {
 	url, requests := liar(t, 2)
 	var said []string
@@ -487,8 +487,8 @@ func TestReconnect(t *testing.T) {
 		}
 		reconnects = append(reconnects, s.Reconnects)
 	}
-	// Two answers on the first connection, the third request dies on it and is
-	// sent again; from then on each has its own.
+	// Two answers come on the first connection. The third request dies on it and is
+	// sent again. From then on each request has its own connection.
 	if d := cmp.Diff([]int{0, 0, 1, 0, 0, 0}, reconnects); d != "" {
 		t.Errorf("reconnects (-want +got):\n%s", d)
 	}
@@ -503,8 +503,8 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// A server that says that it closes each connection is believed: nothing dies,
-// nothing is sent twice.
+// A server that announces that it closes each connection is believed: nothing dies,
+// and nothing is sent twice.
 func TestConnectionClose(t *testing.T) {
 	var seen tally
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -544,7 +544,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// A fresh connection that is closed without an answer is the server's doing.
+// If a fresh connection is closed without an answer, the server did it.
 func TestClosedWithoutAnswer(t *testing.T) {
 	url, requests := liar(t, 0)
 	h := dial(t, Config{}, url)
@@ -557,7 +557,7 @@ func TestClosedWithoutAnswer(t *testing.T) {
 	}
 }
 
-// The names that go-openai refuses are no business of ours.
+// Names that go-openai refuses are allowed.
 func TestModelNames(t *testing.T) {
 	for _, model := range []string{"o1", "o3-distill-llama", "gpt-5", "gpt-4o", "gpt-3.5-turbo", ""} {
 		for _, api := range []string{"chat", "completions"} {
@@ -608,8 +608,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// A server that speaks HTTP/2 without TLS, and nothing else, is measured where that is
-// asked for.
+// A server that speaks only HTTP/2 without TLS can be measured on request.
 func TestH2C(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 || r.TLS != nil {
@@ -634,8 +633,8 @@ func TestH2C(t *testing.T) {
 	}
 }
 
-// A refusal may ask to wait, in seconds or until a date; never for longer than the
-// bound.
+// A refusal may ask to wait, in seconds or until a date, but never for longer than
+// the bound.
 func TestRetryAfter(t *testing.T) {
 	for _, tt := range []struct {
 		header string
@@ -659,7 +658,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// Where a redirect may lead. The key goes nowhere but to the host of the plan.
+// Where a redirect may lead. The key is sent only to the plan's host.
 func TestRedirect(t *testing.T) {
 	for _, tt := range []struct {
 		from, to string

@@ -13,27 +13,28 @@ import (
 	"time"
 )
 
-// line is a connection of the direct path. Whoever watches it hands it what it read;
-// what the lock protects is the call that is on it.
+// line is a connection of the direct path. Its watcher passes it what it read. The
+// lock protects the current call.
 type line struct {
 	d     *direct
 	conn  net.Conn
 	once  bool          // it is closed after one answer
-	since time.Duration // it is idle; protected by its direct
+	since time.Duration // it has been idle since then; protected by its direct
 
 	mu   sync.Mutex
 	call *call   // nil: it is idle
-	rd   *reader // nil: nothing is being read
+	rd   *reader // nil if nothing is being read
 	used bool    // it brought an answer before
 	gone bool
-	// aside reads, in place of the watcher, what is no plain stream; nil: nothing does.
+	// aside reads an answer that is not a plain stream, in place of the watcher; nil if
+	// there is none.
 	aside func()
 
 	watched // by what: see watch
 }
 
-// start puts a call on the line; false: the line is gone, which says nothing of the
-// call.
+// start puts a call on the line. false means that the line is closed, which is not
+// the call's fault.
 func (l *line) start(c *call, wire []byte) bool {
 	l.mu.Lock()
 	if l.gone {
@@ -54,8 +55,8 @@ func (l *line) start(c *call, wire []byte) bool {
 		l.abort(c)
 		return true
 	}
-	// What a failed write means is known by what can be read after it: a server may
-	// answer before it has read all.
+	// What can be read after a failed write tells what it means: a server may answer
+	// before it has read the whole request.
 	if _, never := l.conn.(interruptible); never || len(wire) <= mostInline {
 		_, _ = l.conn.Write(wire)
 	} else {
@@ -64,14 +65,15 @@ func (l *line) start(c *call, wire []byte) bool {
 	return true
 }
 
-// mostInline is how long a request may be, in bytes, that is written by whoever sends
-// it, where a write may wait for the server to read.
+// mostInline is the longest request, in bytes, that the sender writes itself if a
+// write may wait for the server to read.
 const mostInline = 64 << 10
 
 // interruptible is a connection whose calls never wait, and which others may read.
 type interruptible interface{ interrupt() }
 
-// room is where a watcher reads to. Only for the watcher, with the lock held.
+// room returns the buffer for a watcher to read into. Only the watcher calls it, with
+// the lock held.
 func (l *line) room() []byte {
 	if l.rd == nil {
 		l.use(readers.Get().(*reader))
@@ -80,18 +82,18 @@ func (l *line) room() []byte {
 	return room
 }
 
-// use has the line read by rd, from between two events on.
+// use makes rd read the line, beginning between two events.
 func (l *line) use(rd *reader) {
 	rd.split.reset()
 	rd.split.notFirst = l.call != nil && l.call.frames > 0
 	l.rd = rd
 }
 
-// arrived takes what was read into room. With the lock held.
+// arrived processes what was read into room. It is called with the lock held.
 func (l *line) arrived(b []byte, at time.Duration, err error) {
 	switch c := l.call; {
 	case l.gone:
-	case c == nil: // the server lets go of it, or says what nobody asked for
+	case c == nil: // the server closes it, or sends something unasked
 		l.d.drop(l)
 		l.close()
 	case c.resp == nil:
@@ -107,7 +109,7 @@ const maxHead = 10 << 20
 // errMore stands for the bytes of a head that are still to come.
 var errMore = errors.New("more to come")
 
-// head reads an answer's head, and what of its body came with it.
+// head reads an answer's head, and the part of its body that came with it.
 func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	if len(b) > 0 {
 		c.firstByte.CompareAndSwap(0, max(int64(at), 1))
@@ -139,7 +141,7 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 			return
 		}
 		known = &opening{c.head[:n:n], resp, frameFor(resp)}
-		resp.Body = http.NoBody // what it would read from is used again
+		resp.Body = http.NoBody // its source is used again
 		l.d.opening.Store(known)
 		l.d.h.noteGateway(resp.Header)
 	}
@@ -159,20 +161,20 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// opening is the head of a plain stream, and what it says. Servers repeat one to the
-// byte, since its date is in seconds.
+// opening is the head of a plain stream and its meaning. Servers repeat it byte for
+// byte, because its date is in seconds.
 type opening struct {
 	wire  []byte
 	resp  *http.Response
 	frame frame
 }
 
-// headEnds reports whether b holds an empty line.
+// headEnds reports whether b contains an empty line.
 func headEnds(b []byte) bool {
 	return bytes.Contains(b, []byte("\n\n")) || bytes.Contains(b, []byte("\n\r\n"))
 }
 
-// plainStream reports whether an answer's body is a plain stream, or may be.
+// plainStream reports whether an answer's body is a plain stream, or may be one.
 func plainStream(r *http.Response) bool {
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
 	return r.StatusCode >= 200 && r.StatusCode < 300 && (encoding == "" || encoding == "identity")
@@ -181,7 +183,7 @@ func plainStream(r *http.Response) bool {
 // headReader reads a head from memory.
 type headReader struct {
 	bytes.Reader
-	end error // of what is in memory
+	end error // the error at the end of what is in memory
 	br  *bufio.Reader
 }
 
@@ -199,14 +201,14 @@ var headReaders = sync.Pool{New: func() any {
 	return r
 }}
 
-// parse parses what has come of a head: n bytes are the head, errMore says that it is
-// not all. Interim answers before it are dropped.
+// parse parses the part of a head that has come. The first n bytes are the head.
+// errMore means that it is incomplete. Interim answers before it are dropped.
 func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error) {
 	r := headReaders.Get().(*headReader)
 	defer headReaders.Put(r)
 	for r.end = end; ; {
 		here := c.head
-		if end == nil { // whole lines: the parser takes the end of what there is for that of a line
+		if end == nil { // whole lines only: the parser takes the end of its input for the end of a line
 			here, r.end = here[:bytes.LastIndexByte(here, '\n')+1], errMore
 		}
 		r.Reset(here)
@@ -220,7 +222,7 @@ func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error)
 	}
 }
 
-// body reads what came of an answer's body; b lies in room.
+// body reads a part of an answer's body; b lies in room.
 func (l *line) body(c *call, b []byte, at time.Duration, err error) {
 	n, used, broken := c.frame.strip(b)
 	l.rd.split.advance(n)
@@ -245,7 +247,7 @@ func (l *line) body(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// finish takes the call off the line. After a whole answer the line may carry
+// finish removes the call from the line. After a whole answer the line may carry
 // another call.
 func (l *line) finish(c *call, whole bool) {
 	l.call, l.used = nil, true
@@ -260,7 +262,7 @@ func (l *line) finish(c *call, whole bool) {
 	l.d.keep(l)
 }
 
-// fail ends a call that got no answer. If a kept connection turned out to be
+// fail ends a call that got no answer. If a kept-alive connection turned out to be
 // dead, it sends the call again instead.
 func (l *line) fail(c *call, err error) {
 	l.call = nil
@@ -297,7 +299,7 @@ func (l *line) abort(c *call) {
 	}
 }
 
-// close closes the line for good. With the lock held.
+// close closes the line for good. It is called with the lock held.
 func (l *line) close() {
 	if !l.gone {
 		l.gone = true
@@ -307,7 +309,7 @@ func (l *line) close() {
 	}
 }
 
-// shut closes a line that nobody uses.
+// shut closes a line that is not in use.
 func (l *line) shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -316,8 +318,8 @@ func (l *line) shut() {
 	}
 }
 
-// read reads, as the standard path does, an answer that is no plain stream and of
-// which so much is here. Not with the lock held.
+// read reads an answer that is not a plain stream as the standard path does. here is
+// the part that has come. It is called without the lock.
 func (l *line) read(c *call, here []byte, at time.Duration) {
 	from, err := waiting(l.conn)
 	if err != nil {
@@ -358,8 +360,8 @@ func (l *line) read(c *call, here []byte, at time.Duration) {
 	c.end(end, err)
 }
 
-// redirected leaves a call, and those after it, to net/http, which follows where the
-// server points to.
+// redirected leaves this call and all later ones to net/http, which follows the
+// redirect.
 func (l *line) redirected(c *call) {
 	l.mu.Lock()
 	l.call, l.aside = nil, nil
@@ -384,15 +386,15 @@ func (e *ending) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch begins to watch a line: by the poller if there is one and the connection
-// is a kernel socket, else in a goroutine that reads.
+// watch begins to watch a line. The poller does it if there is one and the connection
+// is a kernel socket, otherwise a goroutine that reads.
 func watch(l *line) {
 	if !l.poll() {
 		go l.watch()
 	}
 }
 
-// watch reads what comes until the line is gone.
+// watch reads what comes until the line is closed.
 func (l *line) watch() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

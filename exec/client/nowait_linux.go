@@ -7,20 +7,21 @@ import (
 	"unsafe"
 )
 
-// These system calls never wait, so the scheduler is not told of them. To tell it costs
-// more than a read: where the process was idle it wakes the runtime's monitor, a thread
-// that then looks at what runs every 20 µs until nothing does.
+// These system calls never wait, so the scheduler is not told of them. Telling it costs
+// more than a read. If the process was idle, it also wakes the runtime's monitor, a
+// thread that then checks every 20 µs what is running until nothing is.
 
-// readNow reads what there is.
+// readNow reads the bytes that are there.
 func readNow(fd int, b []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	return result(n, errno)
 }
 
-// mostCopied is how many bytes may be copied before others get the processor.
+// mostCopied bounds the bytes that may be copied before other goroutines get the
+// processor.
 const mostCopied = 64 << 10
 
-// writeNow writes what there is room for.
+// writeNow writes as much as there is room for.
 func writeNow(fd int, b []byte) (int, error) {
 	if len(b) > mostCopied {
 		return syscall.Write(fd, b)
@@ -29,7 +30,7 @@ func writeNow(fd int, b []byte) (int, error) {
 	return result(n, errno)
 }
 
-// readyNow fills in events with what is ready.
+// readyNow fills in events with the descriptors that are ready.
 func readyNow(ep int, events []syscall.EpollEvent) (int, error) {
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
 	return result(n, errno)

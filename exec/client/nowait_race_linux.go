@@ -4,7 +4,7 @@ package client
 
 import "syscall"
 
-// The race detector knows from these calls that who reads comes after who wrote.
+// These calls tell the race detector that the read happens after the write.
 
 func readNow(fd int, b []byte) (int, error)  { return syscall.Read(fd, b) }
 func writeNow(fd int, b []byte) (int, error) { return syscall.Write(fd, b) }

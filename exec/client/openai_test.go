@@ -10,8 +10,8 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// typedEvent is an event as go-openai's types have it, which know neither
-// vLLM's name of reasoning nor counts of tokens in a chunk.
+// typedEvent returns an event as go-openai's types read it. They know neither vLLM's
+// name for reasoning nor token counts in a chunk.
 func typedEvent(t *testing.T, data []byte) Event {
 	var chat openai.ChatCompletionStreamResponse
 	var text openai.CompletionResponse
@@ -44,7 +44,7 @@ func typedEvent(t *testing.T, data []byte) Event {
 	return e
 }
 
-// The walker reads of every recorded chunk what go-openai's types read of it.
+// The walker reads the same from every recorded chunk as go-openai's types.
 func TestWalkReadsAsGoOpenAI(t *testing.T) {
 	files, _ := filepath.Glob("testdata/streams/*.sse")
 	compared := 0
@@ -62,7 +62,7 @@ func TestWalkReadsAsGoOpenAI(t *testing.T) {
 			var got Event
 			var usage Usage
 			if kind != frameData || walk(data, &got, &usage) != nil || got.Err != "" {
-				continue // [DONE], junk and errors have tests of their own
+				continue // [DONE], junk and errors have their own tests
 			}
 			want := typedEvent(t, data)
 			want.Tokens, want.Made, want.Reasoning = got.Tokens, got.Made, want.Reasoning || got.Reasoning

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// ErrNoReset: the server offers no way to empty its caches.
+// ErrNoReset means that the server has no way to empty its caches.
 var ErrNoReset = errors.New("the server has no request that empties its caches")
 
 // ResetCaches empties the server's prefix cache. The error is ErrNoReset if the engine has no

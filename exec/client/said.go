@@ -10,14 +10,14 @@ import (
 type Said struct {
 	Whole   string // with the reasoning
 	Visible string // without
-	Calls   []Call // of tools, in order of their index
+	Calls   []Call // calls of tools, in order of their index
 	Cut     bool   // more came than was kept
 }
 
-// Call is one call of a tool, put together from its parts.
+// Call is one call of a tool, assembled from its parts.
 type Call struct{ Name, Arguments string }
 
-// String is all of it, in one piece.
+// String returns all of it in one piece.
 func (s Said) String() string {
 	all := s.Whole
 	for _, c := range s.Calls {
@@ -26,10 +26,10 @@ func (s Said) String() string {
 	return all
 }
 
-// mostCalls bounds the calls of one answer that are kept.
+// mostCalls bounds the calls that are kept of one answer.
 const mostCalls = 128
 
-// kept is a Said as it comes, as JSON writes it.
+// kept is a Said while it arrives, still encoded as JSON.
 type kept struct {
 	on             bool
 	whole, visible []byte
@@ -42,7 +42,8 @@ type keptCall struct {
 	name, arguments []byte
 }
 
-// add keeps what an event brought, up to room bytes, and returns what is left of them.
+// add keeps what an event brought, up to room bytes, and returns how many bytes are
+// left.
 func (k *kept) add(e *Event, room int) int {
 	take := func(to *[]byte, part []byte) {
 		n := min(len(part), room)
@@ -66,7 +67,7 @@ func (k *kept) add(e *Event, room int) int {
 	return room
 }
 
-// call is the call of that index; nil where there are too many.
+// call returns the call of that index; nil if there are too many.
 func (k *kept) call(index int) *keptCall {
 	i := slices.IndexFunc(k.calls, func(c keptCall) bool { return c.index == index })
 	switch {
@@ -87,13 +88,13 @@ func (k *kept) said() Said {
 	return out
 }
 
-// decoded is the text behind JSON's spelling. Where it was cut, the last character may
-// be half there, and is left out.
+// decoded returns the text that JSON encodes. If it was cut, its last character may be
+// incomplete and is left out.
 func (k *kept) decoded(raw []byte) string {
 	if !k.cut {
 		return unquote(raw)
 	}
-	// An escaped character beyond the basic plane is the longest: \ud83d\ude00.
+	// The longest character is an escaped one beyond the basic plane: \ud83d\ude00.
 	for back := 0; back < 12 && back < len(raw); back++ {
 		part := raw[:len(raw)-back]
 		if text, ok := decode(part); ok {

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// maxDepth bounds the nesting of an event's JSON; real ones need about eight.
+// maxDepth bounds the nesting of an event's JSON. Real events need about eight
+// levels.
 const maxDepth = 200
 
 var (
@@ -16,8 +17,8 @@ var (
 	errDeep = errors.New("JSON nested too deeply")
 )
 
-// scanner is a position in the JSON b. Each method that reads a value leaves it
-// behind that value; each that reads a member stands at the member's value.
+// scanner is a position in the JSON b. A method that reads a value moves to the
+// position after it. A method that reads a member's name moves to the member's value.
 type scanner struct {
 	b     []byte
 	i     int
@@ -25,7 +26,7 @@ type scanner struct {
 }
 
 func (s *scanner) space() {
-	if s.i < len(s.b) && s.b[s.i] <= ' ' { // hardly ever: servers write compact JSON
+	if s.i < len(s.b) && s.b[s.i] <= ' ' { // rare: servers write compact JSON
 		s.spaces()
 	}
 }
@@ -48,8 +49,8 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// enter steps into an object or array, whose opening byte is open. more is
-// false when it is empty and already left.
+// enter steps into an object or array, whose opening byte is open. more is false if
+// it is empty; it is then left already.
 func (s *scanner) enter(last byte) (more bool, err error) {
 	if s.depth++; s.depth > maxDepth {
 		return false, errDeep
@@ -64,7 +65,7 @@ func (s *scanner) enter(last byte) (more bool, err error) {
 	return true, nil
 }
 
-// next steps behind the comma, or out behind last.
+// next moves past a comma, or past last and out of the value.
 func (s *scanner) next(last byte) (more bool, err error) {
 	s.space()
 	switch s.peek() {
@@ -80,8 +81,8 @@ func (s *scanner) next(last byte) (more bool, err error) {
 	return false, errJSON
 }
 
-// key reads the name of a member and its colon. The bytes are raw if the name has no escape, else
-// unescaped.
+// key reads the name of a member and its colon. The bytes are unescaped if the name has an
+// escape.
 func (s *scanner) key() ([]byte, error) {
 	raw, escaped, err := s.string()
 	if err != nil {
@@ -93,15 +94,15 @@ func (s *scanner) key() ([]byte, error) {
 	}
 	s.i++
 	s.space()
-	if escaped { // legal, and never seen: worth an allocation
+	if escaped { // legal but never seen, so an allocation is acceptable
 		return []byte(unquote(raw)), nil
 	}
 	return raw, nil
 }
 
-// object reads an object, giving each member's name to read, which reads the
-// value. What is no object is skipped. read must not outlive the call: then
-// neither it nor the scanner lives on the heap.
+// object reads an object and passes each member's name to read, which reads the
+// value. A value that is not an object is skipped. read must not outlive the call:
+// then neither it nor the scanner is allocated on the heap.
 func (s *scanner) object(read func(name []byte) error) error {
 	if s.peek() != '{' {
 		return s.skip()
@@ -119,7 +120,8 @@ func (s *scanner) object(read func(name []byte) error) error {
 	return err
 }
 
-// array reads an array, each element by read. What is no array is skipped.
+// array reads an array and calls read for each element. A value that is not an array
+// is skipped.
 func (s *scanner) array(read func() error) error {
 	if s.peek() != '[' {
 		return s.skip()
@@ -133,8 +135,8 @@ func (s *scanner) array(read func() error) error {
 	return err
 }
 
-// stringOr reads a string and returns its raw inside, or skips a value of
-// another type.
+// stringOr reads a string and returns its raw content, or skips a value of another
+// type.
 func (s *scanner) stringOr() (raw []byte, err error) {
 	if s.peek() != '"' {
 		return nil, s.skip()
@@ -187,10 +189,10 @@ func (s *scanner) string() (raw []byte, escaped bool, err error) {
 	return nil, false, errJSON
 }
 
-// special has the top bit set of x's lowest byte that is a quote, a backslash
-// or a control character, and is zero when there is none. Bits above that one
-// mean nothing: subtracting from each byte what it is compared with borrows
-// upwards only (Mycroft's test; Warren, Hacker's Delight, 6-1).
+// special sets the top bit of x's lowest byte that is a quote, a backslash or a
+// control character. It returns zero if there is none. Bits above that one are
+// meaningless, because the subtraction for each comparison borrows upwards only
+// (Mycroft's test; Warren, Hacker's Delight, 6-1).
 func special(x uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	quote, slash := x^ones*'"', x^ones*'\\'
@@ -201,8 +203,8 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// count reads a number of tokens. What is not a number, or none that counts
-// something, leaves *n alone.
+// count reads a number of tokens. A value that is not a number, or is not a valid
+// count, leaves *n unchanged.
 func (s *scanner) count(n *int) error {
 	start := s.i
 	if c := s.peek(); c != '-' && (c < '0' || c > '9') {

@@ -15,19 +15,20 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// ErrNoScores says that the server does not report how likely a given text is.
+// ErrNoScores means that the server does not report how likely a given text is.
 var ErrNoScores = errors.New("the server does not report how likely a given text is")
 
-// Scorer is a server that can be asked how likely it finds an answer of somebody else.
+// Scorer is a server that can score an answer of another server by its likelihood.
 type Scorer interface {
-	// Score asks how likely the server's model finds it that said answers r, and tells
-	// done, from any goroutine, the log-probability of each of its tokens. salt keeps the
-	// question out of caches.
+	// Score asks the server's model how likely it is that said answers r. It calls done,
+	// from any goroutine, with the log-probability of each token. salt keeps the question
+	// out of caches.
 	Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error))
 }
 
-// Score implements Scorer. The prompt and what was said are turned into tokens by the
-// server's own tokenizer, and sent as one prompt of which the engine reports the values.
+// Score implements Scorer. The server's own tokenizer turns the prompt and the answer
+// into tokens, which are sent as one prompt. The engine reports the values of its
+// tokens.
 func (h *HTTP) Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error)) {
 	go func() {
 		if r.Timeout > 0 {
@@ -93,7 +94,7 @@ func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]floa
 	return out, nil
 }
 
-// valuesBy asks in one form for the values of all tokens.
+// valuesBy asks for the values of all tokens in one form of question.
 func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string, all []int, salt string) ([]*float64, error) {
 	body := map[string]any{"model": model, scores.Prompt: all}
 	maps.Copy(body, scores.Fields)
@@ -101,7 +102,7 @@ func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string
 		body["cache_salt"] = salt
 	}
 	var raw json.RawMessage
-	// A value, its token and their names take less than scoreBytes.
+	// A value with its token and their names takes less than scoreBytes.
 	if err := h.askPatiently(ctx, h.root+scores.Path, body, &raw, int64(scoreBytes*len(all))+maxAnswer); err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string
 	return values[:len(all)], nil
 }
 
-// misunderstood says whether a server refused a question for what it is.
+// misunderstood reports whether a server refused a question because of its form.
 func misunderstood(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests
@@ -123,10 +124,10 @@ func misunderstood(err error) bool {
 
 const (
 	scoreBytes   = 256
-	scorePatient = 10 * time.Minute // where the request has no time-out of its own
+	scorePatient = 10 * time.Minute // if the request has no time-out of its own
 )
 
-// noScores says why there is no tokenizer to ask first.
+// noScores explains why there is no tokenizer to ask first.
 func noScores(err error) error {
 	if errors.Is(err, ErrNoTokenizer) {
 		return fmt.Errorf("%w: %w", ErrNoScores, err)
@@ -135,8 +136,8 @@ func noScores(err error) error {
 }
 
 // logprobsAt finds the log-probabilities of tokens at a path such as
-// choices[0].prompt_logprobs: each is a number, a list that begins with one, or an object
-// that has one token's as its logprob. nil: none is told of that token.
+// choices[0].prompt_logprobs. Each is a number, a list that begins with one, or an object
+// that has it as the logprob of one token. nil stands for a token without one.
 func logprobsAt(raw json.RawMessage, path string) ([]*float64, error) {
 	for _, part := range strings.Split(path, ".") {
 		name, index, several := strings.Cut(strings.TrimSuffix(part, "]"), "[")
@@ -169,7 +170,8 @@ func logprobsAt(raw json.RawMessage, path string) ([]*float64, error) {
 	return out, nil
 }
 
-// logprob is the value of one token, as an engine reports it; nil: it tells none.
+// logprob returns the value of one token as an engine reports it; nil if it reports
+// none.
 func logprob(raw json.RawMessage) (*float64, error) {
 	var number *float64
 	if json.Unmarshal(raw, &number) == nil {

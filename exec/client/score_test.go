@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// scored asks a server how likely it finds it that "b c" answers "a".
+// scored asks a server how likely it is that "b c" answers "a".
 func scored(h *HTTP, r *Request) ([]float64, error) {
 	type result struct {
 		values []float64
@@ -31,7 +31,7 @@ func TestScore(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
 		path, answer string
-		asked        string // of the question, all but the ids
+		asked        string // the question without its ids
 		want         []float64
 		err          string // a part of it
 	}{
@@ -87,7 +87,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestScoreWithoutTokenizer: nothing is asked where no page turns text into tokens.
+// TestScoreWithoutTokenizer: nothing is asked if no page turns text into tokens.
 func TestScoreWithoutTokenizer(t *testing.T) {
 	h, asked := servePages(t, Config{Engine: engine.Of("sglang")}, nil)
 	if _, err := scored(h, &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "a"}}); !errors.Is(err, ErrNoScores) {

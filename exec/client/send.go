@@ -17,9 +17,9 @@ import (
 
 // Send starts r; see Transport.
 //
-// Sent is when the first byte of the first attempt was written: a new
-// connection is set up before it, the time that a dead kept-alive connection
-// cost lies after it and is announced by Retried.
+// Sent is the time at which the first byte of the first attempt was written. A new
+// connection is opened before that. The time that a dead kept-alive connection cost
+// comes after it, and Retried reports it.
 func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
 	c := h.newCall(ctx, r, s)
 	if h.direct != nil && !h.direct.off.Load() {
@@ -36,23 +36,23 @@ func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
 	}()
 }
 
-// unbuilt is the failure of a request that could not even be written down.
+// unbuilt is the failure of a request that could not be built.
 func unbuilt(err error) error {
 	return &Error{Kind: metric.FailProtocol, Message: "could not build the request: " + err.Error()}
 }
 
-// errTimeout is the cause of a context that r.Timeout ended, errLinger that of
-// one whose answer was complete while its connection stayed open.
+// errTimeout is the cause of a context that r.Timeout ended. errLinger is the cause
+// if the answer was complete while its connection stayed open.
 var (
 	errTimeout = errors.New("time-out")
 	errLinger  = errors.New("nothing after the end")
 )
 
-// linger is how long an answer that said [DONE] may keep its connection open;
-// usually the end comes in the same packet.
+// linger is how long an answer that said [DONE] may keep its connection open. Usually
+// the end comes in the same packet.
 const linger = 100 * time.Millisecond
 
-// newCall prepares the call that sends r; end ends it.
+// newCall prepares the call that sends r. end ends it.
 func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
 	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), stop: func() bool { return true }}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
@@ -62,7 +62,7 @@ func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
 	return c
 }
 
-// path is where a request goes, below the base URL.
+// path returns the path of a request below the base URL.
 func (r *Request) path() string {
 	if r.API == "chat" {
 		return "/chat/completions"
@@ -70,7 +70,7 @@ func (r *Request) path() string {
 	return "/completions"
 }
 
-// end frees what the call holds, and ends its stream.
+// end frees what the call holds and ends its stream.
 func (c *call) end(at time.Duration, err error) {
 	c.stop()
 	if c.lingers != nil {
@@ -83,7 +83,7 @@ func (c *call) end(at time.Duration, err error) {
 	c.s.End(at, err)
 }
 
-// standard sends the request by way of net/http, and reads its answer.
+// standard sends the request through net/http and reads its answer.
 func (c *call) standard() {
 	err := c.post(httptrace.WithClientTrace(context.WithValue(c.ctx, callKey{}, c), c.trace()))
 	c.end(c.answered(err))
@@ -106,8 +106,8 @@ func (c *call) answered(err error) (time.Duration, error) {
 	return c.read()
 }
 
-// post sends the request and keeps the answer, unless that is a refusal. It
-// does not go through go-openai's client, which refuses some names of models.
+// post sends the request and keeps the answer, unless it is a refusal. It does not
+// use go-openai's client, which refuses some model names.
 func (c *call) post(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.h.base+c.path, nil)
 	if err != nil {
@@ -128,7 +128,7 @@ func streaming(r *http.Request) {
 	r.Header.Set("Cache-Control", "no-cache")
 }
 
-// call is one request on its way.
+// call is one request under way.
 type call struct {
 	h       *HTTP
 	s       Stream
@@ -136,29 +136,29 @@ type call struct {
 	timeout time.Duration
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	untimed context.CancelFunc // lets go of the time-out; nil if there is none
-	lingers *time.Timer        // ends it once the answer has ended; nil: it has not
-	body    []byte             // dropped when the answer begins
+	untimed context.CancelFunc // releases the time-out; nil if there is none
+	lingers *time.Timer        // ends it once the answer has ended; nil before that
+	body    []byte             // released when the answer begins
 	resp    *http.Response
 	frames  int           // read of the answer
-	ended   time.Duration // when [DONE] or an error event came; 0: not yet
+	ended   time.Duration // when [DONE] or an error event came; 0 before that
 
-	// Of the direct path: see line.
+	// For the direct path: see line.
 	line  atomic.Pointer[line]
 	stop  func() bool // a cancelled context no longer matters
-	head  []byte      // of the answer, as far as it came
-	tried int         // of it, bytes that were read for a whole one
+	head  []byte      // of the answer, as far as it has come
+	tried int         // the number of its bytes that were already parsed
 	frame frame       // of the answer's body
 
-	// Of the attempt under way. All but firstByte and wrote belong to the
-	// goroutine that sends.
+	// For the current attempt. All but firstByte and wrote belong to the goroutine
+	// that sends.
 	conn      *stampedConn // nil over HTTP/2
 	reused    bool
 	firstByte atomic.Int64
-	wrote     atomic.Int64 // over HTTP/2: when the request's head was written
+	wrote     atomic.Int64 // over HTTP/2, when the request's head was written
 
-	sent      time.Duration // of the first attempt; 0: nothing was written
-	conns     int           // attempts that got a connection, redirects included
+	sent      time.Duration // for the first attempt; 0 if nothing was written
+	conns     int           // attempts that got a connection, including redirects
 	redirects int
 }
 
@@ -194,7 +194,7 @@ func (c *call) trace() *httptrace.ClientTrace {
 	}
 }
 
-// noteSent keeps the stamp of the first attempt that wrote something.
+// noteSent records the stamp of the first attempt that wrote something.
 func (c *call) noteSent() {
 	if c.sent != 0 || c.conns == 0 {
 		return
@@ -206,9 +206,9 @@ func (c *call) noteSent() {
 	}
 }
 
-// do sends r, once more on a fresh connection when a kept-alive one turns out
-// to be dead before any byte of an answer. net/http retries some of these
-// itself; the trace counts both.
+// do sends r. It sends r again on a fresh connection if a kept-alive one turns out to
+// be dead before any byte of an answer. net/http retries some of these requests
+// itself. The trace counts both.
 func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 	resp, err := h.pick().Do(r)
 	if err != nil && c.reused && c.firstByte.Load() == 0 && r.Context().Err() == nil {
@@ -220,8 +220,8 @@ func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// began tells the stream what is known once an answer's head was read or the
-// request failed.
+// began tells the stream what is known once an answer's head was read or the request
+// failed.
 func (c *call) began() {
 	c.body = nil
 	c.noteSent()
@@ -231,8 +231,8 @@ func (c *call) began() {
 				s.Reconnect()
 			}
 		}
-		// Over HTTP/2 a server may ask for a new connection at any time; that
-		// is no reason to give up sharing one.
+		// Over HTTP/2 a server may ask for a new connection at any time, which is no
+		// reason to stop sharing one.
 		if (c.conn != nil || c.line.Load() != nil) && !c.h.freshOnly.Swap(true) && c.h.config.OnFresh != nil {
 			c.h.config.OnFresh("the server closed a kept-alive connection that was about to be used again; from now on each request gets a connection of its own")
 		}
@@ -249,9 +249,9 @@ func (c *call) give(r *http.Request) {
 	r.GetBody = func() (io.ReadCloser, error) { return c.payload(), nil }
 }
 
-// payload is a request body that lets go of its bytes when it was sent: a long
-// prompt need not wait in memory for its answer. HTTP/2 may close a body from
-// one goroutine while it reads it in another.
+// payload is a request body that releases its bytes once it is sent: a long prompt
+// need not stay in memory until its answer comes. HTTP/2 may close a body in one
+// goroutine while another reads it.
 type payload struct {
 	mu   sync.Mutex
 	rest bytes.Reader
@@ -276,7 +276,7 @@ func (p *payload) Close() error {
 	return nil
 }
 
-// reader is what reading one stream needs; it is used again and again.
+// reader holds what is needed to read one stream. Readers are reused.
 type reader struct {
 	split splitter
 	event Event
@@ -310,7 +310,7 @@ func (c *call) read() (time.Duration, error) {
 	}
 }
 
-// room is where the next bytes of a body go.
+// room returns the buffer for the next bytes of a body.
 func (rd *reader) room() ([]byte, error) {
 	room, err := rd.split.free()
 	if err != nil {
@@ -319,8 +319,9 @@ func (rd *reader) room() ([]byte, error) {
 	return room, nil
 }
 
-// take hands on what has come of the answer by now. readErr is that of the last read;
-// over says that nothing more is wanted, since when and why.
+// take passes on what has come of the answer so far. readErr is the error of the last
+// read. over reports that no more is needed, and then at and err say since when and
+// why.
 func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
 	for c.ended == 0 {
 		kind, data, cut, err := rd.next(readErr == io.EOF)
@@ -343,7 +344,7 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 	}
 	switch {
 	case readErr == nil:
-		if c.ended != 0 { // what follows is of no interest, nor waited for long
+		if c.ended != 0 { // what follows does not matter, and the wait for it is short
 			rd.split.reset()
 			if c.lingers == nil {
 				c.lingers = time.AfterFunc(linger, func() { c.cancel(errLinger) })
@@ -356,17 +357,17 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 		if c.frames == 0 && len(rd.split.junk) > 0 {
 			return at, true, rd.notStream()
 		}
-		// A server that sees its client give up may still end the stream in
-		// order, and that may be read first.
+		// If our side gave up, the server may still end the stream in order, and that
+		// end may be read first.
 		return at, true, c.stopped()
 	}
-	// Taken now: there may have been no read, and the stamp of the last one is
-	// old.
+	// The time is taken now: there may have been no read, and then the stamp of the
+	// last one is old.
 	return c.h.config.Now(), true, c.broken(readErr)
 }
 
-// next is the next frame; once the stream is over, also a frame that its end
-// cut short.
+// next returns the next frame. Once the stream is over, it also returns a frame that
+// the end cut short.
 func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err error) {
 	kind, data, err = rd.split.next()
 	if cut = kind == frameNone && err == nil && over; cut {
@@ -375,7 +376,7 @@ func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err er
 	return kind, data, cut, err
 }
 
-// stamp is when the bytes read last arrived.
+// stamp returns when the last bytes arrived.
 func (c *call) stamp() time.Duration {
 	if c.conn != nil {
 		return time.Duration(c.conn.read.Load())
@@ -408,8 +409,7 @@ func (rd *reader) parse(kind frameKind, data []byte) error {
 	return nil
 }
 
-// notStream is what to say of a body that held no event: the error in it, if
-// it is one.
+// notStream is the error for a body without an event: the error in it, if it has one.
 func (rd *reader) notStream() error {
 	junk := bytes.TrimSpace(rd.split.junk)
 	if walk(junk, &rd.event, &rd.usage) == nil && rd.event.Err != "" {
@@ -426,7 +426,7 @@ func (c *call) broken(err error) error {
 	return &Error{Kind: metric.FailTruncated, Message: "the connection broke in the middle of the answer: " + err.Error()}
 }
 
-// stopped is the error of a request that our side ended, else nil.
+// stopped returns the error of a request that our side ended, otherwise nil.
 func (c *call) stopped() error {
 	switch {
 	case context.Cause(c.ctx) == errTimeout:
@@ -437,7 +437,7 @@ func (c *call) stopped() error {
 	return nil
 }
 
-// failure is why there was no answer to read.
+// failure is the reason why there was no answer to read.
 func (c *call) failure(err error) error {
 	if e := c.stopped(); e != nil {
 		return e

@@ -8,7 +8,7 @@ import (
 // maxEvent bounds one event of a stream, in bytes.
 const maxEvent = 8 << 20
 
-// firstBuffer is what a stream's buffer starts with: a few ordinary chunks.
+// firstBuffer is the initial size of a stream's buffer: a few ordinary chunks.
 const firstBuffer = 4 << 10
 
 var errLongEvent = errors.New("an event is longer than 8 MiB")
@@ -22,37 +22,36 @@ const (
 	frameError                  // the value of an "error:" line, which older llama.cpp servers send
 )
 
-// splitter cuts a byte stream into events as the server-sent events section
-// of the HTML standard has it (lines end in LF, CRLF or CR; a byte order mark
-// and comments are skipped; data lines are joined; a blank line ends an
-// event), with one difference: an event that the end of the stream cuts off
-// counts, since some servers leave out the last blank line.
+// splitter splits a byte stream into events by the rules of the server-sent events
+// section of the HTML standard. Lines end in LF, CRLF or CR. A byte order mark and
+// comments are skipped, data lines are joined, and a blank line ends an event. There
+// is one difference: an event that the end of the stream cuts off counts too, because
+// some servers leave out the last blank line.
 //
-// Bytes go in through free and advance, frames come out of next. A frame is
-// valid until the next call of free: the common event, one data line, is
-// never copied.
+// Bytes are added through free and advance, and next returns frames. A frame is valid
+// until the next call of free: the usual event, with one data line, is never copied.
 type splitter struct {
 	buf  []byte
 	w    int // bytes in buf
-	keep int // start of what is still needed: the data line of an open event, else line
+	keep int // start of what is still needed: the data line of an open event, otherwise line
 	line int // start of the current line
-	scan int // what lies before has no line end
+	scan int // there is no line end before it
 
-	dataStart, dataEnd int    // of the open event's only data line
+	dataStart, dataEnd int    // the open event's only data line
 	open               bool   // the open event has such a line
 	joined             []byte // several data lines of the open event
 	joining            bool
-	afterCR            bool   // the last line ended in CR: an LF still belongs to it
+	afterCR            bool   // the last line ended in CR: a following LF belongs to it
 	notFirst           bool   // the first line was read
-	junk               []byte // the first lines that no event stream has; at most maxJunk bytes
+	junk               []byte // first lines that cannot be part of an event stream; at most maxJunk bytes
 }
 
 const maxJunk = 1000
 
-// reset makes p ready for another stream.
+// reset prepares p for another stream.
 func (p *splitter) reset() {
 	buf, joined, junk := p.buf, p.joined[:0], p.junk[:0]
-	if cap(buf) > 16*firstBuffer { // one long event need not be paid for ever
+	if cap(buf) > 16*firstBuffer { // one long event should not hold its memory forever
 		buf = nil
 	}
 	if cap(joined) > 16*firstBuffer {
@@ -96,11 +95,11 @@ func (p *splitter) shift(n int) {
 	p.dataEnd -= n
 }
 
-// advance says that n bytes were read into what free returned.
+// advance records that n bytes were read into what free returned.
 func (p *splitter) advance(n int) { p.w += n }
 
-// between reports whether nothing is kept of what came: an event is over, and the next
-// has not begun.
+// between reports whether nothing is buffered: an event is over, and the next has not
+// begun.
 func (p *splitter) between() bool {
 	return p.keep == p.w && !p.open && !p.joining && !p.afterCR && len(p.junk) == 0
 }
@@ -137,7 +136,7 @@ func (p *splitter) next() (frameKind, []byte, error) {
 	}
 }
 
-// lineEnd finds the end of the current line, or -1.
+// lineEnd returns the end of the current line, or -1.
 func (p *splitter) lineEnd() int {
 	rest := p.buf[p.scan:p.w]
 	lf := bytes.IndexByte(rest, '\n')
@@ -226,8 +225,8 @@ func (p *splitter) close() ([]byte, bool) {
 	return nil, false
 }
 
-// finish returns what the end of the stream cut off; none is left after two
-// calls: an unfinished line may be an error line behind an open event.
+// finish returns what the end of the stream cut off. It must be called twice: an
+// unfinished line may be an error line after an open event.
 func (p *splitter) finish() (frameKind, []byte, error) {
 	if p.line < p.w {
 		line, start := p.buf[p.line:p.w], p.line

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// split feeds stream to a splitter in reads of at most the sizes that size
-// returns, and lists the frames.
+// split feeds stream to a splitter in reads of at most the sizes that size returns,
+// and lists the frames.
 func split(t testing.TB, p *splitter, stream []byte, size func() int) ([]string, error) {
 	t.Helper()
 	var frames []string
@@ -59,7 +59,7 @@ func split(t testing.TB, p *splitter, stream []byte, size func() int) ([]string,
 	}
 }
 
-// naive splits a whole stream at once, by the standard's words.
+// naive splits a whole stream at once, following the words of the standard.
 func naive(stream []byte) []string {
 	s := strings.TrimPrefix(string(stream), "\xef\xbb\xbf")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
@@ -129,7 +129,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Junk is what no event stream has; it is kept to be shown, and bounded.
+// Junk is input that cannot be part of an event stream. A bounded amount is kept to
+// be shown.
 func TestSplitJunk(t *testing.T) {
 	p := new(splitter)
 	page := "<html>\n" + strings.Repeat("x", 5000) + "\n"
@@ -145,8 +146,8 @@ func TestSplitJunk(t *testing.T) {
 	}
 }
 
-// A long event costs a bounded number of copies: the buffer doubles, so what
-// is allocated stays below four times the event.
+// A long event costs a bounded number of copies: the buffer doubles, so it allocates
+// less than four times the event.
 func TestSplitLongEvent(t *testing.T) {
 	const size = 2 << 20
 	long := "data: a\n\ndata: " + strings.Repeat("x", size) + "\n\ndata: b\n\n"
@@ -174,7 +175,7 @@ func TestSplitLongEvent(t *testing.T) {
 	}
 }
 
-// An event without an end is given up, in one line or in many.
+// An event without an end is given up, whether it has one line or many.
 func TestSplitTooLong(t *testing.T) {
 	line := "data: " + strings.Repeat("x", 1<<20)
 	for name, stream := range map[string][]byte{
@@ -195,20 +196,20 @@ func FuzzSplit(f *testing.F) {
 		want := naive(stream)
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := new(splitter)
-		if seed%2 == 0 { // as when it was used before
+		if seed%2 == 0 { // as if it was used before
 			_, _ = split(t, p, []byte("data: old\ndata: old\r"), func() int { return 3 })
 			p.reset()
 		}
 		got, err := split(t, p, stream, func() int { return 1 + r.IntN(9) })
-		// An unfinished error line behind an open event comes out before it in
-		// both; elsewhere the order is that of the stream.
+		// An unfinished error line after an open event comes out before that event in
+		// both. Otherwise the order is that of the stream.
 		if d := cmp.Diff(want, got); d != "" || err != nil {
 			t.Errorf("%q: %v (-want +got):\n%s", stream, err, d)
 		}
 	})
 }
 
-// BenchmarkSplit is the cost of finding frames: one event a read.
+// BenchmarkSplit measures the cost of finding frames, with one event per read.
 func BenchmarkSplit(b *testing.B) {
 	frame := []byte(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}` + "\n\n")
 	p := new(splitter)

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// realNow is a monotonic clock that is never zero.
+// realNow returns a monotonic clock that is never zero.
 func realNow() func() time.Duration {
 	start := time.Now()
 	return func() time.Duration { return time.Since(start) + 1 }
@@ -54,7 +54,7 @@ func chatRequest() *Request {
 	return &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "hello"}, Input: 11, Output: 8}
 }
 
-// good is a complete streamed answer of n tokens.
+// good writes a complete streamed answer of n tokens.
 func good(w http.ResponseWriter, n int) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for range n {

@@ -17,9 +17,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Complete sends r over t and waits for its end: a request whose timing is of
-// no interest, for readiness and calibration. The error is an *Error when the
-// request did not complete; the sample is never nil.
+// Complete sends r over t and waits for its end. It is for requests whose timing does
+// not matter: readiness and calibration. The error is an *Error if the request did
+// not complete. The sample is never nil.
 func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, error) {
 	s := &metric.Sample{InputAsked: r.Input, OutputAsked: r.Output}
 	done := make(chan struct{})
@@ -31,13 +31,13 @@ func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, err
 	return s, nil
 }
 
-// Complete is the function of that name over h.
+// Complete calls the function of that name with h.
 func (h *HTTP) Complete(ctx context.Context, r *Request) (*metric.Sample, error) {
 	return Complete(ctx, h, r)
 }
 
-// Model is one model that a server offers: what OpenAI's API says of it (Root
-// is what was loaded, where the server reports) and its context.
+// Model is one model that a server offers: what OpenAI's API reports about it and its
+// context. Root is the model that was loaded, if the server reports it.
 type Model struct {
 	openai.Model
 	Context int `json:"max_model_len"` // tokens; 0: not told
@@ -50,18 +50,19 @@ func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	}
 	err := h.ask(ctx, http.MethodGet, h.base+"/models", nil, &list)
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); mistyped && len(list.Data) > 0 {
-		err = nil // of a member that nobody asks for: gateways write dates and owners as they like
+		err = nil // from a member that nobody needs: gateways write dates and owners as they like
 	}
 	return list.Data, err
 }
 
-// Health requests the engine's health page. nil: healthy; an *Error has the status.
+// Health requests the engine's health page. nil means healthy. An *Error has the
+// status.
 func (h *HTTP) Health(ctx context.Context) error {
 	return h.ask(ctx, http.MethodGet, h.root+h.config.Engine.Pages.Health, nil, nil)
 }
 
-// Version asks the server for its version where the engine's way is known, and
-// is an error where it has none.
+// Version asks the server for its version. It is an error if the engine has no known
+// way to ask.
 func (h *HTTP) Version(ctx context.Context) (string, error) {
 	pages := h.config.Engine.Pages
 	err := error(&Error{Kind: metric.FailProtocol, Message: "no page tells the version"})
@@ -94,37 +95,38 @@ func (h *HTTP) StartTime(ctx context.Context) (string, error) {
 	return "", &Error{Kind: metric.FailProtocol, Message: path + " tells no start"}
 }
 
-// ErrNoTokenizer says that the server's tokenizer cannot be asked that way.
+// ErrNoTokenizer means that the server's tokenizer cannot be asked that way.
 var ErrNoTokenizer = errors.New("the server has no tokenizer to ask")
 
-// TokenizeRequest is a text to be turned into token ids as the server would.
+// TokenizeRequest is a text to be turned into token ids as the server would do it.
 type TokenizeRequest struct {
 	Model string
-	// API says what surrounds the text: the chat template ("chat"), what the
-	// server puts before a prompt ("completions"), or nothing ("").
+	// API is what surrounds the text: the chat template ("chat"), what the server
+	// puts before a prompt ("completions"), or nothing ("").
 	API  string
 	Text string
-	// Messages of a chat take the text's place; nil: the text is one of its user.
+	// Messages of a chat replace the text; nil if the text is the user's only
+	// message.
 	Messages json.RawMessage
-	// Extra holds the request's further fields; those that change the chat
-	// template are sent along.
+	// Extra holds the request's further fields. Those that change the chat template
+	// are sent too.
 	Extra map[string]any
 }
 
-// Tokens are token ids as a server wrote them: to count them takes no reading.
+// Tokens are token ids as a server wrote them. They can be counted without parsing.
 type Tokens struct{ list string }
 
-// UnmarshalJSON takes an array of numbers as it is.
+// UnmarshalJSON keeps an array of numbers as it is.
 func (t *Tokens) UnmarshalJSON(raw []byte) error {
 	list, ok := strings.CutSuffix(strings.TrimPrefix(string(raw), "["), "]")
-	if !ok || strings.ContainsAny(list, `"{[tfn`) { // JSON it is: text, objects, lists, true, false, null
+	if !ok || strings.ContainsAny(list, `"{[tfn`) { // other JSON: text, objects, lists, true, false, null
 		return errors.New("tokens are a list of numbers")
 	}
 	t.list = strings.TrimSpace(list)
 	return nil
 }
 
-// Count is the number of tokens.
+// Count returns the number of tokens.
 func (t Tokens) Count() int {
 	if t.list == "" {
 		return 0
@@ -138,8 +140,8 @@ func (t Tokens) IDs() ([]int, error) {
 	return ids, json.Unmarshal([]byte("["+t.list+"]"), &ids)
 }
 
-// Tokenize returns the tokens that the server makes of r. ErrNoTokenizer
-// when its tokenizer is not offered, or not with a chat template.
+// Tokenize returns the tokens that the server makes of r. The error is ErrNoTokenizer
+// if the server offers no tokenizer, or none with a chat template.
 func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) {
 	form := h.config.Engine.Dialect.Tokenizer
 	if form != engine.AnyTokenizer {
@@ -155,14 +157,14 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) 
 			return tokens, nil
 		}
 		if e, ok := errors.AsType[*Error](err); ok && e.Status == 0 && e.Kind != metric.FailProtocol {
-			return Tokens{}, err // not reached: says nothing about the form
+			return Tokens{}, err // not reached, which says nothing about the form
 		}
 	}
 	h.forms.Store(r.API, engine.NoTokenizer)
 	return Tokens{}, ErrNoTokenizer
 }
 
-// messages are those of a chat.
+// messages returns the messages of a chat.
 func (r *TokenizeRequest) messages() (json.RawMessage, error) {
 	if r.Messages != nil {
 		return r.Messages, nil
@@ -170,8 +172,7 @@ func (r *TokenizeRequest) messages() (json.RawMessage, error) {
 	return messages(r.Text)
 }
 
-// templateFields are the further fields of a chat request that change its
-// template.
+// templateFields are the further fields of a chat request that change its template.
 var templateFields = []string{"chat_template", "chat_template_kwargs", "tools"}
 
 func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRequest) (Tokens, error) {
@@ -217,8 +218,8 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 	var told struct {
 		Tokens Tokens `json:"tokens"`
 	}
-	// An id and its comma are at most eight bytes, and a token of the text is at
-	// least one; what a template adds fits into the rest.
+	// An id with its comma takes at most eight bytes, and a token of the text at
+	// least one. What a template adds fits into the rest.
 	most := int64(8*(len(r.Text)+len(r.Messages))) + maxAnswer
 	if err := h.askWithin(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told, most); err != nil {
 		return Tokens{}, absent(err)
@@ -242,13 +243,13 @@ func absent(err error) error {
 	return err
 }
 
-// ask sends a unary request and decodes its answer into out, unless nil.
-// Errors are *Error, with the server's own words.
+// ask sends a unary request and decodes its answer into out, unless it is nil. Errors
+// are *Error, with the server's own words.
 func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
 	return h.askWithin(ctx, method, url, in, out, maxAnswer)
 }
 
-// askWithin is ask for an answer that may be longer, in bytes.
+// askWithin is ask with another bound on the answer, in bytes.
 func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, most int64) error {
 	raw, err := h.exchange(ctx, method, url, in, most, patience)
 	if err != nil || out == nil {
@@ -257,7 +258,8 @@ func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, m
 	return h.decoded(raw, url, out)
 }
 
-// askPatiently is askWithin for what may have to wait behind other requests.
+// askPatiently is askWithin for questions that may have to wait behind other
+// requests.
 func (h *HTTP) askPatiently(ctx context.Context, url string, in, out any, most int64) error {
 	raw, err := h.exchange(ctx, http.MethodPost, url, in, most, scorePatient)
 	if err != nil {
@@ -274,9 +276,9 @@ func (h *HTTP) decoded(raw []byte, url string, out any) error {
 	return nil
 }
 
-// Text asks for a page of text, at most so many bytes: path is below the
-// server's root, such as /metrics, and "" is the base URL itself. Errors are
-// *Error, with the server's own words.
+// Text requests a page of text of at most that many bytes. path is below the server's
+// root, such as /metrics; "" is the base URL itself. Errors are *Error, with the
+// server's own words.
 func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error) {
 	if path == "" {
 		return h.exchange(ctx, http.MethodGet, h.config.BaseURL, nil, most, patience)
@@ -284,15 +286,15 @@ func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error
 	return h.exchange(ctx, http.MethodGet, h.root+path, nil, most, patience)
 }
 
-// Every question beside the load is bounded, whatever the server does with it:
-// in time by patience, and in bytes, by default by maxAnswer.
+// Every question outside the load is bounded, whatever the server does: in time by
+// patience, and in bytes by maxAnswer by default.
 const (
 	patience  = 10 * time.Second
-	maxAnswer = 4 << 20 // a list of ten thousand models, or a prompt of a million tokens
+	maxAnswer = 4 << 20 // enough for a list of ten thousand models, or a prompt of a million tokens
 )
 
-// exchange sends a unary request and returns the body of an answer that is not
-// longer than most, and whole within a time.
+// exchange sends a unary request and returns the body of its answer. The answer must
+// not be longer than most and must be complete in time.
 func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most int64, within time.Duration) ([]byte, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -311,7 +313,7 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
-		// To ask again changes nothing: net/http may, on a dead connection.
+		// Asking again changes nothing, so net/http may do so on a dead connection.
 		r.Header["Idempotency-Key"] = []string{}
 	}
 	resp, err := doer{h}.Do(r)
@@ -341,7 +343,7 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	return raw, nil
 }
 
-// gaveUp is why r was given up, nil when it was not.
+// gaveUp returns why r was given up; nil if it was not.
 func gaveUp(caller, ctx context.Context, r *http.Request, within time.Duration) *Error {
 	switch {
 	case caller.Err() != nil:

@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// page is a fixed answer of servePages, whose pages are keyed by "METHOD path"
-// or "METHOD path body".
+// page is a fixed answer of servePages, whose keys are "METHOD path" or "METHOD path
+// body".
 type page struct {
 	status int
 	body   string
@@ -127,12 +127,12 @@ func TestTokenize(t *testing.T) {
 		`POST /tokenize {"add_special":true,"content":"\u003cu\u003ehi\u003ca\u003e","parse_special":true}`:                   {200, `{"tokens":[1,2,3]}`},
 		`POST /tokenize {"add_special":true,"content":"hi","parse_special":true}`:                                             {200, `{"tokens":[1,2]}`},
 		`POST /tokenize {"add_special":false,"content":"hi","parse_special":false}`:                                           {200, `{"tokens":[2]}`},
-		`POST /tokenize`: {200, `{"tokens":[]}`}, // what it makes of a body without content
+		`POST /tokenize`: {200, `{"tokens":[]}`}, // its tokens of a body without content
 	}
 	for _, tt := range []struct {
 		name, engine string
 		pages        map[string]page
-		want         map[string]int // API → tokens; missing: no tokenizer
+		want         map[string]int // API → tokens; missing if there is no tokenizer
 	}{
 		{"vllm", "vllm", vllm, map[string]int{"chat": 4, "completions": 2, "": 1}},
 		{"sglang", "sglang", vllm, map[string]int{"completions": 2, "": 1}},
@@ -170,7 +170,7 @@ func TestTokenize(t *testing.T) {
 func TestTokens(t *testing.T) {
 	for _, tt := range []struct {
 		src  string
-		want []int // nil: it is no list of tokens
+		want []int // nil if it is not a list of tokens
 	}{
 		{"[]", []int{}}, {" [ ] ", []int{}}, {"[7]", []int{7}}, {"[1, 22,\n333]", []int{1, 22, 333}},
 		{"null", nil}, {`"1,2"`, nil}, {"[[1],2]", nil}, {`[{"id":1}]`, nil}, {`["1"]`, nil}, {"[null]", nil}, {"[true]", nil}, {"3", nil},
@@ -209,8 +209,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// A question to a page that accepts and never answers, drips, or never ends
-// takes no more than its time limit and its bound on bytes.
+// A page that accepts a question and never answers, answers very slowly, or never
+// ends takes no longer than the time limit and sends no more than the bound.
 func TestQuestionsAreBounded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		handler http.HandlerFunc

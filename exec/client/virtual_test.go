@@ -20,7 +20,7 @@ import (
 func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h *HTTP)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()
-		var handlers atomic.Int64 // no WaitGroup: one may begin while the end is waited for
+		var handlers atomic.Int64 // not a WaitGroup, because one may begin during the wait for the end
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			handlers.Add(1)
 			defer handlers.Add(-1)
@@ -61,9 +61,10 @@ const (
 	usageEvent     = `{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":61}}`
 )
 
-// The stream on which tools differ by a factor of ten: role at 0.1 s, first
-// reasoning token at 1 s, then 20 chunks of 3 tokens, 60 ms apart, six of the
-// token chunks reasoning, 61 tokens by usage, [DONE] 20 ms after the last.
+// The stream on which tools differ by a factor of ten: the role at 0.1 s, the first
+// reasoning token at 1 s, then 20 chunks of 3 tokens that are 60 ms apart. Six of the
+// token chunks are reasoning. Usage counts 61 tokens, and [DONE] comes 20 ms after
+// the last chunk.
 func TestExactTimes(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(50 * ms)
@@ -102,7 +103,7 @@ func TestExactTimes(t *testing.T) {
 		}
 		for name, want := range map[string]float64{
 			"ttft": 1, "ttfa": 1.36, "e2e": 2.2,
-			"tpot":  1.2 / 60, // 20 ms: 61 tokens, the first chunk holds one
+			"tpot":  1.2 / 60, // 20 ms: of 61 tokens the first chunk has one
 			"speed": 50,
 		} {
 			if got, ok := s.Value(name); !ok || got < want-1e-9 || got > want+1e-9 {
@@ -112,7 +113,7 @@ func TestExactTimes(t *testing.T) {
 	})
 }
 
-// A server that sends a byte a minute, or nothing, is given up on time.
+// A server that sends one byte per minute, or nothing, is given up on time.
 func TestGivenUpOnTime(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"a byte a minute": time.Minute, "nothing": time.Hour} {
 		inMemory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -141,7 +142,7 @@ func TestGivenUpOnTime(t *testing.T) {
 	}
 }
 
-// What came before the time-out stays.
+// What came before the time-out is kept.
 func TestTimeoutMidway(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(400 * ms)

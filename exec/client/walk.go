@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// walk reads one event's JSON into e, and into u what e.Usage then points to.
-// It accepts exactly what encoding/json accepts (up to maxDepth), keys in any
-// order, and takes what the chunks of chat and text completions have:
+// walk reads one event's JSON into e, and into u what e.Usage then points to. It
+// accepts exactly what encoding/json accepts (up to maxDepth), with keys in any
+// order, and reads these members of the chunks of chat and text completions:
 //
 //	choices[].delta.{content, reasoning, reasoning_content}
 //	choices[].delta.tool_calls[].function.{name, arguments}, delta.function_call
@@ -17,9 +17,8 @@ import (
 //	timings.predicted_n
 //	error: a string or an object; {"object": "error", "message": …}
 //
-// Values of an unexpected type are skipped: null, an empty string and junk all
-// mean "none". It allocates only for an error's message or a finish_reason that
-// nobody has heard of.
+// Values of an unexpected type are skipped: null, an empty string and junk all mean
+// "none". It allocates only for an error's message or an unknown finish_reason.
 func walk(data []byte, e *Event, u *Usage) error {
 	*e = Event{Calls: e.Calls[:0]}
 	*u = Usage{Cached: -1}
@@ -133,7 +132,7 @@ func (w *walker) toolCall() error {
 	})
 }
 
-// call begins a part of the answer's call of that index.
+// call begins a part of the call with that index.
 func (w *walker) call(index int) {
 	w.e.Calls = append(w.e.Calls, CallPart{Index: index})
 }
@@ -206,8 +205,8 @@ func (w *walker) failure() error {
 	return err
 }
 
-// message turns the value of an error into words: "" when it says that there
-// is none.
+// message returns the message of an error's value; "" if the value says that there is
+// no error.
 func message(raw []byte) string {
 	switch string(raw) {
 	case "null", "false", `""`:
@@ -218,7 +217,7 @@ func message(raw []byte) string {
 	return wordsOf(raw)
 }
 
-// wordsOf is a string's text, and any other value as it is written.
+// wordsOf returns the text of a string, and any other value as it is written.
 func wordsOf(raw []byte) string {
 	if len(raw) > 1 && raw[0] == '"' {
 		return bounded(unquote(raw[1 : len(raw)-1]))
@@ -229,7 +228,7 @@ func wordsOf(raw []byte) string {
 	return bounded(string(raw))
 }
 
-// unquote decodes a string's raw inside, which was checked before.
+// unquote decodes the raw content of a string, which was checked before.
 func unquote(raw []byte) string {
 	if s, ok := decode(raw); ok {
 		return s
@@ -237,13 +236,13 @@ func unquote(raw []byte) string {
 	return string(raw)
 }
 
-// decode is unquote of what may not be the inside of a string.
+// decode is unquote for input that may not be a string's content.
 func decode(raw []byte) (s string, ok bool) {
 	quoted := append(append([]byte{'"'}, raw...), '"')
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// finish is v as a string, without an allocation for the usual reasons.
+// finish returns v as a string, without an allocation for the usual reasons.
 func finish(v []byte) string {
 	switch string(v) {
 	case "stop":
@@ -260,14 +259,14 @@ func finish(v []byte) string {
 	return bounded(unquote(v))
 }
 
-// content reads what the answer's reader sees.
+// content reads the text that the user sees.
 func (w *walker) content() error {
 	v, err := w.text(&w.e.Content)
 	w.e.Raw, w.e.Visible = joined(w.e.Raw, v), joined(w.e.Visible, v)
 	return err
 }
 
-// text reads a string, and sets *is where it is not empty. What has another type is
+// text reads a string and sets *is if it is not empty. A value of another type is
 // skipped.
 func (w *walker) text(is *bool) ([]byte, error) {
 	v, err := w.stringOr()
@@ -279,7 +278,7 @@ func (w *walker) text(is *bool) ([]byte, error) {
 	return v, nil
 }
 
-// joined is b after a; neither is written to, since both lie in the event.
+// joined returns b after a. Neither is written to, because both lie in the event.
 func joined(a, b []byte) []byte {
 	switch {
 	case len(a) == 0:

@@ -59,7 +59,7 @@ var events = []struct {
 	{"not an object", `[1,2]`, Event{}},
 }
 
-// seen leaves the text out: TestWalkCountsText has it.
+// seen leaves out the text, which TestWalkCountsText checks.
 var seen = cmpopts.IgnoreFields(Event{}, "Text", "Raw", "Visible", "Calls")
 
 func TestWalkCountsText(t *testing.T) {
@@ -115,7 +115,7 @@ func TestWalkRejects(t *testing.T) {
 	}
 }
 
-// What streams carry costs no allocation.
+// Reading the chunks of streams allocates nothing.
 func TestWalkAllocations(t *testing.T) {
 	var e Event
 	var u Usage
@@ -130,7 +130,8 @@ func TestWalkAllocations(t *testing.T) {
 	}
 }
 
-// member and value are a JSON document as written: order and double keys kept.
+// member and value represent a JSON document as written, with its order and its
+// duplicate keys.
 type member struct {
 	key   string
 	value any // []member, []any, string, json.Number, bool, nil
@@ -179,7 +180,7 @@ func tree(raw []byte) (any, bool) {
 	return v, err == nil || err == io.EOF
 }
 
-// reference is walk by way of encoding/json.
+// reference does what walk does, with encoding/json.
 func reference(raw []byte) (Event, bool) {
 	var e Event
 	u := Usage{Cached: -1}
@@ -367,7 +368,7 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// BenchmarkWalk is the cost of reading one ordinary chunk.
+// BenchmarkWalk measures the cost of reading one ordinary chunk.
 func BenchmarkWalk(b *testing.B) {
 	chunk := []byte(`{"id":"chatcmpl-5f0c2a4be6f74a5d8a1b","object":"chat.completion.chunk","created":1795178385,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null,"token_ids":null}],"usage":{"prompt_tokens":1024,"total_tokens":1100,"completion_tokens":76}}`)
 	var e Event

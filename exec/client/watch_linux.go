@@ -13,16 +13,17 @@ import (
 )
 
 // poller watches kernel sockets with one epoll instance, from one goroutine. A chunk
-// then costs only its read: no switch to a waiting goroutine, and no second read that
-// finds nothing. The runtime's own poller waits for the instance to be ready.
+// then costs only its read: there is no switch to a waiting goroutine, and no second
+// read that finds nothing. The runtime's own poller waits until the instance is
+// ready.
 type poller struct {
 	ep    int
-	mu    sync.Mutex // of a turn, and of found in every line
+	mu    sync.Mutex // protects a turn, and found in every line
 	sends atomic.Int64
 
 	events []syscall.EpollEvent
 	found  []finding
-	spare  []*reader // few streams are in the middle of an event at once
+	spare  []*reader // few, because few streams are in the middle of an event at the same time
 
 	lines struct {
 		sync.Mutex
@@ -30,7 +31,7 @@ type poller struct {
 	}
 }
 
-// finding is what a turn read from a line, whose lock it holds.
+// finding is what a turn read from a line. The turn holds the line's lock.
 type finding struct {
 	l   *line
 	b   []byte
@@ -38,22 +39,23 @@ type finding struct {
 	err error
 }
 
-// watched is what a line knows of its watcher; the zero value: a goroutine of its own.
+// watched is what a line knows about its watcher. The zero value means a goroutine of
+// its own.
 type watched struct {
 	by    *poller
-	found bool // something waits to be handed on; the poller's own
+	found bool // something waits to be passed on; only the poller uses it
 }
 
-// socket is a connection that the runtime's poller does not know; otherwise each
+// socket is a connection that the runtime's poller does not know. Otherwise each
 // packet would wake that poller too. Reads and writes do not block.
 type socket struct {
-	mu            sync.RWMutex // of closed; held for reading while the descriptor is used
+	mu            sync.RWMutex // protects closed; held for reading while the descriptor is used
 	fd            int
 	closed        bool
 	local, remote net.Addr
 }
 
-// unpolled takes a kernel socket away from the runtime's poller; any other connection
+// unpolled takes a kernel socket away from the runtime's poller. Any other connection
 // stays as it is.
 func unpolled(conn net.Conn) net.Conn {
 	tcp, ok := conn.(*net.TCPConn)
@@ -77,7 +79,7 @@ func unpolled(conn net.Conn) net.Conn {
 	return s
 }
 
-// do calls f while the socket is open, again while a signal interrupts it.
+// do calls f while the socket is open, and again if a signal interrupts it.
 func (s *socket) do(op string, f func() (int, error)) (n int, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -123,8 +125,8 @@ func (s *socket) read(b []byte) (int, error) {
 	return n, err
 }
 
-// write writes what the kernel takes at once, and what is left in a goroutine: to a
-// server that reads slowly, or far away.
+// write writes what the kernel accepts at once, and the rest in a goroutine if the
+// server reads slowly or is far away.
 func (s *socket) write(b []byte) {
 	for {
 		n, err := s.do("write", func() (int, error) { return writeNow(s.fd, b) })
@@ -158,7 +160,7 @@ func (s *socket) Close() error {
 	return syscall.Close(s.fd)
 }
 
-// interrupt ends the connection, also for who reads a copy of the socket.
+// interrupt ends the connection, also for readers of a copy of the socket.
 func (s *socket) interrupt() {
 	_, _ = s.do("shutdown", func() (int, error) { return 0, syscall.Shutdown(s.fd, syscall.SHUT_RDWR) })
 }
@@ -169,7 +171,7 @@ func (s *socket) SetDeadline(time.Time) error      { return errors.ErrUnsupporte
 func (s *socket) SetReadDeadline(time.Time) error  { return errors.ErrUnsupported }
 func (s *socket) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
 
-// waiting is a copy of the connection whose reads block.
+// waiting returns a copy of the connection whose reads block.
 func waiting(conn net.Conn) (net.Conn, error) {
 	s, ok := conn.(*socket)
 	if !ok {
@@ -190,17 +192,17 @@ func waiting(conn net.Conn) (net.Conn, error) {
 }
 
 var (
-	onlyPoller *poller // nil: the system has none for us
+	onlyPoller *poller // nil if the system refuses one
 	oncePoller sync.Once
 )
 
-// polling is the poller of this process.
+// polling returns the poller of this process.
 func polling() *poller {
 	oncePoller.Do(func() { onlyPoller = newPoller() })
 	return onlyPoller
 }
 
-// newPoller is nil where the system refuses.
+// newPoller returns nil if the system refuses one.
 func newPoller() *poller {
 	ep, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil || syscall.SetNonblock(ep, true) != nil {
@@ -220,14 +222,14 @@ func newPoller() *poller {
 				if !more {
 					return false // until something comes
 				}
-				runtime.Gosched() // its system calls make way for nobody
+				runtime.Gosched() // its system calls do not yield
 			}
 		})
 	}()
 	return p
 }
 
-// poll has the poller watch a line, if it can.
+// poll makes the poller watch a line, if it can.
 func (l *line) poll() bool {
 	if _, ok := l.conn.(*socket); !ok {
 		return false
@@ -235,14 +237,15 @@ func (l *line) poll() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.by = polling(); !l.gone && l.again() != nil {
-		// It cannot happen but for want of memory, which a dead connection tells too.
+		// It can only fail for lack of memory. The call learns of it from a dead
+		// connection.
 		l.conn.(*socket).interrupt()
 		l.arrived(nil, l.d.h.config.Now(), io.ErrUnexpectedEOF)
 	}
 	return true
 }
 
-// again has the poller look at the line, from now on or again.
+// again makes the poller watch the line, for the first time or again.
 func (l *line) again() error {
 	s := l.conn.(*socket)
 	l.by.lines.Lock()
@@ -257,7 +260,7 @@ func (l *line) again() error {
 	return err
 }
 
-// unwatch has the poller forget the line.
+// unwatch makes the poller forget the line.
 func (l *line) unwatch() {
 	if l.by == nil {
 		return
@@ -271,7 +274,7 @@ func (l *line) unwatch() {
 	}
 }
 
-// rest lets go of the buffer: nothing is read until something comes.
+// rest releases the buffer: nothing is read until something comes.
 func (l *line) rest() {
 	if l.by != nil && l.rd != nil {
 		readers.Put(l.rd)
@@ -279,9 +282,9 @@ func (l *line) rest() {
 	}
 }
 
-// mostFound bounds what waits to be handed on, and readAgain is how many findings are
-// handed on before the poller reads what has come meanwhile: the head of an answer takes
-// as long as several reads.
+// mostFound bounds what waits to be passed on. readAgain is the number of findings that
+// are passed on before the poller reads what has come in the meantime: the head of an
+// answer takes as long as several reads.
 const (
 	mostFound = 1024
 	readAgain = 16
@@ -292,9 +295,10 @@ func (l *line) between() bool {
 	return l.call != nil && l.call.frames > 0 && l.rd != nil && l.rd.split.between()
 }
 
-// turn reads what has come, then hands it on: what came first does not make the next one
-// look late. It reports whether there may be more that nothing would tell of: the runtime
-// hears of what comes, not of what is there.
+// turn first reads everything that has come and then passes it on, so that processing one
+// chunk does not delay the stamp of the next. It reports whether there may be more of
+// which there will be no event: the runtime reports what arrives, not what is already
+// there.
 func (p *poller) turn() (more bool) {
 	more = p.find()
 	for i := 0; i < len(p.found); i++ {
@@ -318,8 +322,8 @@ func (p *poller) turn() (more bool) {
 	return more
 }
 
-// find reads once from every line that has something and of which nothing waits to be
-// handed on.
+// find reads once from every line that has something, unless an earlier finding of
+// the line still waits to be passed on.
 func (p *poller) find() (more bool) {
 	if len(p.found) >= mostFound {
 		return true
@@ -344,7 +348,7 @@ func (p *poller) find() (more bool) {
 	return more
 }
 
-// read reads once from a line, which is locked until that is handed on.
+// read reads once from a line. The line stays locked until the result is passed on.
 func (p *poller) read(l *line, ready uint32) (more bool) {
 	l.mu.Lock()
 	if l.gone || l.aside != nil {
@@ -367,8 +371,8 @@ func (p *poller) read(l *line, ready uint32) (more bool) {
 	return n == len(room) || ready&^syscall.EPOLLIN != 0 && err == nil
 }
 
-// beside runs aside, which reads what is not a plain stream, and returns the
-// line to the poller.
+// beside runs aside, which reads an answer that is not a plain stream, and returns
+// the line to the poller.
 func (l *line) beside(aside func()) {
 	aside()
 	l.mu.Lock()
@@ -379,8 +383,8 @@ func (l *line) beside(aside func()) {
 	}
 }
 
-// look has whoever sends many requests one after the other look, now and then, for
-// what has come meanwhile.
+// look is called between the requests of a sender of many. Now and then it reads what
+// has come in the meantime.
 func (l *line) look() {
 	p := l.by
 	if p == nil || p.sends.Add(1)%8 != 0 || !p.mu.TryLock() {

@@ -4,7 +4,7 @@ package client
 
 import "net"
 
-// watched is what a line knows of its watcher, which is a goroutine of its own.
+// watched is what a line knows about its watcher, which is a goroutine of its own.
 type watched struct{}
 
 func (*line) poll() bool { return false }
