@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Bounds of a data set and of a trace: what is beyond them is an error.
+// Bounds of a data set and of a trace. Anything beyond them is an error.
 const (
 	MaxFile = 2 << 30  // bytes of the file
 	MaxRow  = 32 << 20 // bytes of one row
@@ -28,21 +28,21 @@ type Dataset struct {
 	Rows []Row  // at least one
 }
 
-// Options say how a data set is read.
+// Options control how a data set is read.
 type Options struct {
-	// Column is the column of a CSV file that holds the prompts; "": the file is no
-	// CSV.
+	// Column is the column of a CSV file that holds the prompts; "" if the file is
+	// not CSV.
 	Column string
 }
 
-// Error is what is wrong with a data set, and where.
+// Error is a problem with a data set and its place.
 type Error struct {
 	Path string
-	Line int // 1-based; 0: of the file as a whole
+	Line int // 1-based; 0 for the file as a whole
 	Err  error
 }
 
-// Error is "prompts.jsonl:7: no prompt".
+// Error returns a message such as "prompts.jsonl:7: no prompt".
 func (e *Error) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %v", e.Path, e.Err)
@@ -50,19 +50,19 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
 }
 
-// Unwrap is what is wrong.
+// Unwrap returns the problem.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Read reads a data set: JSON lines, a JSON array of objects, or a CSV file with a
-// header. Which one it is its name and its first character say. It reads regular
-// files only. Errors are *Error.
+// header. The name and the first character of the file decide which. Read only reads
+// regular files. Errors are *Error.
 func Read(path string, o Options) (*Dataset, error) {
 	return read(path, func(r io.Reader) (*Dataset, error) { return Parse(r, path, o) })
 }
 
 // read opens a regular file for a parser.
 func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
-	// Before it is opened: a pipe would wait for whoever writes to it.
+	// This comes before it is opened, because opening a pipe would wait for a writer.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -80,7 +80,8 @@ func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
 	return parse(io.LimitReader(f, MaxFile))
 }
 
-// reason is an error of the file system without the path, which is said anyway.
+// reason returns an error of the file system without the path, which the message has
+// anyway.
 func reason(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -101,7 +102,8 @@ func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
 	return &Dataset{Path: path, Hash: hex.EncodeToString(in.sum.Sum(nil)), Rows: rows}, nil
 }
 
-// begin is the input, summed and bounded, behind its byte order mark.
+// begin returns the input without its byte order mark. The input is hashed and
+// bounded.
 func begin(r io.Reader) (*input, *bufio.Reader) {
 	in := &input{sum: sha256.New(), r: r}
 	b := bufio.NewReaderSize(in, 1<<20)
@@ -111,8 +113,7 @@ func begin(r io.Reader) (*input, *bufio.Reader) {
 	return in, b
 }
 
-// parse finds out how the rows are written, and reads them. line is where the error
-// is.
+// parse detects the format of the rows and reads them. line is the place of an error.
 func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line int, err error) {
 	table := strings.EqualFold(filepath.Ext(path), ".csv")
 	switch {
@@ -139,7 +140,7 @@ func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line
 	return rows, line, err
 }
 
-// first skips white space, and is the character after it; 0 at the end.
+// first skips white space and returns the character after it; 0 at the end.
 func (in *input) first(b *bufio.Reader) (byte, error) {
 	for {
 		c, err := b.ReadByte()
@@ -157,7 +158,7 @@ func (in *input) first(b *bufio.Reader) (byte, error) {
 	}
 }
 
-// input sums what is read, and bounds what is read for one row.
+// input hashes what is read, and bounds what is read for one row.
 type input struct {
 	r     io.Reader
 	sum   hash.Hash
@@ -165,10 +166,10 @@ type input struct {
 	row   int // bytes read since the last row ended
 }
 
-// errLong is a row beyond MaxRow.
+// errLong means that a row is longer than MaxRow.
 var errLong = fmt.Errorf("a row is longer than %d bytes", MaxRow)
 
-// Read implements io.Reader. What it fails with the parsers hand on.
+// Read implements io.Reader. The parsers pass on its errors.
 func (in *input) Read(p []byte) (int, error) {
 	if in.row > MaxRow {
 		return 0, errLong

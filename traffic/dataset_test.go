@@ -102,7 +102,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// endless is a file that goes on with the same bytes.
+// endless is a file that repeats the same bytes forever.
 type endless struct {
 	head, body string
 	left       int64
@@ -140,7 +140,7 @@ func TestLongRows(t *testing.T) {
 	}
 }
 
-// Nesting beyond what the decoder takes is an error, not a crash.
+// Nesting deeper than the decoder allows is an error, not a crash.
 func TestDeep(t *testing.T) {
 	deep := `{"messages":` + strings.Repeat("[", 200_000)
 	for _, path := range []string{"a.jsonl", "a.json"} {
@@ -204,7 +204,7 @@ func FuzzDataset(f *testing.F) {
 	})
 }
 
-// table is a data set of so many rows in the way that data sets of chats are written.
+// table returns a data set of that many rows, in the usual format of chat data sets.
 func table(rows int) []byte {
 	var b bytes.Buffer
 	text := strings.Repeat("What is the capital of the country? ", 25)
@@ -227,7 +227,7 @@ func BenchmarkDataset(b *testing.B) {
 	}
 }
 
-// "ab" and "abcd" share two bytes: all of the one, half of the other.
+// "ab" and "abcd" share two bytes: all of one and half of the other.
 func TestShares(t *testing.T) {
 	d, err := parse(t, "a.jsonl", `{"prompt":"abcd"}`+"\n"+`{"prompt":"x"}`+"\n"+`{"prompt":"ab"}`+"\n"+`{"prompt":"yz"}`+"\n"+`{"prompt":"yz","tools":[1]}`, "")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package traffic reads what production sends: data sets of prompts, and traces of
-// requests, as rows that a plan checks and a run sends. It starts nothing and draws
-// nothing at random but by a seed.
+// Package traffic reads recorded traffic: data sets of prompts, and traces of
+// requests. It returns rows that a plan checks and a run sends. It starts nothing,
+// and all its random draws come from a seed.
 package traffic

@@ -20,16 +20,17 @@ import (
 
 var update = flag.Bool("update", false, "write the examples of plans/traces")
 
-// tenMinutes is how long each example lasts.
+// tenMinutes is the duration of each example.
 const tenMinutes = 600.0
 
-// synthetic is what the first row of an example says of itself, where it can.
+// synthetic is a note in the first row of each example whose format allows it.
 const synthetic = "made by tokgate's tests, not recorded: see README.md"
 
-// arrivals are gamma distributed gaps of that rate and shape; 1 is Poisson.
+// arrivals draws arrivals with gamma distributed gaps of that rate and shape; shape 1
+// is Poisson.
 func arrivals(r *rand.Rand, rate, shape float64, visit func(t float64)) {
 	for t := 0.0; ; {
-		// Of a whole or half shape: the sum of exponentials, or of squares of normals.
+		// For a whole or half shape: a sum of exponentials, or of squares of normals.
 		gap := 0.0
 		for range int(2 * shape) {
 			z := r.NormFloat64()
@@ -42,7 +43,8 @@ func arrivals(r *rand.Rand, rate, shape float64, visit func(t float64)) {
 	}
 }
 
-// logNormal draws a length of that median and standard deviation of the logarithm.
+// logNormal draws a length with that median and that standard deviation of the
+// logarithm.
 func logNormal(r *rand.Rand, median, sigma float64, most int) int {
 	return min(max(int(median*math.Exp(sigma*r.NormFloat64())), 1), most)
 }
@@ -52,7 +54,7 @@ func line(b *bytes.Buffer, row any) {
 	b.Write(append(raw, '\n'))
 }
 
-// chains are prompts that go on from each other, as ids of blocks.
+// chains are prompts that continue each other, as ids of blocks.
 type chains struct {
 	block int
 	next  uint64
@@ -64,7 +66,8 @@ type chain struct {
 	tokens int
 }
 
-// add is a prompt that goes on after so many tokens of another with more of its own.
+// add returns a prompt that begins with the given tokens of another and continues
+// with more of its own.
 func (c *chains) add(from chain, more int) chain {
 	out := chain{slices.Clone(from.ids[:from.tokens/c.block]), from.tokens + more}
 	for len(out.ids) < (out.tokens+c.block-1)/c.block {
@@ -74,8 +77,8 @@ func (c *chains) add(from chain, more int) chain {
 	return out
 }
 
-// mooncake: conversations that go on, and others that begin with one system prompt; times are
-// rounded down to 3 s.
+// mooncake: conversations that continue, and others that begin with one system prompt. Times
+// are rounded down to 3 s.
 func mooncake(r *rand.Rand) []byte {
 	type row struct {
 		Synthetic string   `json:"synthetic,omitempty"`
@@ -105,7 +108,7 @@ func mooncake(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// bailian: chats as trees, each turn behind what was said before.
+// bailian: chats as trees, where each turn follows what was said before.
 func bailian(r *rand.Rand) []byte {
 	type row struct {
 		Synthetic string   `json:"synthetic,omitempty"`
@@ -146,7 +149,7 @@ func bailian(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// azure: lengths alone, with the medians of conversations.
+// azure: only lengths, with the medians of conversations.
 func azure(r *rand.Rand) []byte {
 	b := bytes.NewBufferString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
 	begin := time.Date(2023, 11, 16, 18, 15, 0, 0, time.UTC)
@@ -157,7 +160,7 @@ func azure(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// burstGPT: bursts, sessions, and one request of 56 without an answer.
+// burstGPT: bursts, sessions, and one of 56 requests without an answer.
 func burstGPT(r *rand.Rand) []byte {
 	b := bytes.NewBufferString("Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n")
 	session := 0
@@ -177,7 +180,7 @@ func burstGPT(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// tracelab: coding agents that read, call tools, and go on.
+// tracelab: coding agents that read, call tools, and continue.
 func tracelab(r *rand.Rand) []byte {
 	type event struct {
 		Type string `json:"event_type"`
@@ -267,7 +270,7 @@ func samples(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// gateway: a log of one's own, read by columns.
+// gateway: a log in a private format, read by columns.
 func gateway(r *rand.Rand) []byte {
 	b := bytes.NewBufferString("ts,route,user,prompt_tokens,completion_tokens\n")
 	begin := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -277,15 +280,15 @@ func gateway(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// The examples of plans/traces are what is made here, below 300 KB each, ten minutes long, and read back as
-// what they are. -update writes them.
+// The examples of plans/traces are generated here. They are below 300 KB each and ten minutes long, and
+// they are read back as what they are. -update writes them.
 func TestExamples(t *testing.T) {
 	for i, tt := range []struct {
 		file, format string
 		make         func(*rand.Rand) []byte
 		sessions     bool
 		block        int
-		hits         [2]float64 // what their prompts repeat, from and to
+		hits         [2]float64 // range of the share that their prompts repeat
 	}{
 		{"mooncake-synthetic.jsonl", "mooncake", mooncake, false, 512, [2]float64{0.35, 0.45}},
 		{"bailian-synthetic.jsonl", "bailian", bailian, true, 16, [2]float64{0.4, 0.7}},

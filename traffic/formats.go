@@ -10,26 +10,27 @@ import (
 	"time"
 )
 
-// Columns names the columns of a trace that a replay reads; "": the trace has no such
-// column.
+// Columns names the columns of a trace that a replay reads; "" if the trace has no
+// such column.
 type Columns struct {
 	// Time is when a request was sent: a number of Unit, or a date and time. Input and
 	// Output are the tokens of its prompt and its answer.
 	Time, Input, Output string
-	Unit                time.Duration // of Time; 0: a second
-	Session             string        // names the session: its rows wait for each other
+	Unit                time.Duration // of Time; 0 means a second
+	Session             string        // names the session, whose rows wait for each other
 	Hashes              string        // a list of ids of blocks
 	Block               int           // tokens of a block
 	Type                string        // kind of request
-	// Delay is how long after the answer of the row before in its session a row was sent;
-	// After, of that row, how long the next one waits. Both in Pauses; 0: a millisecond.
+	// Delay is the time between the previous answer of the session and this row. After is
+	// the time between this row's answer and the next row. Both are in Pauses; 0 means a
+	// millisecond.
 	Delay, After string
 	Pauses       time.Duration
-	// Prefix is how many tokens of its session's earlier text a prompt begins with. With
-	// Append, Input is not named: it is the sum of both.
+	// Prefix is the number of tokens of its session's earlier text with which a prompt
+	// begins. With Append, Input is not named: it is the sum of both.
 	Prefix, Append string
 
-	id, parent     string // of conversations that are trees
+	id, parent     string // for conversations that are trees
 	text, messages string // what is sent
 }
 
@@ -60,7 +61,7 @@ const (
 	slots
 )
 
-// names are those of the columns, by place.
+// names returns the names of the columns, by place.
 func (c *Columns) names() [slots]string {
 	return [slots]string{
 		c.Time, c.Input, c.Output, c.Session, c.Hashes, c.Type, c.Delay, c.After, c.Prefix, c.Append, c.id, c.parent, c.text, c.messages,
@@ -73,13 +74,12 @@ type Format struct {
 	Doc    string // what it is, and where it comes from
 	Source string
 	Columns
-	marks []string // names by which it is found out, all of them
+	marks []string // names by which it is recognized; all of them must be there
 	table bool     // it may be a CSV file
 	read  func(*traceParser, []byte) (*entry, error)
 }
 
-// Formats are those that are known. Of those whose marks a file has the first one is
-// taken.
+// Formats are the known formats. The first one whose marks a file has is used.
 var Formats = []Format{
 	{
 		Name: "aiperf", Doc: "AIPerf's own rows: Mooncake's, with sessions whose later turns wait by `delay` (ms) and go on from what was said before, or with `text_input` or `messages` in place of lengths",
@@ -134,7 +134,7 @@ var Formats = []Format{
 	},
 }
 
-// formatNamed is the format of that name; nil if there is none.
+// formatNamed returns the format of that name; nil if there is none.
 func formatNamed(name string) *Format {
 	for i := range Formats {
 		if Formats[i].Name == name {
@@ -147,7 +147,7 @@ func formatNamed(name string) *Format {
 // ofAIPerf are the names by which its rows differ from Mooncake's.
 var ofAIPerf = []string{"session_id", "delay", "text_input", "messages"}
 
-// found is the format of rows that have those names; nil: it is not known.
+// found returns the format of rows that have those names; nil if it is unknown.
 func found(table bool, has func(string) bool) *Format {
 	all := func(names []string) bool { return !slices.ContainsFunc(names, func(n string) bool { return !has(n) }) }
 	for _, f := range []string{"bailian", "tracelab", "azure", "burstgpt", "tokgate", "aiperf", "mooncake"} {
@@ -164,15 +164,15 @@ func found(table bool, has func(string) bool) *Format {
 	return nil
 }
 
-// ErrFormat is that a file is in no format of traces that is known.
+// ErrFormat means that a file has no known trace format.
 var ErrFormat = errors.New("its format is not known")
 
-// unknown says what a file of no known format takes.
+// unknown returns the error for a file of unknown format, with what it would need.
 func unknown(names []string) error {
 	return fmt.Errorf("%w by %s: name it by format, or say by columns where times and lengths are", ErrFormat, short([]byte(strings.Join(names, ", "))))
 }
 
-// parse reads the rows. line is where the error is.
+// parse reads the rows. line is the place of an error.
 func (p *traceParser) parse(b *bufio.Reader, in *input) (line int, err error) {
 	first, err := in.first(b)
 	switch {

@@ -2,11 +2,11 @@ package traffic
 
 import "time"
 
-// mostSteps bounds the stretches of Rates.
+// mostSteps bounds the intervals of Rates.
 const mostSteps = 60
 
-// Rates are how many requests a second were sent in stretches of the same length, which
-// people can read; the last one may be shorter.
+// Rates returns the requests per second in intervals of equal, round length. The last
+// interval may be shorter.
 func (r *Replay) Rates() (rates []float64, step time.Duration) {
 	for _, n := range []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600} {
 		if step = n * time.Second; r.Length()/step < mostSteps {
@@ -22,8 +22,8 @@ func (r *Replay) Rates() (rates []float64, step time.Duration) {
 	return rates, step
 }
 
-// Sessions is the number of sessions of the stretch, and the number of its rows that wait for
-// another one's answer.
+// Sessions returns the number of sessions of the stretch, and the number of its rows that
+// wait for the answer of another row.
 func (r *Replay) Sessions() (sessions, waiting int) {
 	seen := map[int]bool{}
 	for _, row := range r.Measured() {
@@ -37,8 +37,8 @@ func (r *Replay) Sessions() (sessions, waiting int) {
 	return len(seen), waiting
 }
 
-// Quantum is the unit of which all times of the trace are multiples, to within a millisecond, from
-// one second to a minute; 0 if there is none. Published traces are rounded this way.
+// Quantum returns the unit of which all times of the trace are multiples, to within a millisecond,
+// from one second to a minute; 0 if there is none. Published traces are rounded this way.
 func (t *Trace) Quantum() time.Duration {
 	for _, q := range []time.Duration{time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second, 3 * time.Second, 2 * time.Second, time.Second} {
 		whole := len(t.Rows) >= 20
@@ -56,7 +56,7 @@ func (t *Trace) Quantum() time.Duration {
 	return 0
 }
 
-// Types are the kinds of request of the stretch, and how many there are of each.
+// Types returns the types of request of the stretch, with their numbers.
 func (r *Replay) Types() map[string]int {
 	out := map[string]int{}
 	for _, row := range r.Measured() {

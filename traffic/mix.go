@@ -12,15 +12,15 @@ type Shares []int
 // Whole is the sum of the shares of a mix: a share is a whole number of millionths.
 const Whole = 1_000_000
 
-// Counts is how many of a round's n requests each part gets, after rounds that
-// gave it given. It is at most one off the part's share of the round, and less
-// than one off its share of all rounds so far. So the shares are exact over a
-// level whose requests they divide.
+// Counts returns how many of a round's n requests each part gets, after rounds in
+// which it got given. A part's count differs from its share by at most one request in
+// each round, and by less than one over all rounds so far. So the shares are exact
+// over a level whose number of requests they divide.
 //
-// What is due to a part so far is rounded down or up. First rounded up are parts
-// that would otherwise fall more than one short in this round, then the largest
-// remainders, last parts that would get more than one too many; of equal ones the
-// first.
+// The number that is due to a part so far is rounded down or up. Parts that would
+// otherwise be more than one short in this round are rounded up first, then parts by
+// the largest remainders, and last the parts that would get more than one too many.
+// Among equal parts the first wins.
 func (s Shares) Counts(given []int, n int) []int {
 	before := 0
 	for _, g := range given {
@@ -52,7 +52,7 @@ func (s Shares) Counts(given []int, n int) []int {
 		counts[parts[i%len(parts)].index]++
 		left--
 	}
-	for i := len(parts) - 1; left < 0; i-- { // more was due to some than there is
+	for i := len(parts) - 1; left < 0; i-- { // more was due to some parts than there is
 		if p := parts[(i+len(parts))%len(parts)].index; counts[p] > 0 {
 			counts[p]--
 			left++
@@ -61,9 +61,10 @@ func (s Shares) Counts(given []int, n int) []int {
 	return counts
 }
 
-// Order is the part of each request of a round that has so many of each: the round
-// is cut into strata, each with its share of every part, and the order within a
-// stratum is random. A stratum has about one request of the rarest part.
+// Order returns the part of each request of a round, given the number of requests of
+// each part. The round is divided into strata that each have the right share of every
+// part, and the order within a stratum is random. A stratum has about one request of
+// the rarest part.
 func Order(counts []int, random *rand.Rand) []int {
 	n, rarest := 0, 0
 	for _, c := range counts {
@@ -86,6 +87,6 @@ func Order(counts []int, random *rand.Rand) []int {
 	return out
 }
 
-// Stratum is the number of requests that hold one of the rarest part. A sequence
-// of unknown length is drawn by so many at a time.
+// Stratum returns the number of requests that contain one of the rarest part. A
+// sequence of unknown length is drawn in pieces of this size.
 func (s Shares) Stratum() int { return (Whole + slices.Min(s) - 1) / slices.Min(s) }

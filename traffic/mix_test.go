@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The arithmetic of 70, 25 and 5 % of ten requests a round: 7, 2.5 and 0.5 are due.
+// Shares of 70, 25 and 5 % in rounds of ten requests: 7, 2.5 and 0.5 are due.
 func TestCounts(t *testing.T) {
 	shares := Shares{700_000, 250_000, 50_000}
 	for _, tc := range []struct {
@@ -30,8 +30,9 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Whatever the shares and the rounds are: in every round within one request of the
-// share, over all so far within less than one, and exact where the shares divide.
+// For all shares and rounds, each round is within one request of the share and the
+// sum of the rounds so far within less than one. It is exact if the shares divide the
+// number.
 func TestCountsHoldTheShares(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -73,7 +74,8 @@ func randomShares(random *rand.Rand) Shares {
 	return append(shares, left*Whole/200)
 }
 
-// A stratum of 20 has its 14, 5 and 1; which request is which depends on the seed.
+// A stratum of 20 has its 14, 5 and 1. Which request belongs to which part depends on
+// the seed.
 func TestOrder(t *testing.T) {
 	counts := []int{70, 25, 5}
 	order := Order(counts, rand.New(rand.NewPCG(1, 0)))

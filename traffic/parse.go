@@ -15,10 +15,11 @@ import (
 
 var errMany = fmt.Errorf("it has more than %d rows", MaxRows)
 
-// visit takes a row, whose bytes are its own no longer than that; line is where it begins.
+// visit takes a row. Its bytes are valid only during the call; line is where it begins.
 type visit func(raw []byte, line int) error
 
-// eachLine visits one value a line; empty lines are none. line is where an error is.
+// eachLine visits one value per line and skips empty lines. line is the place of an
+// error.
 func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	s := bufio.NewScanner(b)
 	s.Buffer(make([]byte, 0, 1<<16), MaxRow)
@@ -46,12 +47,12 @@ func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	return 0, nil
 }
 
-// counted counts the lines that were read of an array, up to an offset.
+// counted counts the lines of an array up to an offset.
 type counted struct {
 	r     io.Reader
-	ends  []int64 // offsets of line ends that were read and not passed
+	ends  []int64 // offsets of line ends that were read but not passed
 	at    int64
-	lines int // that end before the last offset asked for
+	lines int // that end before the last requested offset
 }
 
 // Read implements io.Reader.
@@ -66,7 +67,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// line is the line of an offset; they are asked for in order.
+// line returns the line of an offset. Offsets must be requested in order.
 func (c *counted) line(offset int64) int {
 	n, _ := slices.BinarySearch(c.ends, offset)
 	c.lines += n
@@ -74,7 +75,7 @@ func (c *counted) line(offset int64) int {
 	return c.lines + 1
 }
 
-// eachElement visits the values of a JSON array. line is where an error is.
+// eachElement visits the values of a JSON array. line is the place of an error.
 func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	c := &counted{r: b, lines: in.lines}
 	d := json.NewDecoder(c)
@@ -104,7 +105,7 @@ func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	return 0, nil
 }
 
-// arrayError words what ends the reading of an array.
+// arrayError describes an error in an array.
 func arrayError(err error) error {
 	switch {
 	case errors.Is(err, errLong):
@@ -115,8 +116,8 @@ func arrayError(err error) error {
 	return fmt.Errorf("it is no JSON: %w", reason(err))
 }
 
-// parseCSV reads a table with a header. column holds the prompts; columns of the
-// names of a row's members are these.
+// parseCSV reads a table with a header. column holds the prompts. Columns with the
+// names of a row's members hold those members.
 func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, err error) {
 	at, length, answer := 0, 0, 0
 	line, err = eachRecord(b, in, func(header []string) error {
@@ -144,7 +145,8 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 	return rows, line, err
 }
 
-// eachRecord visits the header and the records of a table. line is where an error is.
+// eachRecord visits the header and the records of a table. line is the place of an
+// error.
 func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(fields []string, line int) error) (line int, err error) {
 	r := csv.NewReader(b)
 	r.ReuseRecord = true
@@ -174,7 +176,7 @@ func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(
 	}
 }
 
-// badLine is where a table could not be read; 0: it is not known.
+// badLine returns the line of a table that could not be read; 0 if it is unknown.
 func badLine(err error) int {
 	if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 		return bad.StartLine
@@ -182,7 +184,7 @@ func badLine(err error) int {
 	return 0
 }
 
-// csvError words what is wrong with a line of a table.
+// csvError describes an error in a line of a table.
 func csvError(err error) error {
 	switch bad, ok := errors.AsType[*csv.ParseError](err); {
 	case errors.Is(err, errLong):

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// Turns is how many turns a conversation has: geometric from 1, so that after each
-// turn it goes on with the same probability, and cut off at Max. The zero Turns: one.
+// Turns is the distribution of the number of turns in a conversation: geometric from
+// 1, so that after each turn it continues with the same probability, and at most Max.
+// The zero Turns means one.
 type Turns struct {
-	Mean float64 // from 1 to (Max + 1)/2, or Max: always as many
+	Mean float64 // from 1 to (Max + 1)/2, or Max for always as many
 	Max  int
 }
 
-// Several reports whether there are conversations at all.
+// Several reports whether conversations have several turns.
 func (t Turns) Several() bool { return t.Max > 1 }
 
-// String is "6", or "6 on average, 20 at most".
+// String returns "6", or "6 on average, 20 at most".
 func (t Turns) String() string {
 	if t.Mean >= float64(t.Max) {
 		return fmt.Sprint(t.Max)
@@ -25,7 +26,7 @@ func (t Turns) String() string {
 	return fmt.Sprintf("%v on average, %d at most", t.Mean, t.Max)
 }
 
-// Draw draws how many turns a conversation has, from u in [0, 1).
+// Draw returns a number of turns, from u in [0, 1).
 func (t Turns) Draw(u float64) int {
 	switch {
 	case t.Max <= 1:
@@ -43,7 +44,7 @@ func (t Turns) Draw(u float64) int {
 	return min(max(int(math.Ceil(n)), 1), t.Max)
 }
 
-// goesOn is the probability q after each turn with which the mean is Mean; 1 where
+// goesOn returns the probability q of another turn for which the mean is Mean; 1 if
 // all numbers are equally likely.
 func (t Turns) goesOn() float64 {
 	mean := func(q float64) float64 { // Σ n·qⁿ⁻¹ / Σ qⁿ⁻¹
@@ -67,14 +68,14 @@ func (t Turns) goesOn() float64 {
 	return (low + high) / 2
 }
 
-// Think is how long a person thinks between an answer and the next message:
-// log-normal, or always the same where CV is 0.
+// Think is the time that a person thinks between an answer and the next message. It
+// is log-normal, or constant if CV is 0.
 type Think struct {
 	Mean time.Duration
 	CV   float64 // coefficient of variation
 }
 
-// String is "20s", or "20s, cv 1"; "" if there is no think time.
+// String returns "20s", or "20s, cv 1"; "" if there is no think time.
 func (t Think) String() string {
 	switch {
 	case t.Mean == 0:
@@ -85,12 +86,13 @@ func (t Think) String() string {
 	return fmt.Sprintf("%v, cv %v", t.Mean, t.CV)
 }
 
-// Draw draws one from r.
+// Draw draws a think time from r.
 func (t Think) Draw(r *rand.Rand) time.Duration {
 	if t.CV == 0 {
 		return t.Mean
 	}
-	// Of a log-normal, ln has the variance ln(1 + CV²), and the mean is exp(μ + σ²/2).
+	// For a log-normal distribution, ln has the variance ln(1 + CV²), and the mean is
+	// exp(μ + σ²/2).
 	variance := math.Log(1 + t.CV*t.CV)
 	return time.Duration(float64(t.Mean) * math.Exp(math.Sqrt(variance)*r.NormFloat64()-variance/2))
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Question is the text of a row that may be cut, or gone on with: its prompt, or what its
-// user says last. It fails where that is no text, or where pictures stand beside it, whose
+// Question returns the text of a row that may be shortened or extended: its prompt, or its
+// user's last message. It fails if that is not text, or if there are pictures, whose
 // tokens no tokenizer counts.
 func (r *Row) Question() (string, error) {
 	if r.Messages == nil {
@@ -17,7 +17,7 @@ func (r *Row) Question() (string, error) {
 	return c.question, err
 }
 
-// Asking is the row with another text in the place of its Question.
+// Asking returns the row with another text in place of its Question.
 func (r *Row) Asking(text string) Row {
 	out := *r
 	if r.Messages == nil {
@@ -38,11 +38,11 @@ func (r *Row) Asking(text string) Row {
 	return out
 }
 
-// chat is the messages of a row, of which the last one of the user asks a question.
+// chat holds the messages of a row. The last one of the user is a question.
 type chat struct {
 	messages []map[string]json.RawMessage
 	last     int
-	parts    []map[string]json.RawMessage // of that message; nil: its content is text
+	parts    []map[string]json.RawMessage // of that message; nil if its content is text
 	question string
 }
 
@@ -68,7 +68,8 @@ func (r *Row) chat() (c chat, err error) {
 	return c, nil
 }
 
-// contentOf is the text of a message, or the last of its parts, which are all text.
+// contentOf returns the text of a message. If the message has parts, which must all
+// be text, it returns the last one.
 func contentOf(content json.RawMessage) (text string, parts []map[string]json.RawMessage, err error) {
 	if content == nil || json.Unmarshal(content, &text) == nil {
 		return text, nil, nil

@@ -27,7 +27,7 @@ func readColumns(p *traceParser, raw []byte) (*entry, error) {
 	return p.values(&v)
 }
 
-// readGrowing is readColumns where the later rows of a session go on from those before.
+// readGrowing is readColumns for sessions in which later rows continue earlier ones.
 func readGrowing(p *traceParser, raw []byte) (*entry, error) {
 	e, err := readColumns(p, raw)
 	if err == nil && e.session != "" && e.Text == nil {
@@ -36,7 +36,7 @@ func readGrowing(p *traceParser, raw []byte) (*entry, error) {
 	return e, err
 }
 
-// values makes a row of what was found under the names of the format.
+// values makes a row from the values found under the names of the format.
 func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 	for i := range v {
 		if string(v[i]) == "null" {
@@ -112,7 +112,7 @@ func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 	return nil
 }
 
-// pauses reads how long a row waited, or the next one waits.
+// pauses reads how long a row waited, or how long the next one waits.
 func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 	unit := c.Pauses
 	if unit == 0 {
@@ -142,8 +142,8 @@ func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 // mostSeconds bounds a time: the year 2096.
 const mostSeconds = 4_000_000_000
 
-// instant reads a number of units, or a date and time, in nanoseconds. Its error ends the
-// sentence "its timestamp is".
+// instant reads a number of units, or a date and time, in nanoseconds. Its error
+// completes a sentence that begins "its timestamp is".
 func instant(v []byte, unit time.Duration) (int64, error) {
 	text := name(v)
 	if unit == 0 {
@@ -166,7 +166,8 @@ func instant(v []byte, unit time.Duration) (int64, error) {
 	return 0, fmt.Errorf("%s, neither a number nor a date and time", short(v))
 }
 
-// tokens reads a number of tokens. Its error ends the sentence "its input_length is".
+// tokens reads a number of tokens. Its error completes a sentence that begins "its
+// input_length is".
 func tokens(v []byte) (int, error) {
 	n, err := strconv.ParseFloat(name(v), 64)
 	if err != nil || n != math.Trunc(n) || n < 0 || n > maxTokens {
@@ -175,7 +176,7 @@ func tokens(v []byte) (int, error) {
 	return int(n), nil
 }
 
-// name is a value without the quotes of JSON.
+// name returns a value without JSON's quotes.
 func name(v []byte) string {
 	if len(v) > 1 && v[0] == '"' {
 		var s string
@@ -186,9 +187,9 @@ func name(v []byte) string {
 	return string(v)
 }
 
-// hashes reads the ids of the blocks of a prompt, of 64 bits each. There is one for each
-// block, the last of which may be partial; or one for each whole block, the rest being
-// the row's own.
+// hashes reads the ids of the blocks of a prompt, of 64 bits each. Either each block has
+// an id, and the last block may be partial, or only each whole block has one, and the
+// rest belongs to the row alone.
 func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 	if len(v) == 0 {
 		return nil, nil
@@ -223,7 +224,7 @@ func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 // ofRounds are names of a round of a coding agent.
 var ofRounds = []string{"session_id", "input_tokens_total", "prefix_tokens", "timing_events"}
 
-// round is one of a coding agent.
+// round is a round of a coding agent.
 type round struct {
 	Session string          `json:"session_id"`
 	Input   json.RawMessage `json:"input_tokens_total"`
@@ -266,13 +267,13 @@ func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 		return nil, err
 	}
 	if e.sent == 0 {
-		return &entry{timed: true}, nil // without a time it can have no place
+		return &entry{timed: true}, nil // without a time it cannot be placed
 	}
 	return e, nil
 }
 
-// times says when a round was sent: when the last of what it answers had come; and
-// answered: with the last thing that the model said.
+// times sets when a round was sent, which is when the last input that it answers had
+// come. It sets answered to the last thing that the model said.
 func (r *round) times(e *entry) error {
 	for _, x := range r.Events {
 		if x.At == "" {
@@ -289,7 +290,7 @@ func (r *round) times(e *entry) error {
 			e.answered = max(e.answered, at)
 		}
 	}
-	for _, t := range r.Tools { // they run beside each other
+	for _, t := range r.Tools { // they run side by side
 		if t.Wall != nil && *t.Wall >= 0 && *t.Wall < mostSeconds*1000 {
 			e.after, e.afterKnown = max(e.after, time.Duration(*t.Wall*float64(time.Millisecond))), true
 		}

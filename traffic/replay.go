@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// Stretch says what of a trace is replayed, and how.
+// Stretch describes which part of a trace is replayed, and how.
 type Stretch struct {
-	From, To time.Duration // since its first request; To 0: to its end
-	// Spread has each request sent at random within so much time after its own, as times that are
-	// rounded down to it; 0: at its own.
+	From, To time.Duration // since its first request; To 0 means to its end
+	// Spread delays each request by a random time up to this one, for traces whose times are
+	// rounded down to it. 0 means no delay.
 	Spread   time.Duration
 	Seed     int64 // of Spread
-	Truncate bool  // what does not fit a context is cut to it, see Recorded.Fit
+	Truncate bool  // requests that do not fit a context are cut to it, see Recorded.Fit
 }
 
 // Replay is a stretch of a trace, ready to be replayed.
 type Replay struct {
 	*Trace
 	Stretch
-	// Rows are all of the trace, with their times as they are replayed, in their order. Those
-	// from First on, Due of them, are the stretch.
+	// Rows are all rows of the trace in their order, with their times in the replay. The
+	// stretch is the Due rows from First on.
 	Rows       []Recorded
 	First, Due int
 }
 
-// Replay takes a stretch of a trace. It fails where nothing was sent in it.
+// Replay returns a stretch of a trace. It fails if nothing was sent in it.
 func (t *Trace) Replay(s Stretch) (*Replay, error) {
 	r := &Replay{Trace: t, Stretch: s, Rows: t.Rows}
 	if s.Spread > 0 {
@@ -54,7 +54,7 @@ func (t *Trace) Replay(s Stretch) (*Replay, error) {
 	return r, nil
 }
 
-// spread moves rows within the time that theirs were rounded to.
+// spread moves rows within the time to which their times were rounded.
 func spread(rows []Recorded, s Stretch) []Recorded {
 	out, order, place := slices.Clone(rows), make([]int, len(rows)), make([]int, len(rows))
 	for i := range out {
@@ -75,7 +75,7 @@ func spread(rows []Recorded, s Stretch) []Recorded {
 	return sorted
 }
 
-// Length is how long the stretch lasts.
+// Length returns the duration of the stretch.
 func (r *Replay) Length() time.Duration {
 	if r.To > 0 {
 		return r.To - r.From
@@ -83,14 +83,15 @@ func (r *Replay) Length() time.Duration {
 	return r.Rows[len(r.Rows)-1].At - r.From
 }
 
-// Rate is how many requests a second it has.
+// Rate returns its requests per second.
 func (r *Replay) Rate() float64 { return float64(r.Due) / r.Length().Seconds() }
 
-// Measured are the rows of the stretch.
+// Measured returns the rows of the stretch.
 func (r *Replay) Measured() []Recorded { return r.Rows[r.First : r.First+r.Due] }
 
-// Before is the first row that was sent at most so long before one of the stretch; before
-// the first one, so long before the stretch.
+// Before returns the first row that was sent within the time d before the given row of
+// the stretch. For rows before the first one the time counts from the stretch's
+// beginning.
 func (r *Replay) Before(row int, d time.Duration) int {
 	from := r.From
 	if row > r.First {
@@ -103,8 +104,8 @@ func (r *Replay) Before(row int, d time.Duration) int {
 	return i
 }
 
-// Fit are the lengths of a request in a context, 0: any, and whether it was cut: the
-// answer keeps half of it at least, the prompt the rest.
+// Fit returns the lengths of a request in a context (0 for any), and whether it was
+// cut. The answer keeps at least half of the context, and the prompt gets the rest.
 func (r *Recorded) Fit(context int) (input, output int, cut bool) {
 	if context == 0 || r.Input+r.Output <= context {
 		return r.Input, r.Output, false
@@ -113,8 +114,8 @@ func (r *Recorded) Fit(context int) (input, output int, cut bool) {
 	return min(r.Input, context-output), output, true
 }
 
-// TooLong is the first row of the stretch, or that is replayed with it, that does not fit a context; nil:
-// all do, or are cut.
+// TooLong returns the first row that does not fit a context, among the stretch and the rows replayed with
+// it. nil if all fit or are cut.
 func (r *Replay) TooLong(context int) *Recorded {
 	if context == 0 || r.Truncate {
 		return nil
@@ -132,7 +133,8 @@ func (r *Replay) HasMessages() bool {
 	return slices.ContainsFunc(r.Measured(), func(row Recorded) bool { return row.Text != nil && row.Text.Messages != nil })
 }
 
-// Longest is the most tokens of a request of the stretch, prompt and answer together.
+// Longest returns the largest number of tokens of a request of the stretch, prompt
+// and answer together.
 func (r *Replay) Longest() int {
 	most := 0
 	for _, row := range r.Measured() {
@@ -141,7 +143,7 @@ func (r *Replay) Longest() int {
 	return most
 }
 
-// Means are the mean lengths of the stretch, in tokens.
+// Means returns the mean lengths of the stretch, in tokens.
 func (r *Replay) Means() (input, output float64) {
 	for _, row := range r.Measured() {
 		input, output = input+float64(row.Input), output+float64(row.Output)
@@ -149,14 +151,14 @@ func (r *Replay) Means() (input, output float64) {
 	return input / float64(r.Due), output / float64(r.Due)
 }
 
-// Part is a piece of a prompt: of two pieces of the same key the shorter one is how the
-// longer one begins.
+// Part is a piece of a prompt. If two pieces have the same key, the longer one begins
+// with the shorter one.
 type Part struct {
 	Key    uint64
 	Tokens int
 }
 
-// Parts are what the prompt of a row is made of.
+// Parts returns the pieces of a row's prompt.
 func (r *Replay) Parts(i int) []Part {
 	row := &r.Rows[i]
 	var parts []Part
@@ -175,7 +177,7 @@ func (r *Replay) Parts(i int) []Part {
 	return parts
 }
 
-// Cut is the first tokens of parts.
+// Cut returns the first tokens of parts.
 func Cut(parts []Part, tokens int) []Part {
 	for i, p := range parts {
 		if tokens <= p.Tokens {
@@ -187,7 +189,7 @@ func Cut(parts []Part, tokens int) []Part {
 	return parts
 }
 
-// What a key is made from.
+// The kinds of things that keys are made from.
 const (
 	ofBlocks = iota
 	ofRows
@@ -202,9 +204,9 @@ func keyOf(kind, id uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Repeats are for each row in [from, end) how many tokens of its prompt, from the
-// beginning, others of them begin with too: those before it, or with all any of them.
-// Prompts are cut to a context; 0: to none.
+// Repeats returns, for each row in [from, end), the number of tokens at the beginning
+// of its prompt that it shares with earlier rows among them, or with any of them if
+// all is set. Prompts are cut to a context; 0 means no limit.
 func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	seen := map[[2]uint64]stem{}
 	out := make([]int, end-from)
@@ -232,8 +234,8 @@ func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	return out
 }
 
-// stem is what rows have at one place of their prompts: the most tokens, of which row, and
-// the most of any other.
+// stem describes what rows have in common at one place of their prompts: the most tokens,
+// the row that has them, and the most of any other row.
 type stem struct{ most, row, next int }
 
 // grow adds a row to what was seen.
@@ -253,7 +255,7 @@ func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	}
 }
 
-// shares is the number of tokens that each row shares with the beginning of others.
+// shares returns the number of tokens that a row shares with the beginning of others.
 func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	chain, sum := uint64(0), 0
 	for _, p := range parts {
@@ -271,9 +273,9 @@ func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	return sum
 }
 
-// HitRate is the share of the stretch's prompt tokens that a cache which forgets nothing would find,
-// because earlier requests, from a row on, began with them too. A real cache finds less if those are
-// still being read. 0 if the lengths of prompts are not known.
+// HitRate returns the share of the stretch's prompt tokens that a cache which forgets nothing would
+// find, because earlier requests, from a row on, began with them too. A real cache finds less if
+// those requests are still being processed. 0 if the lengths of prompts are unknown.
 func (r *Replay) HitRate(from, context int) float64 {
 	sum, all := 0, 0
 	for i, n := range r.Repeats(from, r.First+r.Due, context, false) {

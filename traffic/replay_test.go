@@ -48,8 +48,8 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// Of [1,2] [1,2,3] [1,9] [5,2] in blocks of 4: 0, 8, 4 and 0 tokens were there before. Of all
-// others, the first begins with 8 tokens of the second.
+// For [1,2] [1,2,3] [1,9] [5,2] in blocks of 4, earlier requests had 0, 8, 4 and 0 of the
+// tokens. Compared with all others, the first begins with 8 tokens of the second.
 func TestRepeats(t *testing.T) {
 	r, err := fourRows(t).Replay(traffic.Stretch{})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestRepeats(t *testing.T) {
 		{0, 0, false, []int{0, 8, 4, 0}},
 		{0, 0, true, []int{8, 8, 4, 0}},
 		{1, 0, false, []int{0, 4, 0}},
-		{0, 8, false, []int{0, 6, 4, 0}}, // of 8 tokens 6, 6, 6 and 4 are left to the prompt
+		{0, 8, false, []int{0, 6, 4, 0}}, // of 8 tokens, 6, 6, 6 and 4 are left to the prompt
 	} {
 		if diff := cmp.Diff(tt.want, r.Repeats(tt.from, 4, tt.context, tt.others)); diff != "" {
 			t.Errorf("from %d, context %d, others %v: %s", tt.from, tt.context, tt.others, diff)
@@ -90,7 +90,7 @@ func TestPartsOfSessions(t *testing.T) {
 	}
 }
 
-// The answer keeps half of the context at least.
+// The answer keeps at least half of the context.
 func TestFit(t *testing.T) {
 	for _, tt := range []struct {
 		input, output, context int
@@ -111,8 +111,9 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Times that were rounded to 3 s are spread over them: of 1,000 at one time the mean is 1.5 s later, within 5 standard errors of 3/√12/√1000 s,
-// the same for the same seed, and a row still waits for the one that it follows.
+// Times that were rounded to 3 s are spread over them. For 1,000 rows at one time the mean is 1.5 s later, within 5
+// standard errors of 3/√12/√1000 s. It is the same for the same seed, and a row still waits for the one that it
+// follows.
 func TestSpread(t *testing.T) {
 	tr := &traffic.Trace{}
 	for i := range 1000 {

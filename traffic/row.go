@@ -11,21 +11,22 @@ import (
 
 // Row is one request of a data set.
 type Row struct {
-	Line int // of the file on which it begins, 1-based
-	// Messages are those of a chat, as they were written: an array of objects, each
-	// with a role. nil: Prompt is the one message of the user.
+	Line int // line of the file on which it begins, 1-based
+	// Messages are the messages of a chat, as they were written: an array of objects,
+	// each with a role. nil if Prompt is the user's only message.
 	Messages json.RawMessage
 	Prompt   string
-	// MaxTokens is how long the answer is to get; 0: as the workload says.
+	// MaxTokens is how long the answer is to be; 0 for the workload's length.
 	MaxTokens int
-	// Tools and ResponseFormat are sent as they are; nil: not sent.
+	// Tools and ResponseFormat are sent as they are; nil if not sent.
 	Tools, ResponseFormat json.RawMessage
-	// Answer is what the answer is compared with, as JSON; nil: the row has none. It
-	// is not sent.
+	// Answer is what the answer is compared with, as JSON; nil if the row has none.
+	// It is not sent.
 	Answer json.RawMessage
 }
 
-// Fields are what the row adds to the body of its request; nil: nothing.
+// Fields returns the fields that the row adds to the body of its request; nil if
+// none.
 func (r *Row) Fields() map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for name, v := range map[string]json.RawMessage{"tools": r.Tools, "response_format": r.ResponseFormat} {
@@ -39,14 +40,15 @@ func (r *Row) Fields() map[string]json.RawMessage {
 	return out
 }
 
-// Text is all text of its prompt or messages: what pictures and tools add is left out.
+// Text returns all text of its prompt or messages. It leaves out what pictures and
+// tools add.
 func (r *Row) Text() string {
 	if r.Messages == nil {
 		return r.Prompt
 	}
 	var b strings.Builder
 	var messages []struct{ Content json.RawMessage }
-	_ = json.Unmarshal(r.Messages, &messages) // what is no chat was refused
+	_ = json.Unmarshal(r.Messages, &messages) // anything that is not a chat was refused
 	for _, m := range messages {
 		var text string
 		var parts []struct{ Text string }
@@ -64,8 +66,8 @@ func (r *Row) Text() string {
 // maxTokens bounds the length of an answer.
 const maxTokens = 100_000_000
 
-// readRow reads the JSON of one row; it keeps nothing of raw. Members that are not
-// named here are no business of ours.
+// readRow reads the JSON of one row and keeps nothing of raw. It ignores members that
+// are not named here.
 func readRow(raw []byte, line int) (Row, error) {
 	if !json.Valid(raw) {
 		return Row{}, badJSON(raw)
@@ -114,7 +116,7 @@ func readRow(raw []byte, line int) (Row, error) {
 	return row, nil
 }
 
-// badJSON says why a row is no JSON.
+// badJSON returns why a row is not valid JSON.
 func badJSON(raw []byte) error {
 	if bytes.IndexByte(raw, 0) >= 0 {
 		return errors.New("it holds a NUL byte")
@@ -123,7 +125,7 @@ func badJSON(raw []byte) error {
 	return fmt.Errorf("it is no JSON: %w", json.Unmarshal(raw, &all))
 }
 
-// short is the beginning of foreign text.
+// short returns the beginning of foreign text.
 func short(raw []byte) string {
 	const most = 40
 	if len(raw) <= most {

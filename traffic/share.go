@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// key is a row as a server begins to read it: tools come first in most templates.
+// key returns a row in the order in which a server reads it: tools come first in most
+// templates.
 func (r *Row) key() []byte {
 	if r.Messages == nil {
 		return append(bytes.Clone(r.Tools), r.Prompt...)
@@ -13,8 +14,8 @@ func (r *Row) key() []byte {
 	return slices.Concat(r.Tools, r.Messages)
 }
 
-// Shares returns for each row the share of its bytes, from the beginning, with which another row
-// begins too: 1 for a row that is repeated.
+// Shares returns for each row the share of its bytes, from the beginning, that it has in common
+// with another row: 1 for a row that is repeated.
 func (d *Dataset) Shares() []float64 {
 	keys, order := make([][]byte, len(d.Rows)), make([]int, len(d.Rows))
 	for i := range d.Rows {
@@ -22,7 +23,7 @@ func (d *Dataset) Shares() []float64 {
 	}
 	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
 	shares := make([]float64, len(d.Rows))
-	for n := 1; n < len(order); n++ { // sorted, neighbours share the most
+	for n := 1; n < len(order); n++ { // in sorted order, neighbours share the most
 		a, b := order[n-1], order[n]
 		same := 0
 		for same < min(len(keys[a]), len(keys[b])) && keys[a][same] == keys[b][same] {

@@ -5,31 +5,33 @@ import (
 	"math"
 )
 
-// Shared says what the beginnings of prompts share: each of a number of groups has a
-// prefix of its own, and every prompt begins with its group's prefix, or with a part
-// of it. The zero Shared: prompts share nothing.
+// Shared describes which beginnings prompts have in common. There are several groups,
+// each with its own prefix, and every prompt begins with its group's prefix or a part
+// of it. The zero Shared means that prompts have nothing in common.
 type Shared struct {
 	Groups int // prefixes, at least 1
-	// Tokens is the length of a prefix; of the share Longer of the prompts, in [0, 1),
-	// it is Tokens + More.
+	// Tokens is the length of a prefix. For the share Longer of the prompts, in [0,
+	// 1), it is Tokens + More.
 	Tokens, More int
 	Longer       float64
 }
 
-// Bounds of a hit rate that is worked out. Servers find whole blocks of a prompt in
-// their caches. A prefix whose length is a multiple of 128 loses nothing to blocks of
-// 16 (vLLM on GPUs), 32, 64 or 128 tokens (vLLM on CPUs); a shorter prompt has less.
+// Bounds for prefixes that are computed from a hit rate. Servers find whole blocks of
+// a prompt in their caches. A prefix whose length is a multiple of 128 loses nothing
+// to blocks of 16 (vLLM on GPUs), 32, 64 or 128 tokens (vLLM on CPUs). A shorter
+// prompt has a smaller unit.
 const (
 	wholeBlock = 128
 	leastBlock = 16
 	hitGroups  = 16
 )
 
-// LeastUnique is how many tokens at the end of a prompt are at least its own.
+// LeastUnique is the smallest number of tokens at the end of a prompt that are its
+// own.
 const LeastUnique = 64
 
-// ForHitRate chooses the prefixes that prompts of input tokens share, so that a server finds the
-// share rate of their tokens in its cache, in (0, 1). It fails if no prefix can.
+// ForHitRate chooses prefixes such that a server finds the share rate, in (0, 1), of the tokens
+// of its prompts in its cache. The prompts have input tokens. It fails if no prefix can do this.
 func ForHitRate(input int, rate float64) (Shared, error) {
 	want := rate * float64(input)
 	for block := wholeBlock; block >= leastBlock; block /= 2 {
@@ -49,13 +51,13 @@ func ForHitRate(input int, rate float64) (Shared, error) {
 	return Shared{}, fmt.Errorf("prompts of %d tokens can share from %.0f%% to %.0f%% of them", input, math.Ceil(100*least), math.Floor(100*most))
 }
 
-// Most is the longest prefix, in tokens.
+// Most returns the length of the longest prefix, in tokens.
 func (s Shared) Most() int { return s.Tokens + s.More }
 
-// Of is the group of the request with the given order, and the length of the group's
-// prefix that it begins with. draw is a random number of the request, round one of
-// its whole round. The share Longer of a round's requests has the longer prefix, to
-// within one request.
+// Of returns the group of the request with the given order, and the length of the
+// group's prefix with which it begins. draw is a random number of the request, round
+// one of its whole round. The share Longer of a round's requests has the longer
+// prefix, to within one request.
 func (s Shared) Of(draw, round uint64, order int) (group, tokens int) {
 	group, tokens = int(draw%uint64(s.Groups)), s.Tokens
 	begin := float64(round%(1<<20)) / (1 << 20)

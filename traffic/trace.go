@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Bounds of a trace beside those of a data set.
+// Bounds of a trace, in addition to those of a data set.
 const (
-	MaxHashes   = 1 << 26 // ids of blocks, of all rows together
+	MaxHashes   = 1 << 26 // ids of blocks over all rows
 	MostInTrace = 1 << 12 // turns of one session
 )
 
@@ -20,37 +20,40 @@ const (
 type Trace struct {
 	Path   string // as it was named
 	Hash   string // SHA-256 of the file, hex
-	Format string // the name of a format; "columns": as Columns said
-	Block  int    // tokens of a block of Recorded.Blocks; 0: no row has any
+	Format string // the name of a format, or "columns" if Columns describes it
+	Block  int    // tokens of a block of Recorded.Blocks; 0 if no row has any
 	Rows   []Recorded
-	// Empty is how many rows were left out: without a prompt, without an answer (as of a
-	// request that failed), or without a time where the format has such rows.
+	// Empty is the number of rows that were left out: without a prompt, without an
+	// answer (such as a failed request), or without a time if the format allows such
+	// rows.
 	Empty int
 }
 
 // Recorded is one request of a trace.
 type Recorded struct {
-	Line   int           // of the file on which it begins, 1-based
+	Line   int           // line of the file on which it begins, 1-based
 	At     time.Duration // when it was sent, since the first one
-	Input  int           // tokens of its prompt, those it goes on from included; 0: of Text, as many as it has
+	Input  int           // tokens of its prompt, including those it continues from; 0 for as many as Text has
 	Output int           // tokens of its answer, at least 1
-	// Blocks are the ids of the blocks of the prompt behind Prefix, the last of which may
-	// be partial: the same id stands for the same text. nil: that part is the row's own.
+	// Blocks are the ids of the blocks of the prompt after Prefix, the last of which may
+	// be partial. The same id stands for the same text. nil if that part belongs to the
+	// row alone.
 	Blocks []uint64
-	// Session counts sessions from 1; 0: of none. Parent is the row, by its place in
-	// Rows, whose answer it waited for; -1: of none.
+	// Session counts sessions from 1; 0 for none. Parent is the row, by its place in
+	// Rows, for whose answer it waited; -1 for none.
 	Session, Parent int
-	// Prefix is with how many tokens of its parent's prompt and answer it begins.
+	// Prefix is the number of tokens of its parent's prompt and answer with which it
+	// begins.
 	Prefix int
-	// Wait is how long after its parent's answer it was sent; below 0: that is not known,
-	// and it is due at At, once its parent has been answered.
+	// Wait is the time between its parent's answer and the request. If it is unknown,
+	// Wait is below 0, and the row is due at At once its parent has been answered.
 	Wait time.Duration
-	Type string // of request; "": not said
-	Text *Row   // what is sent, where the trace has it; nil: text is made
+	Type string // of request; "" if not given
+	Text *Row   // what is sent, if the trace has it; nil if text is generated
 }
 
-// ReadTrace reads a trace. format is the name of one; "": it is found out, or as columns say.
-// It reads regular files only. Errors are *Error.
+// ReadTrace reads a trace. format is the name of a format; if it is "", columns describe the
+// trace, or the format is detected. It only reads regular files. Errors are *Error.
 func ReadTrace(path, format string, columns *Columns) (*Trace, error) {
 	return read(path, func(r io.Reader) (*Trace, error) { return ParseTrace(r, path, format, columns) })
 }
@@ -95,14 +98,14 @@ type entry struct {
 	Recorded
 	timed           bool
 	session         string
-	id, parent      string // of Bailian's conversations; "": none
+	id, parent      string // of Bailian's conversations; "" for none
 	delay           time.Duration
 	delayed         bool
-	after           time.Duration // what the row after it in its session waits for it
+	after           time.Duration // how long the next row of its session waits after it
 	afterKnown      bool
-	answered        int64 // when its answer ended, in nanoseconds; 0: not known
-	sent            int64 // when it was sent, likewise
-	append          int   // tokens behind Prefix, where Input does not say all
+	answered        int64 // when its answer ended, in nanoseconds; 0 if unknown
+	sent            int64 // when it was sent, in the same unit
+	append          int   // tokens after Prefix, if Input does not include all
 	grows, prefixed bool
 }
 
@@ -112,12 +115,12 @@ type traceParser struct {
 	entries []entry
 	hashes  int
 	empty   int
-	rows    map[string]int // of a session the last row, by file order
-	at      [slots]int     // of a table: the columns
-	server  string         // of samples: the first one
+	rows    map[string]int // of a session, the last row in the file so far
+	at      [slots]int     // of a table, the columns
+	server  string         // of samples, the first server
 }
 
-// add takes in a row; nil: it is none.
+// add takes a row; nil means that there is none.
 func (p *traceParser) add(e *entry, line int) error {
 	if e == nil {
 		return nil
@@ -147,7 +150,7 @@ func (p *traceParser) add(e *entry, line int) error {
 	return nil
 }
 
-// arrange puts the rows in order of time, and links those that follow others.
+// arrange sorts the rows by time and links those that follow others.
 func (p *traceParser) arrange() (rows []Recorded, line int, err error) {
 	slices.SortStableFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.sent, b.sent) })
 	rows = make([]Recorded, len(p.entries))
@@ -184,7 +187,7 @@ func (p *traceParser) arrange() (rows []Recorded, line int, err error) {
 	return rows, 0, nil
 }
 
-// begins makes the row one that follows none.
+// begins makes the row one that follows no other.
 func (e *entry) begins() {
 	e.Wait = -1
 	if e.prefixed { // what it began with was sent before the trace
@@ -194,7 +197,7 @@ func (e *entry) begins() {
 	}
 }
 
-// follow makes the row one that waits for the answer of another.
+// follow makes the row wait for the answer of another.
 func (e *entry) follow(parent *entry) {
 	e.Session, e.Wait = parent.Session, -1
 	switch {

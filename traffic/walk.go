@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// What follows walks JSON that is known to be valid: a data set is decoded once, and
-// most of it is handed on as it is.
+// The functions below walk JSON that is known to be valid: a data set is decoded
+// once, and most of it is passed on as it is.
 
-// space is the first place from i on that is no white space.
+// space returns the first index from i on that is not white space.
 func space(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
@@ -17,7 +17,7 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// value is where the value that begins at i ends.
+// value returns where the value that begins at i ends.
 func value(b []byte, i int) int {
 	depth := 0
 	for ; i < len(b); i++ {
@@ -49,7 +49,7 @@ func value(b []byte, i int) int {
 	return i
 }
 
-// elements are those of an array.
+// elements visits the elements of an array.
 func elements(b []byte, visit func(e []byte) error) error {
 	for i := space(b, 1); i < len(b) && b[i] != ']'; {
 		end := value(b, i)
@@ -63,7 +63,7 @@ func elements(b []byte, visit func(e []byte) error) error {
 	return nil
 }
 
-// members are those of an object, in order; a name may come twice.
+// members visits the members of an object, in order. A name may come twice.
 func members(b []byte, visit func(name string, v []byte)) {
 	for i := space(b, 1); i < len(b) && b[i] != '}'; {
 		end := value(b, i)
@@ -83,8 +83,8 @@ func members(b []byte, visit func(name string, v []byte)) {
 	}
 }
 
-// checkMessages says what keeps messages from being a chat. What a message holds
-// beside its role is the server's business: text, images, calls of tools.
+// checkMessages returns an error if messages are not a chat. The server decides about
+// everything but the role of a message: text, images, calls of tools.
 func checkMessages(raw []byte) error {
 	if raw[0] != '[' {
 		return errors.New("its messages are no list")

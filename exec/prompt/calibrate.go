@@ -14,34 +14,34 @@ import (
 // Counter returns how many prompt tokens the server counts for p.
 type Counter func(ctx context.Context, p client.Prompt) (int, error)
 
-// Options says whom Calibrate may ask.
+// Options says what Calibrate may ask.
 type Options struct {
 	// Salt makes the prompts of one run differ from those of any other.
 	Salt uint64
-	// Tokenizer counts without running the model; nil, or
-	// client.ErrNoTokenizer from its first call: the server has none to ask.
-	// It may leave out what the server puts around a prompt, as long as that
-	// is the same for all: Usage tells.
+	// Tokenizer counts without running the model. nil means that the server has no
+	// tokenizer to ask; its first call returns client.ErrNoTokenizer for the same. It
+	// may leave out what the server puts around a prompt if that is the same for all
+	// prompts, because Usage shows it.
 	Tokenizer Counter
-	// Usage is prompt_tokens of a real request for one token. Required.
+	// Usage returns prompt_tokens of a real request for one token. Required.
 	Usage Counter
-	// IDs, if set, returns the token ids of bare text, by which many words are
-	// counted in one question.
+	// IDs, if set, returns the token ids of bare text, which count many words in one
+	// question.
 	IDs func(ctx context.Context, text string) ([]int, error)
-	// AsIDs has prompts made of token ids. IDs is then required.
+	// AsIDs makes prompts of token ids. IDs is then required.
 	AsIDs bool
-	// Known, if set, is what was learnt before: it is checked by two requests for
-	// one token, and learnt again where they are counted otherwise.
+	// Known, if set, is the result of an earlier calibration. Two requests for one
+	// token check it. If the server counts them differently, it is learnt again.
 	Known *Known
 }
 
-// effort is how much may be asked of a counter.
+// effort bounds how much a counter is asked.
 type effort struct {
 	pool    int // words wanted
-	least   int // words without which it is no pool
-	volley  int // words of one question of those that are asked first
+	least   int // the smallest pool of words that is accepted
+	volley  int // number of words in one of the first questions
 	segment int // words of one question
-	hunts   int // questions to find words that do not add up
+	hunts   int // questions to find words whose counts do not add up
 	atOnce  int // questions under way
 }
 
@@ -50,10 +50,10 @@ var (
 	sparing  = effort{pool: 40, least: 12, volley: 600, segment: 600, hunts: 40, atOnce: 4}
 )
 
-// Calibrate learns how the server counts. Of a tokenizer that tells its tokens, and of any with a
-// word a token, it asks six questions, and the model for two tokens. Without a tokenizer it asks the
-// model for about six tokens, if each word is a token. Other vocabularies take about a hundred
-// questions.
+// Calibrate learns how the server counts. If the server has a tokenizer that returns its tokens, or
+// if each word is a token, it asks the tokenizer six questions and the model for two tokens. Without
+// a tokenizer it asks the model for about six tokens if each word is a token. Other vocabularies
+// need about a hundred questions.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
 		return nil, errors.New("prompt: Options.Usage is missing")
@@ -72,8 +72,8 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 			if m.exact, err = m.agree(ctx, o.Usage); m.exact || err != nil {
 				return m, err
 			}
-			// The tokenizer counts otherwise than the model is charged: the
-			// latter is what a plan speaks of.
+			// The tokenizer's count differs from what the model is charged for. A
+			// plan means the latter.
 		case !errors.Is(err, errNotAdditive) && !errors.Is(err, client.ErrNoTokenizer):
 			return nil, fmt.Errorf("could not ask the tokenizer: %w", err)
 		}
@@ -88,12 +88,12 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	return m, nil
 }
 
-// attempts bounds how often one question is asked. That a server fails now and
-// then is for the plan to judge, not a reason to measure nothing.
+// attempts bounds how often one question is asked. The plan judges a server that
+// fails now and then, so this is no reason not to measure it.
 const attempts = 4
 
-// patient asks again if count fails. It gives up at once if that is of no use: there is no
-// tokenizer, or nobody waits for the answer.
+// patient asks again if count fails. It gives up at once if trying again is useless: there
+// is no tokenizer, or nobody waits for the answer.
 func patient(count Counter, asked string) Counter {
 	return func(ctx context.Context, p client.Prompt) (int, error) {
 		var err error
@@ -114,11 +114,11 @@ func patient(count Counter, asked string) Counter {
 	}
 }
 
-// errNotAdditive says that no words were found whose counts add up.
+// errNotAdditive means that no words were found whose counts add up.
 var errNotAdditive = errors.New("token counts do not add up")
 
-// proportional is for a server whose counts do not add up by words, a gateway
-// that estimates tokens from bytes for one: so many tokens a byte.
+// proportional is for a server whose counts do not add up by words, such as a gateway
+// that estimates tokens from bytes. It learns the number of bytes per token.
 func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, error) {
 	m := &Maker{salt: salt, sep: " ", lead: word{text: lead(" ")}, perToken: 1}
 	for _, w := range words {
@@ -143,11 +143,12 @@ func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, erro
 	return m, nil
 }
 
-// separators are tried in turn: a vocabulary with tokens that span words
-// spoils the first.
+// separators are tried in turn: the first fails if a vocabulary has tokens that span
+// words.
 var separators = []string{" ", "\n", ", "}
 
-// calibrateText learns to make prompts of text. ids, if not nil, are those of bare text.
+// calibrateText learns to make prompts of text. ids, if not nil, returns the token ids
+// of bare text.
 func calibrateText(ctx context.Context, count Counter, ids func(context.Context, string) ([]int, error), e effort, salt uint64) (*Maker, error) {
 	var last error
 	for _, sep := range separators {
@@ -156,7 +157,7 @@ func calibrateText(ctx context.Context, count Counter, ids func(context.Context,
 		if last = m.learn(q, e); last == nil {
 			return m, nil
 		}
-		if q.err != nil { // the server, not the words
+		if q.err != nil { // the server failed, not the words
 			return nil, q.err
 		}
 	}
@@ -190,7 +191,8 @@ func (m *Maker) learn(q *questions, e effort) error {
 	return fmt.Errorf("%w: found fewer than %d words that can be joined by %q", errNotAdditive, e.least, m.sep)
 }
 
-// take makes the pool of those words that add up, and reports whether they are enough.
+// take makes the pool from the words whose counts add up, and reports whether there
+// are enough.
 func (m *Maker) take(q *questions, list []word, e effort) bool {
 	pool, ok := q.additive(list, e)
 	if !ok || len(pool) < e.least {
@@ -201,11 +203,11 @@ func (m *Maker) take(q *questions, list []word, e effort) bool {
 	return m.usable()
 }
 
-// begin counts what every prompt begins with. What surrounds a prompt is in it.
+// begin counts what every prompt begins with, including what surrounds a prompt.
 func (m *Maker) begin(q *questions) error {
 	m.lead = word{lead(m.sep), q.base}
 	if joint := m.sep + opening[1]; !slices.ContainsFunc(m.pool, func(w word) bool { return w.text == joint }) {
-		// What follows a word that is not in the pool was not tried.
+		// Words that are not in the pool were not tried before other words.
 		cheapest := slices.MinFunc(m.pool, func(a, b word) int { return cmp.Compare(a.cost, b.cost) })
 		m.lead.text = opening[0] + cheapest.text
 		if m.lead.cost, q.err = q.total(m.lead.text); q.err != nil {
@@ -215,7 +217,7 @@ func (m *Maker) begin(q *questions) error {
 	return m.confirm(q)
 }
 
-// confirm compares what was learnt with two prompts as they will be made.
+// confirm checks what was learnt with two prompts of the kind that will be made.
 func (m *Maker) confirm(q *questions) error {
 	sizes := []int{20, 1000}
 	q.each(len(sizes), len(sizes), func(i int) error {
@@ -236,7 +238,7 @@ func (m *Maker) confirm(q *questions) error {
 	return q.err
 }
 
-// off is how many more tokens usage counts of two prompts than they were made
+// off returns how many more tokens usage counts for two prompts than they were made
 // for.
 func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
 	q := questions{ctx: ctx}
@@ -251,8 +253,8 @@ func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]i
 	return off, nil
 }
 
-// agree compares tokenizer and usage by two prompts. A constant difference is
-// what the tokenizer leaves out, and is corrected. With any other difference
+// agree compares tokenizer and usage by two prompts. If the difference is constant,
+// the tokenizer leaves out that much, and it is corrected. With any other difference
 // they do not agree.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	off, err := m.off(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
@@ -266,8 +268,8 @@ func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	return true, nil
 }
 
-// Check counts one prompt of tokens tokens by count, and returns what it
-// counted: a spot check of what was calibrated.
+// Check counts one prompt of that many tokens with count, and returns the result: a
+// spot check of the calibration.
 func (m *Maker) Check(ctx context.Context, count Counter, k Key, tokens int) (int, error) {
 	p, err := m.Make(k, tokens)
 	if err != nil {
@@ -276,8 +278,8 @@ func (m *Maker) Check(ctx context.Context, count Counter, k Key, tokens int) (in
 	return count(ctx, p)
 }
 
-// calibrateIDs takes the ids that ordinary text is made of, and learns what the
-// server adds to them.
+// calibrateIDs takes the ids of ordinary text and learns what the server adds to
+// them.
 func calibrateIDs(ctx context.Context, o Options) (*Maker, error) {
 	ids, err := o.IDs(ctx, " "+strings.Join(words, " "))
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// fit is how a row is made as long as asked.
+// fit describes how a row gets the requested length.
 type fit struct {
-	bytes int    // of its question and the texts behind it
-	pad   string // what follows them; "": nothing
+	bytes int    // of its question and the texts after it
+	pad   string // text that follows them; "" for none
 }
 
-// Fit has the first rows of the order, at most so many, be sent with so many tokens each by
-// the server's count, template included; the others are not sent. A row's question is cut
-// at its end, or goes on with the texts of the rows behind it. The server's tokenizer is
-// asked a few times for each row, and the model for two tokens.
+// Fit gives the first rows of the order, at most that many, the requested number of tokens
+// by the server's count, template included. The other rows are not sent. A row's question
+// is cut at its end, or continues with the texts of the rows after it. The server's
+// tokenizer is asked a few times for each row, and the model for two tokens.
 func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	if o.Tokenizer == nil {
@@ -44,8 +44,8 @@ func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	return nil
 }
 
-// Short is Fit without making anything: it says which row cannot be as short as asked.
-// count counts a prompt without asking a server.
+// Short does the same as Fit without making anything: it returns the row that cannot
+// be as short as requested. count counts a prompt without asking a server.
 func (r *Rows) Short(ctx context.Context, count Counter, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	for _, i := range r.order {
@@ -69,11 +69,12 @@ func (r *Rows) noRoom(row *traffic.Row, tokens int) error {
 	return fmt.Errorf("%s:%d: what stands around its question takes more than input_tokens = %d", r.set.Path, row.Line, tokens)
 }
 
-// joined is the question of the row at a place of the order and the texts of the rows
-// behind it, as many bytes of them: whole characters, and no white space at either end.
+// joined returns the given bytes of the question of the row at a place of the order
+// followed by the texts of the rows after it. Characters are whole, and there is no
+// white space at either end.
 func (r *Rows) joined(place, bytes int) string {
 	var b strings.Builder
-	own, _ := r.set.Rows[r.order[place]].Question() // what has none is refused
+	own, _ := r.set.Rows[r.order[place]].Question() // rows without one are refused
 	b.WriteString(strings.TrimLeftFunc(own, unicode.IsSpace))
 	for next := place + 1; b.Len() < bytes; next++ {
 		if b.Len() > 0 {
@@ -88,19 +89,19 @@ func (r *Rows) joined(place, bytes int) string {
 	return strings.TrimRightFunc(text[:bytes], unicode.IsSpace)
 }
 
-// fitted is the prompt of the row at a place of the order.
+// fitted returns the prompt of the row at a place of the order.
 func (r *Rows) fitted(place int, f fit) client.Prompt {
 	row := r.set.Rows[r.order[place]].Asking(r.joined(place, f.bytes) + f.pad)
 	return Of(&row)
 }
 
-// fitter makes rows as long as asked.
+// fitter gives rows the requested length.
 type fitter struct {
 	rows     *Rows
 	ctx      context.Context
 	tokens   int
 	count    Counter
-	off      int     // tokens that the model is charged for, and the tokenizer leaves out
+	off      int     // tokens that the model is charged for but the tokenizer leaves out
 	perToken float64 // bytes, about
 }
 
@@ -111,7 +112,7 @@ func (f *fitter) failed(err error) error {
 	return err
 }
 
-// learn compares tokenizer and model by two prompts that are like the first row.
+// learn compares tokenizer and model with two prompts that are like the first row.
 func (f *fitter) learn(usage Counter) error {
 	var off [2]int
 	for i, n := range []int{16, 200} {
@@ -134,19 +135,19 @@ func (f *fitter) learn(usage Counter) error {
 	return nil
 }
 
-// counted is how many tokens the prompt at a place then has.
+// counted returns how many tokens the prompt at a place has with a fit.
 func (f *fitter) counted(place int, x fit) (int, error) {
 	n, err := f.count(f.ctx, f.rows.fitted(place, x))
 	return n + f.off, err
 }
 
-// fit finds where to cut. A text has hardly more tokens when it is longer by one character
-// than one more: somewhere between one of too few tokens and one of too many there is one of
-// exactly as many.
+// fit finds where to cut. One more character rarely adds more than one token. So between a
+// length with too few tokens and one with too many there is one with exactly the right
+// number.
 func (f *fitter) fit(place int) (fit, error) {
 	const most = 64 // questions
 	perToken := f.perToken
-	low, high := 0, 0 // bytes of too few tokens, and of too many; 0: none is known
+	low, high := 0, 0 // bytes with too few tokens, and with too many; 0 if unknown
 	fewer, more := 0, 0
 	n := max(int(float64(f.tokens)*perToken), 1)
 	for asked := range most {
@@ -178,10 +179,11 @@ func (f *fitter) fit(place int) (fit, error) {
 	return fit{}, f.uneven(place)
 }
 
-// pads are what takes a token, most often, wherever it stands.
+// pads are texts that are usually one token wherever they stand.
 var pads = []string{" a", " the", ".", "\n", "!"}
 
-// pad adds so many tokens to a text that is too short, where one character more is too many.
+// pad adds tokens to a text that is too short, but with one more character would be too
+// long.
 func (f *fitter) pad(place, bytes, tokens int) (fit, error) {
 	for _, p := range pads {
 		x := fit{bytes, strings.Repeat(p, tokens)}

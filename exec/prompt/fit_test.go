@@ -16,7 +16,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// some rows: short ones, long ones, characters of several bytes, messages, parts, tools.
+// mixed has some rows: short ones, long ones, characters of several bytes, messages,
+// parts, tools.
 func mixed(t testing.TB) *traffic.Dataset {
 	t.Helper()
 	var lines []string
@@ -34,8 +35,8 @@ func mixed(t testing.TB) *traffic.Dataset {
 	return d
 }
 
-// counting is a server that counts chats as the built-in one, whose tokenizer leaves out so
-// many tokens.
+// counting returns a server that counts chats as the built-in one does. Its tokenizer
+// leaves out that many tokens.
 func counting(leaves int) Options {
 	count := func(off int) Counter {
 		return func(_ context.Context, p client.Prompt) (int, error) {
@@ -46,7 +47,8 @@ func counting(leaves int) Options {
 	return Options{Tokenizer: count(leaves), Usage: count(0)}
 }
 
-// Each row is as long as asked, whether it is cut or joined, and begins as it began.
+// Each row has the requested length, whether it is cut or joined, and its beginning
+// is unchanged.
 func TestFit(t *testing.T) {
 	set := mixed(t)
 	for _, tokens := range []int{64, 257, 2000} {
@@ -76,7 +78,7 @@ func TestFit(t *testing.T) {
 			before, _ := row.Question()
 			sent := traffic.Row{Prompt: p.Text, Messages: p.Messages}
 			after, err := sent.Question()
-			if strings.Contains(before, "は") { // one character more is too many: words make up for it
+			if strings.Contains(before, "は") { // one more character is too many, so words fill the rest
 				after = strings.TrimRight(after, " a")
 			}
 			if same := min(len(before), len(after)); err != nil || before[:same] != after[:same] {
@@ -123,7 +125,8 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// The built-in server, asked over HTTP as vLLM is, charges each row what was asked for.
+// The built-in server, asked over HTTP as vLLM is, charges for each row the requested
+// number.
 func TestFitAgainstServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, h := builtIn(t, engine.Of("vllm"))

@@ -11,19 +11,19 @@ import (
 )
 
 // Items are the items of a built-in task, each filled up with words of a Maker to a number of
-// tokens. Safe for use from several goroutines.
+// tokens. They are safe for concurrent use.
 type Items struct {
 	maker *Maker
 	items []answers.Item
-	costs []int // tokens of each beside its filler
+	costs []int // tokens of each without its filler
 	exact bool
 }
 
 // probe is the filler, in tokens, with which an item is counted.
 const probe = 64
 
-// NewItems learns how many tokens each item has: by the server's tokenizer and one real request for
-// what surrounds the text, or without a tokenizer by the usage of a few requests.
+// NewItems learns how many tokens each item has. It asks the server's tokenizer and sends one real
+// request for what surrounds the text. Without a tokenizer it uses the usage of a few requests.
 func NewItems(ctx context.Context, m *Maker, o Options, items []answers.Item) (*Items, error) {
 	x := &Items{maker: m, items: items, costs: make([]int, len(items)), exact: true}
 	if m.ids != nil || m.perToken > 0 {
@@ -51,8 +51,8 @@ func NewItems(ctx context.Context, m *Maker, o Options, items []answers.Item) (*
 	return x, q.err
 }
 
-// bySome takes the cost of a few items for that of all, which then are exact only if
-// those cost the same.
+// bySome uses the cost of a few items for all. The lengths are exact only if those
+// items cost the same.
 func (x *Items) bySome(ctx context.Context, usage Counter, first int) error {
 	most := first
 	for i := 1; i < min(5, len(x.items)); i++ {
@@ -69,7 +69,7 @@ func (x *Items) bySome(ctx context.Context, usage Counter, first int) error {
 	return nil
 }
 
-// cost is what an item costs beside its filler.
+// cost returns the cost of an item without its filler.
 func (x *Items) cost(ctx context.Context, count Counter, i int) (int, error) {
 	text, err := x.with(i, probe)
 	if err != nil {
@@ -79,10 +79,10 @@ func (x *Items) cost(ctx context.Context, count Counter, i int) (int, error) {
 	return n - probe, err
 }
 
-// Exact reports whether prompts are as long as they are asked to be.
+// Exact reports whether prompts have exactly the requested length.
 func (x *Items) Exact() bool { return x.exact && x.maker.exact }
 
-// Prompt is the i-th item with as much filler as makes it so many tokens long.
+// Prompt returns the i-th item with enough filler to have that many tokens.
 func (x *Items) Prompt(i, tokens int) (string, error) {
 	filler := tokens - x.costs[i]
 	if filler < 8 {
@@ -91,7 +91,8 @@ func (x *Items) Prompt(i, tokens int) (string, error) {
 	return x.with(i, filler)
 }
 
-// with is the item with a filler of so many tokens, the same for the same numbers.
+// with returns the item with that many tokens of filler. It is the same for the same
+// numbers.
 func (x *Items) with(i, filler int) (string, error) {
 	m, item := x.maker, x.items[i]
 	h := mix(m.salt ^ uint64(i)<<20)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Known is what was learnt of how a server counts, to be checked by two questions
-// instead of learnt again. It may come from a file: nothing in it is trusted.
+// Known is what was learnt about how a server counts. Two questions check it, so that
+// it need not be learnt again. It may come from a file, so nothing in it is trusted.
 type Known struct {
 	Exact     bool       `json:"exact"`
 	Separator string     `json:"separator,omitempty"`
@@ -22,7 +22,7 @@ type Measured struct {
 	Cost int    `json:"cost"`
 }
 
-// Known is what m learnt; nil for a server whose counts do not add up by words.
+// Known returns what m learnt; nil for a server whose counts do not add up by words.
 func (m *Maker) Known() *Known {
 	if m.perToken > 0 {
 		return nil
@@ -34,7 +34,7 @@ func (m *Maker) Known() *Known {
 	return k
 }
 
-// Longer lists are not believed: there are only a few hundred words.
+// Longer lists are rejected: there are only a few hundred words.
 const (
 	mostWords = 1 << 12
 	mostIDs   = 1 << 20

@@ -41,7 +41,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// Another server, or another template, is learnt anew; so is what a file holds that cannot be.
+// For another server or another template, calibration starts again. The same happens if a
+// file's content cannot be right.
 func TestKnownOfAnother(t *testing.T) {
 	words := calibrated(t, &fake{t: byWord, around: 9}, 7).Known()
 	for name, f := range map[string]*fake{
@@ -68,7 +69,7 @@ func TestKnownOfAnother(t *testing.T) {
 	for _, raw := range []string{
 		`{}`, `{"lead":{"text":"a","cost":1},"pool":[]}`, `{"separator":" ","pool":[{"text":" a","cost":1}]}`, `{"ids":[1,2,3]}`, `{"ids":[-1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}`,
 		`{"separator":" ","lead":{"text":"a","cost":0},"pool":[{"text":" a","cost":1}]}`,
-		`{"separator":" ","lead":{"text":"a","cost":2},"pool":[{"text":" a","cost":2},{"text":" b","cost":4}]}`, // no odd number can be made
+		`{"separator":" ","lead":{"text":"a","cost":2},"pool":[{"text":" a","cost":2},{"text":" b","cost":4}]}`, // odd numbers cannot be made
 		`{"lead":{"text":"` + strings.Repeat("a", 100) + `","cost":1},"pool":[{"text":" a","cost":1}]}`,
 	} {
 		k := new(Known)
@@ -82,7 +83,7 @@ func TestKnownOfAnother(t *testing.T) {
 	if m := ids.maker(1); m == nil || m.Least() != 1 {
 		t.Error("ids that are sound were not believed")
 	}
-	// Ids are no use where text is asked for.
+	// Token ids do not help if text is asked for.
 	f := &fake{t: byWord, around: 9}
 	o := f.options(7)
 	if o.Known = ids; o.recall(t.Context()) != nil {
@@ -106,7 +107,8 @@ func throughJSON(t *testing.T, k *Known) *Known {
 	return out
 }
 
-// Whatever a file holds, what is believed of it makes prompts or fails, and says how long they are.
+// Whatever a file contains, what is accepted either makes prompts or fails, and reports their
+// length correctly.
 func FuzzKnown(f *testing.F) {
 	f.Add([]byte(`{"separator":" ","lead":{"text":"a a","cost":3},"pool":[{"text":" a","cost":1},{"text":" bc","cost":2}]}`))
 	f.Add([]byte(`{"exact":true,"ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],"around":1}`))

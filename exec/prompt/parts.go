@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// MakeParts returns a prompt of k that is made of parts: of two prompts of the same round the texts
-// of parts of the same key begin alike, as far as the shorter one goes. It has as many
-// tokens as they have together, or Least where that is more. Shared is what of it may
-// be in a cache beyond that, since the server's own tokens surround it.
+// MakeParts returns a prompt of k made of parts. If two prompts of the same round have parts of the
+// same key, these begin alike for the length of the shorter one. The prompt has as many tokens as
+// its parts together, but at least Least. Shared is the share of it that may be in a cache in
+// addition, because of the server's own tokens around it.
 func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	k.Order = 0
 	total := 0
@@ -37,7 +37,7 @@ func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	return p, err
 }
 
-// of is what the texts of a part are drawn from.
+// of returns the source of random numbers for the texts of a part.
 func of(h uint64, p traffic.Part) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }
 
 // partIDs writes token ids.
@@ -56,9 +56,9 @@ func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
 	return ids
 }
 
-// partWords writes words. What the server may put behind a prompt is added to the end of each
-// part, so that a part's tokens hold its words whatever comes next, and taken from the end of the
-// prompt.
+// partWords writes words. The tokens that the server may put after a prompt are added to the end
+// of each part, so that a part's tokens hold its words whatever comes next. They are removed from
+// the end of the prompt.
 func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, error) {
 	var b strings.Builder
 	b.Grow(len(m.lead.text) + total*m.average + 32)

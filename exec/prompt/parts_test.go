@@ -6,9 +6,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Prompts of parts are as long as the parts are together, and share what the parts do:
-// at most what a server puts around a prompt beyond it. The same parts of another round
-// are other text.
+// Prompts of parts have the length of all their parts. They share what their parts
+// share, and at most what a server puts around a prompt in addition. The same parts of
+// another round have other text.
 func TestParts(t *testing.T) {
 	block := func(key uint64, tokens int) traffic.Part {
 		return traffic.Part{Key: key * 0x9e3779b97f4a7c15, Tokens: tokens}
@@ -50,8 +50,8 @@ func TestParts(t *testing.T) {
 					for same < min(len(texts[i]), len(texts[j])) && texts[i][same] == texts[j][same] {
 						same++
 					}
-					// Words may be alike by chance, and the last ones of a cut part be chosen
-					// to fit where words have several tokens.
+					// Words may be alike by chance. If words have several tokens, the last
+					// ones of a cut part may be chosen because they fit.
 					if low := want[i][j] - f.around - m.costs; same < low || same > want[i][j]+mostBehind+12 {
 						t.Errorf("prompts %d and %d share %d tokens, want about %d", i, j, same, want[i][j])
 					}

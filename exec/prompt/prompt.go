@@ -1,11 +1,11 @@
-// Package prompt makes what is sent: prompts that are unique but for two words at
-// their beginning, that a salt and a seed reproduce, and that are exactly as long
-// as the server under test counts.
+// Package prompt makes the prompts that are sent. They are unique except for two
+// words at their beginning, can be reproduced from a salt and a seed, and have
+// exactly the requested length by the count of the server under test.
 //
-// No tokenizer is built in; the server is asked. Calibrate finds words whose
-// token counts add up on this server, whatever word follows whatever other,
-// and learns what the server puts around a prompt. From then on Make composes
-// prompts without asking, in about the time that copying them takes.
+// There is no built-in tokenizer; the server is asked. Calibrate finds words whose
+// token counts add up on this server in any order, and learns what the server puts
+// around a prompt. After that Make composes prompts without asking, in about the time
+// that copying them takes.
 package prompt
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Key names one prompt of a run. The server is no part of it: two servers that
-// are compared are sent the same prompts.
+// Key identifies one prompt of a run. The server is not part of it: servers that are
+// compared get the same prompts.
 type Key struct {
 	Seed     int64
 	Workload string
@@ -29,51 +29,51 @@ type Key struct {
 	Round    int
 	Phase    metric.Phase
 	Order    int // of the request within round and phase
-	// Shared is the beginning that the prompt has in common with others; the zero Prefix: none.
+	// Shared is the beginning that the prompt has in common with others; the zero Prefix means
+	// none.
 	Shared Prefix
 }
 
-// Prefix is what the prompts of a group begin with: the first Tokens + More tokens
-// of the one text that the group has for a workload. A group that has longer and
-// shorter ones has the same Tokens in both.
+// Prefix describes what the prompts of a group begin with: the first Tokens + More
+// tokens of the group's one text for a workload. If prompts of a group have prefixes
+// of different lengths, Tokens is the same in all.
 type Prefix struct{ Group, Tokens, More int }
 
-// Maker makes the prompts for one server and API. It is safe for use from
-// several goroutines.
+// Maker makes the prompts for one server and API. It is safe for concurrent use.
 type Maker struct {
 	salt  uint64
 	exact bool
 
-	// Of text: the lead, then any of the pool.
+	// For text: the lead, then any words of the pool.
 	sep     string
-	lead    word   // the cost includes all that surrounds a prompt
+	lead    word   // its cost includes all that surrounds a prompt
 	pool    []word // each spelled with its separator
 	single  bool   // every word of the pool is one token
 	reach   []bool // reach[n]: words of the pool can make n tokens
-	costs   int    // the most that a word of the pool costs
-	average int    // bytes a token, rounded up
+	costs   int    // the highest cost of a word of the pool
+	average int    // bytes per token, rounded up
 
-	// Of text whose counts do not add up by words: bytes a token, and bytes
-	// beyond those; perToken is 0 where they do.
+	// For text whose counts do not add up by words: bytes per token, and bytes in
+	// addition. perToken is 0 otherwise.
 	perToken, before float64
 
-	// Of token ids; nil: text is made.
+	// For token ids; nil if text is made.
 	ids    []int
 	around int // tokens that the server adds to ids
 }
 
-// word is a text and the tokens that it makes.
+// word is a text and its number of tokens.
 type word struct {
 	text string
 	cost int
 }
 
-// Exact reports whether prompts were sized by the server's own tokenizer. When
-// false they were sized by the usage of small requests, which is as good on
-// most servers; it is only claimed to within 1%.
+// Exact reports whether prompts were sized by the server's own tokenizer. Otherwise
+// they were sized by the usage of small requests. That is as good on most servers,
+// but is only claimed to be within 1%.
 func (m *Maker) Exact() bool { return m.exact }
 
-// Least is the smallest number of tokens that Make can make.
+// Least returns the smallest number of tokens that Make can make.
 func (m *Maker) Least() int {
 	switch {
 	case m.ids != nil:
@@ -84,14 +84,14 @@ func (m *Maker) Least() int {
 	return m.lead.cost
 }
 
-// longest bounds the words, in bytes.
+// longest bounds the length of words, in bytes.
 const longest = 16
 
-// Make returns the prompt of k, of that many tokens by the server's count,
-// template included. The same key gives the same prompt; two keys give two
-// prompts which differ in their third word, unless there are more of them in
-// the round than there are words, and within the first few in any case.
-// It fails for a number of tokens that cannot be made: too few, for the most.
+// Make returns the prompt of k with that many tokens by the server's count, template
+// included. The same key gives the same prompt. Two keys give two prompts that differ
+// in their third word, unless the round has more prompts than there are words; they
+// then differ within the first few words. Make fails for numbers of tokens that it
+// cannot make, usually because they are too small.
 func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
 	h := m.hash(k)
 	var p client.Prompt
@@ -110,7 +110,7 @@ func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
 	return p, err
 }
 
-// hash is what the prompts of one round and phase have in common.
+// hash returns a number that all prompts of one round and phase have in common.
 func (m *Maker) hash(k Key) uint64 {
 	f := fnv.New64a()
 	var b [8]byte
@@ -124,7 +124,7 @@ func (m *Maker) hash(k Key) uint64 {
 	return mix(f.Sum64())
 }
 
-// mix spreads every bit over all (the finalizer of SplitMix64: Steele, Lea and
+// mix spreads every bit over all bits (the finalizer of SplitMix64: Steele, Lea and
 // Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -132,9 +132,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// digits are the places at which the prompts of a round are numbered: the
-// two words of a pool behind the lead count through it. Each starts where the
-// round's hash says.
+// digits returns the number of a prompt in its round as two digits, which are places
+// in the pool for the two words after the lead. Each digit starts where the round's
+// hash says.
 func digits(h uint64, order, pool int) [2]int {
 	n, o := uint64(pool), uint64(order)
 	return [2]int{int((h%n + o) % n), int((mix(h+1)%n + o/n) % n)}
@@ -172,8 +172,8 @@ func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	return strings.TrimRight(string(b[:max(size, len(m.lead.text))]), " "), nil
 }
 
-// compose writes begin and then rest tokens of the pool, the first words of which have
-// these numbers.
+// compose writes begin and then rest tokens of the pool, whose first words have these
+// numbers.
 func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (string, bool) {
 	if !m.makes(rest) {
 		return "", false
@@ -185,8 +185,8 @@ func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (stri
 	return b.String(), true
 }
 
-// numbered writes those of two words that leave what can be made, and returns how many
-// tokens are left.
+// numbered writes those of the two words after which the rest can still be made, and
+// returns how many tokens are left.
 func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
 	for _, n := range numbers {
 		if w := m.pool[n]; rest >= w.cost && m.makes(rest-w.cost) {
@@ -197,7 +197,7 @@ func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
 	return rest
 }
 
-// words writes rest tokens of the pool, which it makes.
+// words writes rest tokens from the pool, which must be able to make that number.
 func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	n := uint64(len(m.pool))
 	if m.single {
@@ -213,7 +213,7 @@ func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	}
 	for rest > 0 {
 		hi, _ := bits.Mul64(r.Uint64(), n)
-		for i := range m.pool { // the first from there that leaves what can be made
+		for i := range m.pool { // the first one from there whose rest can be made
 			w := m.pool[(int(hi)+i)%len(m.pool)]
 			if w.cost <= rest && m.makes(rest-w.cost) {
 				b.WriteString(w.text)
@@ -235,7 +235,7 @@ func (m *Maker) makes(n int) bool {
 // maxReach bounds the table of what a pool can make.
 const maxReach = 4096
 
-// settle computes what compose needs to know of the pool.
+// settle computes what compose needs to know about the pool.
 func (m *Maker) settle() {
 	m.single, m.costs = true, 0
 	size, tokens := 0, 0
@@ -246,10 +246,10 @@ func (m *Maker) settle() {
 		tokens += w.cost
 	}
 	m.average = (size + tokens - 1) / tokens
-	// From (a−1)(b−1) on, two costs a and b without a common factor make every
-	// number (Sylvester 1882); a pool whose costs all share one is cut off at
-	// the table's end, beyond which its numbers are wrongly thought possible:
-	// usable refuses such a pool.
+	// From (a−1)(b−1) on, two costs a and b without a common factor make every number
+	// (Sylvester 1882). If all costs of a pool have a common factor, the table ends
+	// too early, and larger numbers wrongly count as possible. usable refuses such a
+	// pool.
 	m.reach = make([]bool, min(m.costs*m.costs+1, maxReach))
 	m.reach[0] = true
 	for n := 1; n < len(m.reach); n++ {

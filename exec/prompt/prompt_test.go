@@ -20,8 +20,8 @@ import (
 // tokenizer turns text into tokens, in order.
 type tokenizer func(text string) []string
 
-// byWord has one token a word, with the space before it, as most vocabularies
-// do of common words.
+// byWord has one token per word, including the space before it, as most vocabularies
+// have for common words.
 func byWord(text string) []string {
 	tokens := make([]string, 0, len(text)/4)
 	letter := func(i int) bool { return i < len(text) && text[i] >= 'a' && text[i] <= 'z' }
@@ -34,7 +34,7 @@ func byWord(text string) []string {
 	return tokens
 }
 
-// byByte has one token a byte.
+// byByte has one token per byte.
 func byByte(text string) []string { return strings.Split(text, "") }
 
 // hashOf is FNV-1a of the parts, joined.
@@ -48,8 +48,8 @@ func hashOf(parts ...string) uint32 {
 	return h
 }
 
-// byPiece cuts a third of the words in two, and all that have no space before
-// them in letters' pairs, as a small vocabulary does.
+// byPiece cuts a third of the words in two, and all words without a space before them
+// into pairs of letters, as a small vocabulary does.
 func byPiece(text string) []string {
 	var tokens []string
 	for _, p := range byWord(text) {
@@ -68,8 +68,8 @@ func byPiece(text string) []string {
 	return tokens
 }
 
-// acrossSpaces is byPiece with some pairs of words merged into one token, as
-// in vocabularies whose tokens span words.
+// acrossSpaces is byPiece with some pairs of words merged into one token, as in
+// vocabularies whose tokens span words.
 func acrossSpaces(text string) []string {
 	tokens := byPiece(text)
 	var merged []string
@@ -84,26 +84,26 @@ func acrossSpaces(text string) []string {
 	return merged
 }
 
-// fake is a server that counts by t, with so many tokens of a template around
-// a prompt and a limit of length.
+// fake is a server that counts by t, with that many tokens of a template around a
+// prompt and a limit on the length.
 type fake struct {
 	t       tokenizer
 	around  int
 	bare    bool // its tokenizer leaves the template out
 	without bool // it has no tokenizer to ask
-	told    bool // its tokenizer tells the tokens, not only how many they are
+	told    bool // its tokenizer returns the tokens, not only their number
 	usages  atomic.Int64
 	asks    atomic.Int64
 }
 
 func (f *fake) count(p client.Prompt) int {
 	if len(p.IDs) > 0 {
-		return len(p.IDs) + 1 // a token of its own in front
+		return len(p.IDs) + 1 // its own token at the beginning
 	}
 	return f.around + len(f.t(p.Text))
 }
 
-// ids has one id for each different token.
+// ids returns one id for each different token.
 func (f *fake) ids(_ context.Context, text string) ([]int, error) {
 	f.asks.Add(1)
 	var ids []int
@@ -166,7 +166,7 @@ func calibrated(t testing.TB, f *fake, salt uint64) *Maker {
 	return m
 }
 
-// Whatever tokenizer the server has, a prompt of n tokens counts as n.
+// With every tokenizer of a server, a prompt of n tokens counts as n.
 func TestExactLength(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -201,8 +201,8 @@ func TestExactLength(t *testing.T) {
 	}
 }
 
-// Eight questions at most tell how words are counted, where a word is a token or the tokenizer
-// tells its tokens; they come in four volleys, and in three without a tokenizer.
+// At most eight questions tell how words are counted if each word is a token or the tokenizer
+// returns its tokens. They come in four volleys, or three without a tokenizer.
 func TestFewQuestions(t *testing.T) {
 	for _, tt := range []struct {
 		fake    *fake
@@ -248,8 +248,9 @@ func TestFewQuestions(t *testing.T) {
 	}
 }
 
-// No two prompts of a run are equal, those of a round differ behind the two words that
-// all begin with as long as there are words for it, and none share more than a few.
+// No two prompts of a run are equal. Those of a round differ after the two words that
+// all begin with, as long as there are enough words, and none share more than a few
+// words.
 func TestUnique(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -280,9 +281,9 @@ func TestUnique(t *testing.T) {
 								}
 								begins[f.t(own)[0]] = true
 							}
-							// Sixty prompts, sixty words; the first token of a word of
-							// several may be that of others too, and of bytes it is
-							// the separator.
+							// Sixty prompts have sixty words. The first token of a
+							// word of several may be that of other words too. For
+							// bytes it is the separator.
 							least := min(60, len(m.pool))
 							if !m.single {
 								least = 1
@@ -294,7 +295,7 @@ func TestUnique(t *testing.T) {
 					}
 				}
 			}
-			// Sorted, neighbours share the most.
+			// In sorted order, neighbours share the most.
 			slices.SortFunc(prompts, func(a, b []string) int { return slices.Compare(a, b) })
 			longest, longestWords := 0, 0
 			for i := 1; i < len(prompts); i++ {
@@ -306,9 +307,9 @@ func TestUnique(t *testing.T) {
 				}
 				longest, longestWords = max(longest, n), max(longestWords, words)
 			}
-			// 960 prompts, at least 12 words: two share the lead and five more words
-			// with probability below 960²/2 / 12⁵ ≈ 2 for the smallest pool there can
-			// be, and 40 words or more are usual; the salt is fixed.
+			// For 960 prompts and at least 12 words, two share the lead and five more
+			// words with probability below 960²/2 / 12⁵ ≈ 2 for the smallest possible
+			// pool. 40 words or more are usual, and the salt is fixed.
 			if longestWords > 5 {
 				t.Errorf("two prompts share %d words (%d tokens)", longestWords, longest)
 			}
@@ -316,7 +317,7 @@ func TestUnique(t *testing.T) {
 	}
 }
 
-// The same salt and key give the same prompt, another of either another one.
+// The same salt and key give the same prompt. If either differs, the prompt differs.
 func TestReproducible(t *testing.T) {
 	base := Key{Seed: 42, Workload: "chat", Level: "30", Round: 1, Phase: metric.Measured, Order: 5}
 	make := func(salt uint64, k Key) string {
@@ -350,8 +351,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// Within a round the first two digits alone tell prompts apart, however short
-// they are.
+// Within a round the first two digits alone make prompts differ, however short they
+// are.
 func TestUniqueWhenShort(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	m := calibrated(t, f, 7)
@@ -382,7 +383,7 @@ func TestTooShort(t *testing.T) {
 	}
 }
 
-// A gateway that estimates tokens from bytes is met to within 1%.
+// A gateway that estimates tokens from bytes is matched to within 1%.
 func TestProportional(t *testing.T) {
 	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
 	for _, f := range []*fake{{t: estimate, around: 12}, {t: estimate, around: 12, without: true}} {
@@ -405,7 +406,7 @@ func TestProportional(t *testing.T) {
 	}
 }
 
-// Where the tokenizer says one thing and the bill another, the bill counts.
+// If the tokenizer and the bill disagree, the bill counts.
 func TestTokenizerDisagrees(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	o := f.options(7)
@@ -453,7 +454,7 @@ func TestErrors(t *testing.T) {
 	if _, err := Calibrate(t.Context(), Options{}); err == nil {
 		t.Error("no usage, no error")
 	}
-	// A server that counts everything as one token cannot be asked for a length.
+	// A length is impossible for a server that counts everything as one token.
 	one := func(context.Context, client.Prompt) (int, error) { return 1, nil }
 	if _, err := Calibrate(t.Context(), Options{Usage: one}); err == nil {
 		t.Error("a constant count was believed")
@@ -466,8 +467,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestSomeQuestionsFail: each question fails three times before it is answered,
-// and the prompts come out as if none had.
+// TestSomeQuestionsFail: each question fails three times before it is answered, and
+// the prompts are the same as if none had failed.
 func TestSomeQuestionsFail(t *testing.T) {
 	busy := errors.New("503 Service Unavailable")
 	shaky := func(c Counter, fails int) Counter {
@@ -559,7 +560,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Every ordered pair is there, once, in the shortest sequence that has them.
+// Every ordered pair occurs once, in the shortest sequence that has all of them.
 func TestEveryPair(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 12, 40} {
 		s := everyPair(n)
@@ -585,7 +586,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// BenchmarkMake is a round's worth of long prompts: 300 of 32K tokens.
+// BenchmarkMake measures a round of long prompts: 300 of 32K tokens.
 func BenchmarkMake(b *testing.B) {
 	m := calibrated(b, &fake{t: byWord, around: 9}, 7)
 	b.ReportAllocs()

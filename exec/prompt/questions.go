@@ -12,13 +12,13 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 )
 
-// questions asks a counter about text, joined by sep.
+// questions asks a counter about text whose words are joined by sep.
 type questions struct {
 	ctx   context.Context
 	count Counter
-	ids   func(ctx context.Context, text string) ([]int, error) // of bare text; nil: not known
+	ids   func(ctx context.Context, text string) ([]int, error) // of bare text; nil if unknown
 	sep   string
-	base  int   // tokens of lead and of what surrounds a prompt; 0: not asked yet
+	base  int   // tokens of lead and of what surrounds a prompt; 0 if not asked yet
 	err   error // the counter's first
 }
 
@@ -26,14 +26,14 @@ func (q *questions) total(text string) (int, error) {
 	return q.count(q.ctx, client.Prompt{Text: text})
 }
 
-// opening are the words that every prompt begins with, so that only they are ever behind what a
-// server puts before a prompt. They are two of the first words, short ones.
+// opening are the words that every prompt begins with, so that only they ever follow what a
+// server puts before a prompt. They are two short words.
 var opening = [2]string{"job", "eye"}
 
-// lead joins them. Words are measured behind it.
+// lead returns the opening as text. Words are measured after it.
 func lead(sep string) string { return opening[0] + sep + opening[1] }
 
-// ground asks what lead costs.
+// ground asks for the cost of lead.
 func (q *questions) ground() (err error) {
 	if q.base == 0 {
 		q.base, err = q.total(lead(q.sep))
@@ -41,7 +41,7 @@ func (q *questions) ground() (err error) {
 	return err
 }
 
-// each runs f for 0 … n−1, several at once, and keeps the first error by
+// each runs f for 0 … n−1, several at once, and returns the error with the lowest
 // number.
 func (q *questions) each(n, atOnce int, f func(i int) error) {
 	if q.err != nil {
@@ -66,8 +66,8 @@ func (q *questions) each(n, atOnce int, f func(i int) error) {
 	}
 }
 
-// likely are up to want words with what each costs: by the ids that the server makes of all of
-// them; a token each where it tells none.
+// likely returns up to want words with their costs: from the ids that the server returns for
+// all of them, or one token each if it returns none.
 func (q *questions) likely(want int) []word {
 	if q.ids != nil {
 		if list := q.counted(); list != nil {
@@ -81,8 +81,8 @@ func (q *questions) likely(want int) []word {
 	return list
 }
 
-// counted is what all words cost, by one question: each stands between two that are the same, whose
-// ids are found again. nil: they are not, or the server does not tell.
+// counted returns the cost of all words from one question. Each word stands between two copies of
+// the same mark, whose ids are recognized. nil if they are not, or if the server returns no ids.
 func (q *questions) counted() []word {
 	mark := q.sep + opening[1]
 	list := []word{{text: mark}}
@@ -100,7 +100,7 @@ func (q *questions) counted() []word {
 		q.err = err
 	}
 	n := len(ids)
-	size := 1 // ids of the mark: it is the last text twice
+	size := 1 // ids of the mark: it is the last text, twice
 	for 2*size <= n && !slices.Equal(ids[n-size:], ids[n-2*size:n-size]) {
 		size++
 	}
@@ -116,7 +116,7 @@ func (q *questions) counted() []word {
 		}
 		at++
 	}
-	if len(ends) != len(list)+1 { // behind each word, and once before them and once more at the end
+	if len(ends) != len(list)+1 { // after each word, once before them, and once more at the end
 		return nil
 	}
 	list[0].cost = size
@@ -128,7 +128,7 @@ func (q *questions) counted() []word {
 	return list
 }
 
-// chosen are up to want words of a list: those of one token where there are enough of them, else any.
+// chosen returns up to want words of a list: those of one token if there are enough, otherwise any.
 func chosen(list []word, want int) []word {
 	var single []word
 	for _, w := range list {
@@ -142,9 +142,9 @@ func chosen(list []word, want int) []word {
 	return list[:min(want, len(list))]
 }
 
-// measure returns up to want words with what each costs behind a separator:
-// words of one token where enough of them are found, else any. It asks about
-// group words at once.
+// measure returns up to want words with the cost of each after a separator: words of
+// one token if enough of them are found, otherwise any. It asks about group words at
+// once.
 func (q *questions) measure(want, atOnce, group int) []word {
 	if q.err = q.ground(); q.err != nil {
 		return nil
@@ -174,9 +174,9 @@ func (q *questions) measure(want, atOnce, group int) []word {
 	return chosen(counted, want)
 }
 
-// costs fills in words from … to−1 of a batch. Words that cost as many tokens
-// as they are cost one each: none costs less, unless some of them merge, which
-// additive finds. Others are asked about one by one.
+// costs fills in words from … to−1 of a batch. If a batch costs as many tokens as it
+// has words, each word costs one: none costs less unless words merge, which additive
+// finds. Otherwise it asks about each word.
 func (q *questions) costs(names []string, batch []word, from, to int) error {
 	text := ""
 	for i := from; i < to; i++ {
@@ -196,9 +196,9 @@ func (q *questions) costs(names []string, batch []word, from, to int) error {
 	return err
 }
 
-// additive drops words until all that are left add up in any order. One text
-// that has every ordered pair of words in it tells; where it does not add up,
-// halving finds the pairs that do not. ok is false when there are too many.
+// additive drops words until the counts of the rest add up in any order. One text
+// with every ordered pair of words tests this. If it does not add up, halving finds
+// the pairs that do not. ok is false if there are too many.
 func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	if len(pool) < 2 {
 		return nil, false
@@ -225,7 +225,7 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 		}
 	}
 	if q.err != nil || s.left < 0 || odd && len(s.pairs) == 0 {
-		return nil, false // too many, or what is wrong spans more than two words
+		return nil, false // too many, or the error spans more than two words
 	}
 	gone := cover(s.pairs)
 	for i, w := range pool {
@@ -236,7 +236,8 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	return kept, true
 }
 
-// suspects are pairs of words, by their place in the pool, that do not add up.
+// suspects are pairs of words, by their place in the pool, whose counts do not add
+// up.
 type suspects struct {
 	*questions
 	pool  []word
@@ -244,8 +245,8 @@ type suspects struct {
 	pairs [][2]int
 }
 
-// over is how many more tokens a text of these words has than they cost: as many as lead if they
-// add up.
+// over returns how many more tokens a text of these words has than they cost. If they add up,
+// that is the cost of lead.
 func (s *suspects) over(segment []int) (int, error) {
 	var b strings.Builder
 	b.WriteString(lead(s.sep))
@@ -258,7 +259,7 @@ func (s *suspects) over(segment []int) (int, error) {
 	return n - sum, err
 }
 
-// hunt halves a segment that is wrong until it is a pair.
+// hunt halves a segment that does not add up until it is a pair.
 func (s *suspects) hunt(segment []int) {
 	if len(segment) == 2 {
 		s.pairs = append(s.pairs, [2]int(segment))
@@ -279,8 +280,9 @@ func (s *suspects) hunt(segment []int) {
 	}
 }
 
-// cover returns words such that every pair holds one of them. It is greedy:
-// each step takes the word in most of the remaining pairs, the last of equals.
+// cover returns words such that every pair contains one of them. It is greedy: each
+// step takes the word in most of the remaining pairs, and the last of several equal
+// ones.
 func cover(pairs [][2]int) map[int]bool {
 	gone := map[int]bool{}
 	for len(pairs) > 0 {
@@ -298,10 +300,10 @@ func cover(pairs [][2]int) map[int]bool {
 	return gone
 }
 
-// everyPair is a shortest sequence over 0 … n−1 in which every ordered pair,
-// equal ones included, occurs as neighbours: the de Bruijn sequence B(n, 2),
-// closed, of n²+1 elements, as the Lyndon words of length 1 and 2 in order
-// (Fredricksen and Maiorana 1978).
+// everyPair returns a shortest sequence over 0 … n−1 in which every ordered pair,
+// including pairs of equal numbers, occurs as neighbours. It is the de Bruijn
+// sequence B(n, 2), closed, with n²+1 elements, built from the Lyndon words of length
+// 1 and 2 in order (Fredricksen and Maiorana 1978).
 func everyPair(n int) []int {
 	s := make([]int, 0, n*n+1)
 	for i := range n {

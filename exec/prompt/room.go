@@ -12,9 +12,10 @@ import (
 // mostCounted bounds the rows of a data set whose tokens are counted: the longest.
 const mostCounted = 256
 
-// TooLong is the first row of a data set, by line, whose text has more tokens than
-// there is room for, and how many; nil: none of the longest ones has, or the server has
-// no tokenizer to ask. A token is a byte at least: rows of fewer bytes are not counted.
+// TooLong returns the first row of a data set, by line, whose text has more tokens than
+// there is room for, and their number. nil if none of the longest rows has, or if the
+// server has no tokenizer to ask. Every token has at least one byte, so rows with fewer
+// bytes are not counted.
 func TooLong(ctx context.Context, o Options, set *traffic.Dataset, room func(*traffic.Row) int) (row *traffic.Row, tokens int, err error) {
 	var rows []*traffic.Row
 	var texts []string

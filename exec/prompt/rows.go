@@ -8,17 +8,17 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Rows sends the rows of a data set to one start of a server. Not safe for
+// Rows returns the rows of a data set for one start of a server. It is not safe for
 // concurrent use.
 type Rows struct {
 	set    *traffic.Dataset
 	order  []int
 	shares []float64
-	used   []bool // rows that were given out
-	fits   []fit  // by place in the order; nil: rows are as long as they are
+	used   []bool // rows that were returned
+	fits   []fit  // by place in the order; nil if rows keep their own length
 }
 
-// NewRows gives out the rows of set in their order, or shuffled by a seed.
+// NewRows returns the rows of set in their order, or shuffled by a seed.
 func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 	r := &Rows{set: set, order: make([]int, len(set.Rows)), shares: set.Shares(), used: make([]bool, len(set.Rows))}
 	for i := range r.order {
@@ -36,9 +36,9 @@ func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 // its bytes.
 const byBytes = 1.25
 
-// Prompt is that of the measured request with this number, counted from 0 over all
-// that the server is sent: no row comes again before each was sent. Requests that
-// are not measured are sent the rows that would come last.
+// Prompt returns the prompt of the measured request with this number, counted from 0
+// over all that the server is sent. No row is repeated before all were sent. Requests
+// that are not measured get the rows that would come last.
 func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	n := len(r.order)
 	if number %= n; phase != metric.Measured {
@@ -49,7 +49,7 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	if r.fits != nil {
 		whole := p.Bytes()
 		p = r.fitted(number, r.fits[number])
-		share *= max(1, float64(whole)/float64(p.Bytes())) // what is cut off is its own
+		share *= max(1, float64(whole)/float64(p.Bytes())) // what is cut off belongs to the row alone
 	}
 	p.Row, p.Shared = i+1, min(share, 1)
 	if r.used[i] {
@@ -59,7 +59,7 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	return p
 }
 
-// Of is a row as it is sent.
+// Of returns a row as it is sent.
 func Of(row *traffic.Row) client.Prompt {
 	return client.Prompt{Text: row.Prompt, Messages: row.Messages, Output: row.MaxTokens, Fields: row.Fields()}
 }

@@ -27,8 +27,8 @@ func dataset(t *testing.T, lines ...string) *traffic.Dataset {
 	return d
 }
 
-// No row is sent again before all rows were sent. From then on the whole of it may
-// be cached.
+// No row is sent again before all rows were sent. After that a whole row may be
+// cached.
 func TestRows(t *testing.T) {
 	var lines []string
 	for i := range 50 {
@@ -72,8 +72,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// byOther is the largest share of "07 is a number" that another row begins with, by
-// bytes, and a quarter more: a digit of 14 bytes.
+// byOther is the largest share of "07 is a number" with which another row begins, by
+// bytes, plus a quarter: a digit of 14 bytes.
 const byOther = 1.25 / 14
 
 func TestRowAsSent(t *testing.T) {
@@ -86,7 +86,7 @@ func TestRowAsSent(t *testing.T) {
 	if diff := cmp.Diff(want, r.Prompt(metric.Measured, 0)); diff != "" {
 		t.Error(diff)
 	}
-	// What is not measured takes the rows that would come last.
+	// Requests that are not measured get the rows that would come last.
 	if p := r.Prompt(metric.Warmup, 0); p.Row != 2 || p.Text != "c" || p.Shared != 0 {
 		t.Errorf("%+v", p)
 	}
@@ -95,8 +95,8 @@ func TestRowAsSent(t *testing.T) {
 	}
 }
 
-// The first row that is too long is found by counting only rows that may be, by
-// their bytes.
+// The first row that is too long is found. Only rows that may be too long by their
+// bytes are counted.
 func TestTooLong(t *testing.T) {
 	set := dataset(t, `{"prompt":"a b"}`, `{"prompt":"three longer words"}`, `{"prompt":"five words are too many"}`, `{"prompt":"and six are even more so"}`)
 	room := func(*traffic.Row) int { return 4 }

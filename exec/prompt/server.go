@@ -11,26 +11,25 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Target is the server that prompts are for, and how it is asked: as a
-// workload will ask it.
+// Target is the server that prompts are for, and the way a workload will send
+// requests to it.
 type Target struct {
 	HTTP  *client.HTTP
 	API   string // "chat" or "completions"
 	Model string
 	Extra map[string]any // the requests' further fields; some change the chat template
-	// Timeout of one question; 0: none.
+	// Timeout of one question; 0 for none.
 	Timeout time.Duration
 }
 
-// Options asks t's server: its tokenizer, where it has one, and the usage of
-// one-token requests.
+// Options returns questions for t's server: its tokenizer, if it has one, and the
+// usage of one-token requests.
 func (t Target) Options(salt uint64) Options {
 	return Options{Salt: salt, Tokenizer: t.tokenizer(), Usage: t.usage, IDs: t.ids}
 }
 
-// tokenizer counts by the server's tokenizer, with the chat template where the
-// server applies it, else without: the template's part is then learnt from
-// usage.
+// tokenizer counts with the server's tokenizer. It includes the chat template if the
+// server applies it. Otherwise the template's part is learnt from usage.
 func (t Target) tokenizer() Counter {
 	var bare atomic.Bool
 	return func(ctx context.Context, p client.Prompt) (int, error) {
@@ -50,7 +49,8 @@ func (t Target) tokenizer() Counter {
 	}
 }
 
-// with are the fields of a request with p, tools among them, which are part of a template.
+// with returns the fields of a request with p, including tools, which are part of a
+// template.
 func (t Target) with(p client.Prompt) map[string]any {
 	if p.Fields == nil {
 		return t.Extra
@@ -65,7 +65,7 @@ func (t Target) with(p client.Prompt) map[string]any {
 	return out
 }
 
-// ids are the token ids of bare text.
+// ids returns the token ids of bare text.
 func (t Target) ids(ctx context.Context, text string) ([]int, error) {
 	ctx, cancel := t.within(ctx)
 	defer cancel()
@@ -76,13 +76,13 @@ func (t Target) ids(ctx context.Context, text string) ([]int, error) {
 	return tokens.IDs()
 }
 
-// usage is what the server counts of a request for one token.
+// usage returns the server's count for a request for one token.
 func (t Target) usage(ctx context.Context, p client.Prompt) (int, error) {
 	s, err := t.HTTP.Complete(ctx, &client.Request{
 		API: t.API, Model: t.Model, Prompt: p, Output: 1, Extra: t.Extra, Timeout: t.Timeout,
 	})
-	// An answer of one token may hold no text, half a character say; what was
-	// counted still counts.
+	// An answer of one token may have no text, such as half a character. Its count is
+	// still valid.
 	if err != nil && (s.Failure.Kind != metric.FailEmpty || s.Usage == nil) {
 		return 0, err
 	}

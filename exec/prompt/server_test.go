@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// builtIn is the built-in server on a network in memory, and a client of it, until the
-// bubble of the test ends.
+// builtIn returns the built-in server on a network in memory, and a client of it,
+// until the bubble of the test ends.
 func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 	t.Helper()
 	l := memnet.Listen()
@@ -40,9 +40,9 @@ func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 	return server, h
 }
 
-// Against the built-in server, asked as each engine is that it can stand in
-// for, every prompt is charged exactly as it was made, and none finds anything
-// in a cache but what the template begins with.
+// The built-in server is asked as each engine that it can stand in for. Every prompt
+// is charged exactly as it was made, and none finds anything in a cache except the
+// beginning of the template.
 func TestAgainstServer(t *testing.T) {
 	for _, tt := range []struct {
 		engine, api string
@@ -53,7 +53,7 @@ func TestAgainstServer(t *testing.T) {
 		{"vllm", "completions", false, true},
 		{"vllm", "completions", true, true},
 		{"sglang", "chat", false, true}, // asks for bare text only
-		{"openai", "chat", false, true}, // finds out how to ask
+		{"openai", "chat", false, true}, // has to detect how to ask
 		{"none", "chat", false, false},
 	} {
 		t.Run(tt.engine+" "+tt.api, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAgainstServer(t *testing.T) {
 				if m.Exact() != tt.exact {
 					t.Errorf("exact %v", m.Exact())
 				}
-				// Met for the first time. The server's own time; what Go adds is not in it.
+				// A new server. Only the server's own time counts, without what Go adds.
 				if n, took := asked.Load(), time.Since(begin); tt.exact && (n > 8 || took > 150*time.Millisecond) {
 					t.Errorf("%d questions in %v, want at most 8 in 150 ms", n, took)
 				}

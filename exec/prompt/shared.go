@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// group is the key of what a group's prompts begin with.
+// group returns the key of what a group's prompts begin with.
 func (k Key) group() Key { return Key{Workload: k.Workload, Phase: "shared", Order: k.Shared.Group} }
 
-// behind is how many tokens a shared prefix of text is longer than asked: so many
-// may the server put behind a prompt, and they are counted as its own. A prefix
-// that was shorter would lose a whole block of a cache.
+// behind returns how many tokens longer a shared prefix of text is than requested.
+// The server may put up to that many tokens after a prompt, and they count as its
+// own. A prefix that was too short would lose a whole block of a cache.
 func (m *Maker) behind() int {
 	if m.ids != nil || m.perToken > 0 {
 		return 0
@@ -50,7 +50,7 @@ func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 	return b.String(), nil
 }
 
-// proportionalShared is makeShared where tokens are estimated by bytes.
+// proportionalShared is makeShared for tokens that are estimated from bytes.
 func (m *Maker) proportionalShared(h uint64, k Key, tokens int) (string, error) {
 	group := k.group()
 	whole, err := m.proportional(m.hash(group), group, tokens)

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Prompts of a group share what is asked, and at most what a server puts around a
-// prompt beyond it; those of two groups share no more than any two do. Each counts as
-// many tokens as asked.
+// Prompts of a group share what was requested, and at most what a server puts around
+// a prompt in addition. Prompts of two groups share no more than any two prompts.
+// Each counts as many tokens as requested.
 func TestSharedPrefixes(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestSharedPrefixes(t *testing.T) {
 					case a.Shared.More == 64 && b.Shared.More == 64:
 						low, high = low+64, high+64
 					}
-					// A word of the two that number a prompt may be the same, and its
-					// first tokens those of another.
+					// One of the two words that number a prompt may be the same, and
+					// the next may begin with the same tokens.
 					if same < low-f.around || same > high+8 {
 						t.Fatalf("%+v and %+v share %d tokens, want %d to %d", a, b, same, low, high)
 					}
@@ -64,7 +64,8 @@ func TestSharedPrefixes(t *testing.T) {
 	}
 }
 
-// Where tokens are estimated by bytes, prompts share bytes that are estimated so long.
+// If tokens are estimated from bytes, prompts share the bytes that are estimated to be
+// that many tokens.
 func TestSharedEstimates(t *testing.T) {
 	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
 	f := &fake{t: estimate, around: 12}
