@@ -135,7 +135,11 @@ func gaps(even, odd uint32) func(*metric.Sample) {
 // certify.
 func TestMarginTablesHideNoCount(t *testing.T) {
 	blocks := [][]float64{{1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}}
-	if n := stat.Effective(20, nil, [][][]float64{blocks}, 0.05); n > 5 {
+	var rounds []stat.Ascending
+	for _, values := range blocks {
+		rounds = append(rounds, stat.Ascending{Values: values})
+	}
+	if n := stat.Effective(20, nil, [][]stat.Ascending{rounds}, 0.05); n > 5 {
 		t.Errorf("five rounds that are alike inside are worth %v requests", n)
 	}
 }

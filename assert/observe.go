@@ -43,7 +43,8 @@ func (o observations) all(op plan.Op) metric.Distribution {
 	if sample.Upward(op) {
 		better = metric.HigherIsBetter
 	}
-	all := metric.Distribution{Values: o.def.Pool(o.values()), Better: better}
+	all := metric.Distribution{Better: better}
+	all.Values, all.Until = o.def.Pool(o.blocks)
 	for _, d := range o.blocks {
 		all.Worst += d.Worst
 		all.LeftOut += d.LeftOut
@@ -54,10 +55,10 @@ func (o observations) all(op plan.Op) metric.Distribution {
 }
 
 // values returns the values of each block.
-func (o observations) values() [][]float64 {
-	out := make([][]float64, len(o.blocks))
+func (o observations) values() []stat.Ascending {
+	out := make([]stat.Ascending, len(o.blocks))
 	for i, d := range o.blocks {
-		out[i] = d.Values
+		out[i] = stat.Ascending{Values: d.Values, Until: d.Until}
 	}
 	return out
 }
@@ -67,7 +68,7 @@ func (o observations) values() [][]float64 {
 func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over, total int) {
 	groups = make([]stat.Group, len(o.blocks))
 	for i, d := range o.blocks {
-		k := d.Worst + sample.Beyond(d.Values, op, limit)
+		k := d.Worst + sample.Beyond(d, op, limit)
 		groups[i] = stat.Group{K: float64(k), N: float64(d.N())}
 		over, total = over+k, total+d.N()
 	}

@@ -24,7 +24,7 @@ type subject struct {
 // effective is the number of independent requests that the level's requests count as:
 // stat.Effective over its blocks. With too few blocks it is at most the number of
 // waves.
-func (s *subject) effective(groups []stat.Group, quantities [][][]float64) float64 {
+func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) float64 {
 	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha())
 	if !s.sound {
 		n = min(n, float64(s.waves))

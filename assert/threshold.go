@@ -27,7 +27,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	v.N, v.Over = total, float64(over)
 	p, _ := d.Percentile(t.Stat.P)
 	v.Value = metric.Some(p)
-	v.Effective = s.effective(groups, [][][]float64{o.values()})
+	v.Effective = s.effective(groups, [][]stat.Ascending{o.values()})
 	low, high := percentileBounds(d, v.Effective, e, t.Op, s.alpha)
 	v.Low, v.High = metric.Some(max(low, 0)), metric.Some(max(high, 0))
 
@@ -152,17 +152,11 @@ func nearestRank(p float64, n int) int {
 // percentileBounds bounds the percentile that the share e may exceed, on the side of
 // the operator.
 func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, alpha float64) (low, high float64) {
-	values := d.Values
-	if !sample.Upward(op) {
-		return stat.PercentileBounds(values, d.Worst, effective, 1-e, alpha)
+	l, h := stat.PercentileRanks(d.N(), effective, 1-e, alpha)
+	if sample.Upward(op) { // the smallest values are the worst
+		return d.Rank(d.Count() + 1 - h), d.Rank(d.Count() + 1 - l)
 	}
-	// Bounded from below the smallest values are the worst: mirror them.
-	mirrored := make([]float64, len(values))
-	for i, x := range values {
-		mirrored[len(values)-1-i] = -x
-	}
-	low, high = stat.PercentileBounds(mirrored, d.Worst, effective, 1-e, alpha)
-	return -high, -low
+	return d.Rank(l), d.Rank(h)
 }
 
 // mean judges the mean of the completed requests by a t interval over the means of
@@ -175,7 +169,7 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, t.Metric.NoValue)
 		return
 	}
-	v.N = len(d.Values)
+	v.N = d.Count()
 	v.Value = metric.Some(m)
 	s.interval(v, t, o.means())
 	s.notes(v, o)

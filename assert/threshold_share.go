@@ -22,7 +22,7 @@ import (
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
-	var quantities [][][]float64 // they show the dependence of requests even if all are good
+	var quantities [][]stat.Ascending // they show the dependence of requests even if all are good
 	switch {
 	case t.Metric.OfAnswers:
 		s = s.asked(t.Metric)

@@ -20,31 +20,31 @@ func tallyOf(n int, least, most uint32) tally {
 	return tally{least: least, count: make([]uint32, min(int(most-least)+1, 2*n))}
 }
 
-func (t *tally) add(us uint32) {
+func (t *tally) add(us uint32, times int) {
 	if at := int(us - t.least); at < len(t.count) {
-		t.count[at]++
-	} else {
+		t.count[at] += uint32(times)
+		return
+	}
+	for range times {
 		t.long = append(t.long, us)
 	}
 }
 
-// seconds returns all n lengths in ascending order.
-func (t *tally) seconds(n int) []float64 {
-	out := make([]float64, n)
-	rest := out
-	for at, n := range t.count {
-		if n == 0 {
-			continue
+// seconds returns the lengths as the Values and Until of a distribution.
+func (t *tally) seconds() (values []float64, until []int) {
+	n := 0
+	put := func(us uint32, times int) {
+		n += times
+		values, until = append(values, float64(us)/1e6), append(until, n)
+	}
+	for at, times := range t.count {
+		if times > 0 {
+			put(t.least+uint32(at), int(times))
 		}
-		v := float64(t.least+uint32(at)) / 1e6
-		for i := range rest[:n] {
-			rest[i] = v
-		}
-		rest = rest[n:]
 	}
 	slices.Sort(t.long)
-	for i, us := range t.long {
-		rest[i] = float64(us) / 1e6
+	for _, us := range t.long {
+		put(us, 1)
 	}
-	return out
+	return values, until
 }

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -50,7 +51,7 @@ func TestGapsInOrder(t *testing.T) {
 		for _, n := range []int{0, 1, 5000, 20_000} {
 			var samples []*Sample
 			var want []float64
-			var parts [][]float64
+			var parts []Distribution
 			for len(want) < n {
 				s := &Sample{Chunks: 1}
 				for range min(n-len(want), 700) {
@@ -62,15 +63,31 @@ func TestGapsInOrder(t *testing.T) {
 					want = append(want, float64(us)/1e6)
 				}
 				samples = append(samples, s)
-				parts = append(parts, Of(itl, []*Sample{s}).Values)
+				parts = append(parts, Of(itl, []*Sample{s}))
 			}
 			slices.Sort(want)
-			if got := Of(itl, samples).Values; !slices.Equal(want, got) {
+			if got := whole(Of(itl, samples)); !slices.Equal(want, got) {
 				t.Errorf("%d gaps of up to %d µs are not in order", n, longest)
 			}
-			if got := itl.Pool(parts); !slices.Equal(want, got) {
+			var pool Distribution
+			pool.Values, pool.Until = itl.Pool(parts)
+			if got := whole(pool); !slices.Equal(want, got) {
 				t.Errorf("lists of %d gaps of up to %d µs are not in order together", n, longest)
 			}
 		}
 	}
+}
+
+// whole are all observations, and checks that ranks and mean are those of the list.
+func whole(d Distribution) []float64 {
+	var out []float64
+	for rank := range d.Count() {
+		out = append(out, d.Rank(rank+1))
+	}
+	plain := Distribution{Values: out}
+	a, _ := d.Mean()
+	if b, _ := plain.Mean(); a != b || !math.IsInf(d.Rank(0), -1) || !math.IsInf(d.Rank(len(out)+1), 1) {
+		return nil
+	}
+	return out
 }

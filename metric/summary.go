@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Distribution is a set of observations, with the number of requests that have none:
@@ -11,7 +12,10 @@ import (
 // observation.
 type Distribution struct {
 	Values []float64 // in ascending order
-	Worst  int       // requests without a value
+	// Until[i] is the number of observations that are at most Values[i], if equal ones
+	// stand together; nil: each value is one observation.
+	Until []int
+	Worst int // requests without a value
 	// LeftOut is the number of answers in one chunk, for a metric of streaming. They
 	// are neither observations nor bad.
 	LeftOut int
@@ -28,7 +32,32 @@ func NewDistribution(values []float64, worst int, better Direction) Distribution
 }
 
 // N is the number of requests (or gaps) that the distribution covers.
-func (d Distribution) N() int { return len(d.Values) + d.Worst }
+func (d Distribution) N() int { return d.Count() + d.Worst }
+
+// Count is the number of observations.
+func (d Distribution) Count() int { return d.Before(len(d.Values)) }
+
+// Before is the number of observations before Values[i].
+func (d Distribution) Before(i int) int {
+	if d.Until == nil || i == 0 {
+		return i
+	}
+	return d.Until[i-1]
+}
+
+// Rank returns the observation of a rank, 1 for the smallest; −Inf below it and +Inf above
+// the largest.
+func (d Distribution) Rank(rank int) float64 {
+	switch {
+	case rank < 1:
+		return math.Inf(-1)
+	case rank > d.Count():
+		return math.Inf(1)
+	case d.Until == nil:
+		return d.Values[rank-1]
+	}
+	return d.Values[sort.SearchInts(d.Until, rank)]
+}
 
 // Percentile is the nearest-rank percentile, p in (0, 100): the ⌈p/100·N⌉-th smallest
 // observation. Requests without a value rank worst: +Inf if lower is better, 0 if
@@ -46,12 +75,9 @@ func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 		if rank <= d.Worst {
 			return 0, true
 		}
-		return d.Values[rank-d.Worst-1], true
+		return d.Rank(rank - d.Worst), true
 	}
-	if rank > len(d.Values) {
-		return math.Inf(1), true
-	}
-	return d.Values[rank-1], true
+	return d.Rank(rank), true
 }
 
 // Mean is the arithmetic mean of the observations, or the pooled one (see
@@ -65,10 +91,12 @@ func (d Distribution) Mean() (v float64, ok bool) {
 		return d.Tokens / d.Seconds, true
 	}
 	sum := 0.0
-	for _, x := range d.Values {
-		sum += x
+	for i, x := range d.Values {
+		for range d.Before(i+1) - d.Before(i) {
+			sum += x
+		}
 	}
-	return sum / float64(len(d.Values)), true
+	return sum / float64(d.Count()), true
 }
 
 // Stat returns a statistic of the distribution. Min, Max and Every count requests
@@ -139,7 +167,7 @@ func (l *Level) Due() int {
 func Of(def Def, samples []*Sample) Distribution {
 	d := Distribution{Better: def.Better}
 	if def.Scope == PerGap {
-		d.Values = gapsOf(samples)
+		d.Values, d.Until = gapsOf(samples)
 	} else {
 		d.Values = make([]float64, 0, len(samples))
 	}
@@ -168,9 +196,9 @@ func (d Def) speaksOf(s *Sample) bool {
 // OfTurns reports whether only conversations have the metric.
 func OfTurns(name string) bool { return name == "ttft_turn_1" || name == "ttft_later" }
 
-// gapsOf returns the gaps of the requests that were not cancelled, in seconds and
-// ascending.
-func gapsOf(samples []*Sample) []float64 {
+// gapsOf returns the gaps of the requests that were not cancelled, in seconds, as the
+// Values and Until of a distribution.
+func gapsOf(samples []*Sample) (values []float64, until []int) {
 	n, least, most := 0, uint32(math.MaxUint32), uint32(0)
 	for _, s := range samples {
 		if s.Canceled() {
@@ -192,7 +220,7 @@ func gapsOf(samples []*Sample) []float64 {
 			}
 		}
 		slices.Sort(out)
-		return out
+		return out, nil
 	}
 	t := tallyOf(n, least, most)
 	for _, s := range samples {
@@ -200,32 +228,34 @@ func gapsOf(samples []*Sample) []float64 {
 			continue
 		}
 		for _, us := range s.Gaps {
-			t.add(us)
+			t.add(us, 1)
 		}
 	}
-	return t.seconds(n)
+	return t.seconds()
 }
 
-// Pool joins observations of the metric, each list in ascending order.
-func (d Def) Pool(lists [][]float64) []float64 {
+// Pool joins the observations of the metric into Values and Until of a distribution.
+func (d Def) Pool(parts []Distribution) (values []float64, until []int) {
 	n, least, most := 0, math.Inf(1), 0.0
-	for _, list := range lists {
-		if n += len(list); len(list) > 0 {
-			least, most = min(least, list[0]), max(most, list[len(list)-1])
+	for _, part := range parts {
+		if n += part.Count(); len(part.Values) > 0 {
+			least, most = min(least, part.Values[0]), max(most, part.Values[len(part.Values)-1])
 		}
 	}
 	if d.Scope != PerGap || n < manyGaps {
-		out := slices.Concat(lists...)
-		slices.Sort(out)
-		return out
+		for _, part := range parts {
+			values = append(values, part.Values...)
+		}
+		slices.Sort(values)
+		return values, nil
 	}
 	t := tallyOf(n, micros(least), micros(most))
-	for _, list := range lists {
-		for _, v := range list {
-			t.add(micros(v))
+	for _, part := range parts {
+		for i, v := range part.Values {
+			t.add(micros(v), part.Before(i+1)-part.Before(i))
 		}
 	}
-	return t.seconds(n)
+	return t.seconds()
 }
 
 // micros undoes the division of a gap by a million.

@@ -212,7 +212,7 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	if len(d.Values) == 0 {
 		s.Why = def.NoValue
 	} else if why := l.Unstreamed(); def.Streams && why != "" {
-		s.Why, d.Values = why, nil
+		s.Why, d.Values, d.Until = why, nil, nil
 	}
 	stat := func(kind metric.StatKind, p float64) Number {
 		// If no request has the metric there is nothing to rank: a column of infinities would

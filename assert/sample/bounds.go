@@ -26,14 +26,14 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 // Upward reports whether the operator bounds from below.
 func Upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
 
-// Beyond counts the values that are not within the bound; the values ascend.
-func Beyond(ascending []float64, op plan.Op, limit float64) int {
+// Beyond counts the observations that are not within the bound.
+func Beyond(d metric.Distribution, op plan.Op, limit float64) int {
 	upward := Upward(op)
-	at := sort.Search(len(ascending), func(i int) bool { return Meets(ascending[i], op, limit) == upward })
+	at := sort.Search(len(d.Values), func(i int) bool { return Meets(d.Values[i], op, limit) == upward })
 	if upward {
-		return at
+		return d.Before(at)
 	}
-	return len(ascending) - at
+	return d.Count() - d.Before(at)
 }
 
 // Streamed reports whether a metric depends on how the answers of a workload streamed.

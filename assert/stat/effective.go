@@ -88,22 +88,23 @@ func Excess(groups []Group) float64 {
 // chapter 9). Unlike the effect of a share it also works if nothing was bad. Empty
 // blocks do not count. It is 1 with fewer than two blocks, and +Inf if a value is not
 // a number.
-func MeanEffect(blocks [][]float64) float64 {
+func MeanEffect(blocks []Ascending) float64 {
 	var means, sizes []float64
 	n := 0.0
 	for _, block := range blocks {
-		if len(block) == 0 {
+		size := block.count()
+		if size == 0 {
 			continue
 		}
-		n += float64(len(block))
-		m, _ := Moments(block)
-		means, sizes = append(means, m), append(sizes, float64(len(block)))
+		n += size
+		m, _ := moments(block)
+		means, sizes = append(means, m), append(sizes, size)
 	}
 	b := len(means)
 	if b < 2 {
 		return 1
 	}
-	mean, s2 := Moments(blocks...)
+	mean, s2 := moments(blocks...)
 	// As in ShareEffect blocks weigh by their size, so that a short block does not
 	// count as a noisy one. With equal sizes this is v_b/B.
 	v := 0.0
@@ -128,7 +129,7 @@ func MeanEffect(blocks [][]float64) float64 {
 // If a quantity has fewer values than there are requests, because some failed, its
 // result is scaled to all requests. A quantity without values is ignored. alpha is
 // the error of the plan.
-func Effective(n float64, groups []Group, quantities [][][]float64, alpha float64) float64 {
+func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float64) float64 {
 	seen, b := 0.0, 0
 	for _, g := range groups {
 		if g.N > 0 {
@@ -142,8 +143,8 @@ func Effective(n float64, groups []Group, quantities [][][]float64, alpha float6
 	for _, blocks := range quantities {
 		values, b := 0.0, 0
 		for _, block := range blocks {
-			if len(block) > 0 {
-				values, b = values+float64(len(block)), b+1
+			if size := block.count(); size > 0 {
+				values, b = values+size, b+1
 			}
 		}
 		if b > 0 {

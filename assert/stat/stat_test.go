@@ -347,14 +347,24 @@ func TestEffective(t *testing.T) {
 
 	// Values 1 and 3 in two blocks {1,1} and {3,3}: s² = 4/3, v_b/B = ((1−2)² +
 	// (3−2)²)/(2·1) = 1. Four independent ones have s²/4 = 1/3: a ratio of 3.
-	near(t, "MeanEffect", MeanEffect([][]float64{{1, 1}, {3, 3}}), 3, 1e-9)
-	near(t, "MeanEffect of equal values", MeanEffect([][]float64{{0.1, 0.1, 0.1}, {0.1, 0.1}}), 1, 0)
-	near(t, "MeanEffect with a value that is none", MeanEffect([][]float64{{1, math.NaN()}, {3, 3}}), math.Inf(1), 0)
+	near(t, "MeanEffect", MeanEffect(ascending([]float64{1, 1}, []float64{3, 3})), 3, 1e-9)
+	near(t, "MeanEffect of equal values", MeanEffect(ascending([]float64{0.1, 0.1, 0.1}, []float64{0.1, 0.1})), 1, 0)
+	near(t, "MeanEffect with a value that is none", MeanEffect(ascending([]float64{1, math.NaN()}, []float64{3, 3})), math.Inf(1), 0)
+	together := []Ascending{{Values: []float64{1}, Until: []int{2}}, {Values: []float64{1, 3}, Until: []int{1, 4}}}
+	near(t, "MeanEffect of equal ones together", MeanEffect(together), MeanEffect(ascending([]float64{1, 1}, []float64{1, 3, 3, 3})), 0)
 	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905: 4/(1 + 217.0905·(2 − √2)).
-	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][][]float64{{{1, 1}, {3, 3}}}, 0.05), 4/128.169, 1e-4)
-	near(t, "Effective with a value that is none", Effective(4, nil, [][][]float64{{{1, math.NaN()}, {3, 3}}}, 0.05), 0, 0)
+	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][]Ascending{ascending([]float64{1, 1}, []float64{3, 3})}, 0.05), 4/128.169, 1e-4)
+	near(t, "Effective with a value that is none", Effective(4, nil, [][]Ascending{ascending([]float64{1, math.NaN()}, []float64{3, 3})}, 0.05), 0, 0)
 	// Four gaps of each of two requests count as no more than two requests.
 	near(t, "more observations than requests", Effective(2, []Group{{1, 4}, {1, 4}}, nil, 0.05), 2, 0)
+}
+
+// ascending are lists in which each value is one observation.
+func ascending(lists ...[]float64) (out []Ascending) {
+	for _, values := range lists {
+		out = append(out, Ascending{Values: values})
+	}
+	return out
 }
 
 func TestExcess(t *testing.T) {
@@ -377,8 +387,8 @@ func TestEffectiveOfFewValues(t *testing.T) {
 	groups := []Group{{20, 40}, {20, 40}}
 	// Half of the 80 requests have a value, all equal: 40 of 40 count, so 80.
 	alike := make([]float64, 20)
-	near(t, "half without a value", Effective(80, groups, [][][]float64{{alike, alike}}, 0.05), 80, 0)
-	near(t, "none with a value", Effective(80, groups, [][][]float64{{nil, nil}}, 0.05), 80, 0)
+	near(t, "half without a value", Effective(80, groups, [][]Ascending{ascending(alike, alike)}, 0.05), 80, 0)
+	near(t, "none with a value", Effective(80, groups, [][]Ascending{ascending(nil, nil)}, 0.05), 80, 0)
 	near(t, "no request", Effective(0, nil, nil, 0.05), 0, 0)
 }
 
@@ -487,7 +497,7 @@ func TestLongFalsePass(t *testing.T) {
 						groups, blocks = append(groups, g), append(blocks, block)
 					}
 				}
-				eff := Effective(n, groups, [][][]float64{blocks}, alpha)
+				eff := Effective(n, groups, [][]Ascending{ascending(blocks...)}, alpha)
 				if Share(k/n*eff, eff, 1-q, alpha) == Below {
 					passed++
 				}

@@ -172,34 +172,63 @@ func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 // differences from it (Chan, Golub and LeVeque, The American Statistician 37, 1983), so that ten
 // times 1 has the mean 1.
 func Moments(lists ...[]float64) (mean, variance float64) {
+	all := make([]Ascending, len(lists))
+	for i, values := range lists {
+		all[i] = Ascending{Values: values}
+	}
+	return moments(all...)
+}
+
+func moments(lists ...Ascending) (mean, variance float64) {
 	n := 0.0
 	for _, xs := range lists {
-		n += float64(len(xs))
+		n += xs.count()
 	}
 	if n == 0 {
 		return math.NaN(), math.NaN()
 	}
-	for _, xs := range lists {
-		for _, x := range xs {
-			mean += x / n
+	add := func(term func(x float64) float64) (sum float64) {
+		for _, xs := range lists {
+			for i, x := range xs.Values {
+				more := term(x)
+				for range xs.times(i) {
+					sum += more
+				}
+			}
 		}
+		return sum
 	}
-	off := 0.0
-	for _, xs := range lists {
-		for _, x := range xs {
-			off += (x - mean) / n
-		}
-	}
-	if !math.IsNaN(off) && !math.IsInf(off, 0) {
+	mean = add(func(x float64) float64 { return x / n })
+	if off := add(func(x float64) float64 { return (x - mean) / n }); !math.IsNaN(off) && !math.IsInf(off, 0) {
 		mean += off
 	}
 	if n < 2 {
 		return mean, math.NaN()
 	}
-	for _, xs := range lists {
-		for _, x := range xs {
-			variance += (x - mean) * (x - mean)
-		}
+	return mean, add(func(x float64) float64 { return (x - mean) * (x - mean) }) / (n - 1)
+}
+
+// Ascending are observations in ascending order. Until[i] is the number of those that are
+// at most Values[i], if equal ones stand together; nil: each value is one observation.
+type Ascending struct {
+	Values []float64
+	Until  []int
+}
+
+// times is how often Values[i] was observed.
+func (a Ascending) times(i int) int {
+	switch {
+	case a.Until == nil:
+		return 1
+	case i == 0:
+		return a.Until[0]
 	}
-	return mean, variance / (n - 1)
+	return a.Until[i] - a.Until[i-1]
+}
+
+func (a Ascending) count() float64 {
+	if n := len(a.Until); n > 0 {
+		return float64(a.Until[n-1])
+	}
+	return float64(len(a.Values))
 }
