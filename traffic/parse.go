@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-var errMany = fmt.Errorf("it has more than %d rows", MaxRows)
+var errMany = fmt.Errorf("it has more than %d rows; cut it, such as by head", MaxRows)
 
 // visit takes a row. Its bytes are valid only during the call; line is where it begins.
 type visit func(raw []byte, line int) error

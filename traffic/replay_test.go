@@ -48,6 +48,23 @@ func TestStretch(t *testing.T) {
 	}
 }
 
+// Requests at 0, 3, 6 and 9 s in stretches of a second: the last one, at the very end, is in the last.
+func TestRates(t *testing.T) {
+	for to, want := range map[time.Duration][]float64{
+		0:                {1, 0, 0, 1, 0, 0, 1, 0, 1},
+		12 * time.Second: {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0},
+	} {
+		r, err := fourRows(t).Replay(traffic.Stretch{To: to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rates, step := r.Rates()
+		if diff := cmp.Diff(want, rates); diff != "" || step != time.Second {
+			t.Errorf("to %v: steps of %v: %s", to, step, diff)
+		}
+	}
+}
+
 // For [1,2] [1,2,3] [1,9] [5,2] in blocks of 4, earlier requests had 0, 8, 4 and 0 of the
 // tokens. Compared with all others, the first begins with 8 tokens of the second.
 func TestRepeats(t *testing.T) {
