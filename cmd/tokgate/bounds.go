@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -26,18 +28,62 @@ type loaded struct {
 	diags hcl.Diagnostics
 }
 
-// within loads a plan, and gives up if that takes more than b. Then only the end of
-// the process can stop the loading, which the error causes.
-func (b bounds) within(path string, load func() loaded) loaded {
-	if b == (bounds{}) {
-		return load()
+// spending is what loading a plan takes. What data files take is not counted.
+type spending struct {
+	bounds
+	mu   sync.Mutex
+	cpu  time.Duration // CPU time when it began, and what was spent on data files since
+	heap uint64        // bytes when it began, and what data files have taken since
+	data bool          // a data file is being read
+}
+
+// reading runs what reads a data file.
+func (s *spending) reading(read func()) {
+	s.mu.Lock()
+	s.data = true
+	s.mu.Unlock()
+	debug.SetMemoryLimit(math.MaxInt64)
+	cpu, heap := spent()
+	defer func() {
+		cpuNow, heapNow := spent()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.cpu, s.heap, s.data = s.cpu+cpuNow-cpu, s.heap+max(heapNow, heap)-heap, false
+		s.collect()
+	}()
+	read()
+}
+
+// collect has garbage collected before the bound is reached, since garbage counts too.
+func (s *spending) collect() { debug.SetMemoryLimit(int64(s.heap + s.memory/4*3)) }
+
+// over says which bound is exceeded; "" if none is.
+func (s *spending) over() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch cpu, heap := spent(); {
+	case s.data:
+	case cpu > s.cpu+s.bounds.cpu:
+		return fmt.Sprintf("more than %v of processor time", s.bounds.cpu)
+	case heap > s.heap+s.memory:
+		return fmt.Sprintf("more than %d MiB of memory", s.memory>>20)
 	}
-	// Garbage counts too, so collect it before the bound is reached.
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(b.memory / 4 * 3)))
+	return ""
+}
+
+// within loads a plan, and gives up if that takes more than b. Then only the end of
+// the process can stop the loading, which the error causes. load reads data files, which have
+// bounds of their own, by the function that it is given.
+func (b bounds) within(path string, load func(reading func(read func())) loaded) loaded {
+	if b == (bounds{}) {
+		return load(nil)
+	}
+	s := &spending{bounds: b}
+	s.cpu, s.heap = spent()
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	s.collect()
 	done := make(chan loaded, 1)
-	go func() { done <- load() }()
-	began, _ := server.CPUTime()
-	heap := heapBytes()
+	go func() { done <- load(s.reading) }()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for {
@@ -46,11 +92,8 @@ func (b bounds) within(path string, load func() loaded) loaded {
 			return l
 		case <-look.C:
 		}
-		switch used, _ := server.CPUTime(); {
-		case used-began > b.cpu:
-			return tooCostly(path, fmt.Sprintf("more than %v of processor time", b.cpu))
-		case heapBytes() > heap+b.memory:
-			return tooCostly(path, fmt.Sprintf("more than %d MiB of memory", b.memory>>20))
+		if what := s.over(); what != "" {
+			return tooCostly(path, what)
 		}
 	}
 }
@@ -63,9 +106,11 @@ func tooCostly(path, what string) loaded {
 	}}}
 }
 
-// heapBytes is the size of the heap, including garbage.
-func heapBytes() uint64 {
+// spent is the CPU time of the process, and the size of its heap in bytes, including
+// garbage.
+func spent() (cpu time.Duration, heap uint64) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+	cpu, _ = server.CPUTime()
+	return cpu, sample[0].Value.Uint64()
 }

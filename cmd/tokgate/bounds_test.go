@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A plan that would fill the memory or take for ever is refused as invalid, by
@@ -38,6 +41,27 @@ func TestLongPlanBombs(t *testing.T) {
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) { refused(t, "not a regular file", args...) })
 	}
+}
+
+// What data files take is not counted: they have bounds of their own.
+func TestDataIsNotBounded(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	s := &spending{bounds: bounds{cpu: time.Hour, memory: 16 << 20}}
+	s.cpu, s.heap = spent()
+	var kept [][]byte
+	s.reading(func() {
+		kept = append(kept, make([]byte, 128<<20))
+		if what := s.over(); what != "" {
+			t.Errorf("while a file is read: %s", what)
+		}
+	})
+	if what := s.over(); what != "" {
+		t.Errorf("once it is read: %s", what)
+	}
+	if kept = append(kept, make([]byte, 128<<20)); s.over() != "more than 16 MiB of memory" {
+		t.Errorf("what the plan itself takes is not counted: %q", s.over())
+	}
+	runtime.KeepAlive(kept)
 }
 
 // refused runs the program, which must end with exit code 2 and say that.

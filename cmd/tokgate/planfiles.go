@@ -116,7 +116,7 @@ func (v *inputFlag) String() string     { return "" }
 // load reads one plan and adds diagnostics on what can be certified. The plan is
 // never nil: its Files give the diagnostics their source lines.
 func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Diagnostics) {
-	l := a.bounds.within(path, func() loaded {
+	l := a.bounds.within(path, func(reading func(read func())) loaded {
 		opts := decode.Options{
 			Path:       path,
 			Inputs:     in.list,
@@ -124,6 +124,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 			RequireEnv: requireEnv,
 			Base:       in.base,
 			Self:       in.self,
+			Reading:    reading,
 			Drafts: func(profile string) bool {
 				read, err := sim.LoadProfile(profile, filepath.Dir(path))
 				return err == nil && read.Speculation != nil

@@ -44,6 +44,9 @@ type Options struct {
 	// Drafts reports whether the built-in server decodes speculatively with a profile;
 	// nil means that no profile does.
 	Drafts func(profile string) bool
+	// Reading runs the functions that read data files (data sets and traces), which have
+	// bounds of their own; nil calls them directly.
+	Reading func(read func())
 	// lenient allows values for unknown variables, because the base branch may not
 	// have a variable yet. alone ignores the comparisons. place is the path of the
 	// plan in its repository. All three are set for the plan of the base branch.

@@ -24,6 +24,9 @@ func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
 	if opts.ReadFile == nil {
 		opts.ReadFile = ReadFile
 	}
+	if opts.Reading == nil {
+		opts.Reading = func(read func()) { read() }
+	}
 	d := newDecoder(opts)
 	defer func() {
 		// The expression libraries have panicked on hostile input before. Turn a

@@ -35,10 +35,12 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	if out.Name = p.text("dataset"); readTask(p, out.Name, &out) {
 		return out
 	}
-	out.Dataset = b.d.dataset(p, p.file("dataset"))
-	if out.Dataset != nil {
-		checkRows(p, w, out.Dataset)
-	}
+	file := p.file("dataset")
+	b.d.opts.Reading(func() {
+		if out.Dataset = b.d.dataset(p, file); out.Dataset != nil {
+			checkRows(p, w, out.Dataset)
+		}
+	})
 	return out
 }
 

@@ -64,13 +64,19 @@ func readTrace(b *body, l *plan.Load) {
 	}
 	stretch.To = to
 	speedups := readSpeedups(b)
-	t := b.d.trace(b, b.file("trace"))
-	if t == nil {
-		return
-	}
-	r, err := t.Replay(stretch)
-	if err != nil {
-		b.d.errorf(b.rangeOf("trace"), sumTrace, "%s cannot be replayed: %v.", b.text("trace"), err)
+	var r *traffic.Replay
+	file := b.file("trace")
+	b.d.opts.Reading(func() {
+		t := b.d.trace(b, file)
+		if t == nil {
+			return
+		}
+		var err error
+		if r, err = t.Replay(stretch); err != nil {
+			b.d.errorf(b.rangeOf("trace"), sumTrace, "%s cannot be replayed: %v.", b.text("trace"), err)
+		}
+	})
+	if r == nil {
 		return
 	}
 	if r.Due > maxCount {
