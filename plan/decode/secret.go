@@ -103,16 +103,30 @@ func (d *decoder) mask() {
 	}
 	for name, f := range d.out.Files {
 		src := []byte(place.Replace(string(f.Bytes)))
-		for _, literal := range literals {
-			for _, at := range literal.FindAllSubmatchIndex(src, -1) {
-				if name := src[at[2]:at[3]]; secretName.Match(name) || authorization.Match(name) {
-					copy(src[at[4]:at[5]], bytes.Repeat([]byte("*"), at[5]-at[4]))
-				}
-			}
+		for line := range bytes.Lines(src) {
+			maskLine(line)
 		}
 		d.out.Files[name] = &hcl.File{Body: f.Body, Bytes: src, Nav: f.Nav}
 	}
 }
+
+// maskLine masks a text in a line of a source if its name says that it is a secret.
+func maskLine(line []byte) {
+	lower := bytes.ToLower(line)
+	if bytes.IndexByte(lower, '"') < 0 || !slices.ContainsFunc(secretParts, func(part []byte) bool { return bytes.Contains(lower, part) }) {
+		return // most lines: the expressions are slow
+	}
+	for _, literal := range literals {
+		for _, at := range literal.FindAllSubmatchIndex(line, -1) {
+			if name := line[at[2]:at[3]]; secretName.Match(name) || authorization.Match(name) {
+				copy(line[at[4]:at[5]], bytes.Repeat([]byte("*"), at[5]-at[4]))
+			}
+		}
+	}
+}
+
+// secretParts are what secretName and authorization match: each name has one of them.
+var secretParts = [][]byte{[]byte("key"), []byte("token"), []byte("secret"), []byte("passw"), []byte("passphrase"), []byte("credential"), []byte("authorization")}
 
 // masks returns two replacers for the known secrets: one for messages, and one for
 // sources, which writes one star for each byte.
