@@ -297,8 +297,9 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 
 // running returns the running level of that name; nil if there is none.
 func (d *Display) running(server, workload, name string) *level {
+	server, workload, name = text.Line(server), text.Line(workload), text.Line(name)
 	i := slices.IndexFunc(d.levels, func(l *level) bool {
-		return l.server == text.Line(server) && l.workload == text.Line(workload) && l.name == text.Line(name)
+		return l.server == server && l.workload == workload && l.name == name
 	})
 	if i < 0 {
 		return nil
