@@ -189,7 +189,7 @@ func (l *limit) within(crossing float64) bool {
 func (l *limit) differs(n int, v LookVerdict) {
 	l.changed = true
 	if v.Invalid != "" {
-		l.why = cmp.Or(l.why, fmt.Sprintf("the probe at %d cannot be judged: %s", n, verdict.OneLine(v.Invalid)))
+		l.why = cmp.Or(l.why, fmt.Sprintf("the probe at %s cannot be judged: %s", l.Named(n), verdict.OneLine(v.Invalid)))
 	} else {
 		l.why = "its probes were chosen for other verdicts"
 	}
@@ -324,7 +324,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 		c.Reason = "no probe is certain either way"
 	case c.Kind == metric.CapacityServerCap:
 	case c.Kind == metric.CapacityAtLeast && c.Pass >= c.UpTo:
-		c.Reason = "the search goes up to " + c.Amount(c.UpTo)
+		c.Reason = "the search goes up to " + c.Named(c.UpTo)
 	default:
 		c.Reason = cmp.Or(l.why, "not every probe could be confirmed")
 	}
@@ -341,7 +341,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 		}
 	}
 	c.Line = c.Words()
-	before := fmt.Sprintf("%s, pass %s, fail %s", recorded.Kind, c.Amount(recorded.Pass), c.Amount(recorded.Fail))
+	before := fmt.Sprintf("%s, pass %s, fail %s", recorded.Kind, c.Named(recorded.Pass), c.Named(recorded.Fail))
 	c.Notes = nil
 	for _, note := range recorded.Notes {
 		c.Notes = append(c.Notes, "when it ran: "+note)
@@ -419,7 +419,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 		notes = append(notes, "ended: "+verdict.OneLine(c.Reason))
 	}
 	if c.Pass > 0 && w.Capacity.Confirm && !c.Confirmed {
-		notes = append(notes, c.Amount(c.Pass)+" was not confirmed on fresh requests")
+		notes = append(notes, c.Named(c.Pass)+" was not confirmed on fresh requests")
 	}
 	if w.Policy.Decide == plan.Estimate {
 		notes = append(notes, `point estimates (decide = "estimate"): not certified at any confidence`)

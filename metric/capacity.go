@@ -244,7 +244,15 @@ func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
 	return l.Kind == c.Over && l.N == p.N
 }
 
-// Amount writes level n in units of Over.
+// Named is Amount with the unit of a rate: "39", "8.1 req/s".
+func (c Capacity) Named(n int) string {
+	if c.Over == OpenLoop {
+		return c.Amount(n) + " " + string(PerSecond)
+	}
+	return c.Amount(n)
+}
+
+// Amount writes level n in units of Over, without the unit.
 func (c Capacity) Amount(n int) string {
 	// Six digits: 3 steps of 0.1 are 0.3, not 0.30000000000000004.
 	return strconv.FormatFloat(c.Load(n), 'g', 6, 64)

@@ -51,7 +51,7 @@ type Trend struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"` // as the plan names it; "capacity" for a limit
 	Metric   string `json:"metric"`
-	Stat     string `json:"stat,omitempty"` // "p95"; "" for a level-wide metric
+	Stat     string `json:"stat,omitempty"` // "p95"; "" for a level-wide metric; of a capacity what it counts, "" for requests in flight
 	// Asked is a digest of what was sent: a changed workload begins another series.
 	Asked string `json:"asked,omitempty"`
 }

@@ -104,6 +104,17 @@ func (k LoadKind) Searched() string {
 	return string(k)
 }
 
+// Unit is that of a load of the kind; Count of users and of speedups, which have none.
+func (k LoadKind) Unit() Unit {
+	switch k {
+	case OpenLoop:
+		return PerSecond
+	case Users, Speedup:
+		return Count
+	}
+	return Requests
+}
+
 // Windowed reports whether rounds are consecutive parts of one window, without a drain
 // between them, with requests due at times of their own.
 func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }

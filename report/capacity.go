@@ -160,12 +160,28 @@ func (c *Capacity) Limit() string {
 	return string(metric.CapacityUnknown)
 }
 
+// Carries is Limit with the unit of a rate: "39", "8.1 req/s".
+func (c *Capacity) Carries() string { return c.Limit() + c.unit() }
+
+// unit stands behind a rate; "" of all else, and where nothing is known.
+func (c *Capacity) unit() string {
+	if !c.OfRate() || c.Kind == string(metric.CapacityUnknown) {
+		return ""
+	}
+	return " " + string(metric.PerSecond)
+}
+
 // OfRate reports whether the search was for a rate.
 func (c *Capacity) OfRate() bool { return c.Over == string(metric.OpenLoop) }
 
-// Load is n in units of Over; Amount writes it.
-func (c *Capacity) Load(n int) float64  { return metric.Capacity{Step: c.Step}.Load(n) }
-func (c *Capacity) Amount(n int) string { return metric.Capacity{Step: c.Step}.Amount(n) }
+// Load is n in units of Over; Amount writes it, and Named with the unit of a rate.
+func (c *Capacity) Load(n int) float64  { return c.steps().Load(n) }
+func (c *Capacity) Amount(n int) string { return c.steps().Amount(n) }
+func (c *Capacity) Named(n int) string  { return c.steps().Named(n) }
+
+func (c *Capacity) steps() metric.Capacity {
+	return metric.Capacity{Over: metric.LoadKind(c.Over), Step: c.Step}
+}
 
 // Estimate is the crossing in units of Over: "9.3".
 func (c *Capacity) Estimate() string { return c.estimate(c.Crossing.V) }
@@ -181,14 +197,14 @@ func (c *Capacity) estimate(n float64) string {
 func (c *Capacity) Facts() []string {
 	var list []string
 	if c.Crossing.OK {
-		s := cmp.Or(c.Binding, "the first threshold") + " seems to meet its limit near " + c.Estimate()
+		s := cmp.Or(c.Binding, "the first threshold") + " seems to meet its limit near " + c.Estimate() + c.unit()
 		if c.CrossingLow.OK && c.CrossingHigh.OK && !c.OfRate() {
 			s += fmt.Sprintf(" (%s to %s)", c.estimate(c.CrossingLow.V), c.estimate(c.CrossingHigh.V))
 		}
 		list = append(list, s+": an estimate, not a claim")
 	}
 	for _, n := range c.NonMonotone {
-		list = append(list, fmt.Sprintf("not monotone: %s fails and %s passes; the lower answer counts", c.Amount(n.Fails), c.Amount(n.Passes)))
+		list = append(list, fmt.Sprintf("not monotone: %s fails and %s passes; the lower answer counts", c.Named(n.Fails), c.Named(n.Passes)))
 	}
 	if c.Pass > 0 && !c.OfRate() {
 		if c.Confirmed {
@@ -213,7 +229,7 @@ func (p *Probe) row(c *Capacity) []string {
 	if p.Spent > 0 {
 		took = text.Clock(p.Spent)
 	}
-	return []string{c.Amount(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), cmp.Or(p.Outcome, "–"), took,
+	return []string{c.Named(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), cmp.Or(p.Outcome, "–"), took,
 		cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,32 @@ func TestCapacityLimit(t *testing.T) {
 	}
 	if got := replayed.Facts()[0]; got != "confirmed: 1.68 held again on fresh requests" {
 		t.Error(got)
+	}
+}
+
+// A rate has its unit wherever it stands alone.
+func TestCarries(t *testing.T) {
+	rate := Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: some(93)}
+	for _, tt := range []struct {
+		c    Capacity
+		want string
+	}{
+		{Capacity{Over: "closed", Kind: "exact", Pass: 39, Fail: 40}, "39"},
+		{rate, "8.1 req/s"},
+		{Capacity{Over: "rate", Step: 0.1, Kind: "at_least", Pass: 81}, "8.1+ req/s"},
+		{Capacity{Over: "rate", Step: 0.1, Kind: "below", Fail: 20}, "<2 req/s"},
+		{Capacity{Over: "rate", Kind: "unknown"}, "unknown"},
+	} {
+		if got := tt.c.Carries(); got != tt.want {
+			t.Errorf("carries %q, want %q", got, tt.want)
+		}
+	}
+	if got, want := rate.Facts()[0], "the first threshold seems to meet its limit near 9.3 req/s: an estimate, not a claim"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	d := Document{Capacities: []Capacity{rate}}
+	if got := d.Night().Figures; len(got) != 1 || got[0].Stat != "rate" || math.Abs(got[0].Value-8.1) > 1e-9 {
+		t.Errorf("a night keeps %+v", got)
 	}
 }
 

@@ -350,7 +350,7 @@ func (j *junitWriter) body(v *Verdict) string {
 		line("note:       %s", n)
 	}
 	if c := j.doc.capacityOf(v); c != nil {
-		line("capacity:   %s (%s)", c.Limit(), c.Kind)
+		line("capacity:   %s (%s)", c.Carries(), c.Kind)
 		line("            %s", text.Line(c.Answer()))
 		for _, fact := range c.Facts() {
 			line("            %s", text.Line(fact))

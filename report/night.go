@@ -55,14 +55,18 @@ func (d *Document) Night() metric.Night {
 	}
 	for i := range d.Capacities {
 		c := &d.Capacities[i]
+		limit := metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}
+		if c.Over != string(metric.ClosedLoop) {
+			limit.Stat = c.Over
+		}
 		// A limit that is bounded from only one side, or not at all, is not a figure:
 		// "125+" one night and "130+" the next cannot be compared.
 		if c.Pass > 0 && c.Fail > 0 {
-			add(metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}, c.Load(c.Pass), 0)
+			add(limit, c.Load(c.Pass), 0)
 		} else if c.OfRate() && c.Pass > 0 && c.Crossing.OK {
 			// The certified value depends on the available time; the estimate does
 			// not.
-			add(metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}, c.Crossing.V*c.Step, 0)
+			add(limit, c.Crossing.V*c.Step, 0)
 		}
 	}
 	return n

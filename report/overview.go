@@ -21,7 +21,7 @@ func (m *markdown) overview() string {
 			if len(m.doc.Capacities) > 0 {
 				var limits []string
 				for _, c := range g.capacities {
-					limits = append(limits, c.Limit())
+					limits = append(limits, c.Carries())
 				}
 				row += " " + cell(strings.Join(limits, ", "), cellBytes) + " |"
 			}

@@ -27,7 +27,7 @@ func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 		worst, tally := m.of(g)
 		said := tally.line()
 		for _, c := range g.capacities {
-			said = "carries " + c.Limit() + " · " + said
+			said = "carries " + c.Carries() + " · " + said
 		}
 		name := d.TitleOf(g.workload)
 		if len(d.Servers) > 1 {

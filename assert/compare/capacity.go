@@ -59,13 +59,14 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 	if unknown("control", a) || unknown("candidate", b) {
 		return
 	}
+	row.Metric.Unit = a.Over.Unit()
 	if a.Pass == 0 {
 		row.fromNothing(a, b, change)
 		return
 	}
 	target := CapacityTarget(a.Pass, change)
 	row.Control = metric.Some(a.Load(a.Pass))
-	row.Message = fmt.Sprintf("capacity: the control holds %s; the candidate must at %s and is certified to %s", a.Amount(a.Pass), a.Amount(target), b.Amount(b.Pass))
+	row.Message = fmt.Sprintf("capacity: the control holds %s; the candidate must at %s and is certified to %s", a.Named(a.Pass), a.Named(target), b.Named(b.Pass))
 	if b.Pass > 0 {
 		row.Candidate = metric.Some(b.Load(b.Pass))
 		row.Change = metric.Some(float64(b.Pass)/float64(a.Pass) - 1)
@@ -74,7 +75,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 	}
 	if b.Fail > 0 {
 		row.High = metric.Some(float64(b.Fail-1)/float64(a.Pass) - 1)
-		row.Message += fmt.Sprintf(", fails at %s", b.Amount(b.Fail))
+		row.Message += fmt.Sprintf(", fails at %s", b.Named(b.Fail))
 	}
 	switch {
 	case b.Pass >= target:
@@ -83,7 +84,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Outcome = verdict.Fail
 	default:
 		row.Outcome = verdict.Inconclusive
-		row.Needs = fmt.Sprintf("needs a larger budget or more requests to decide %s", a.Amount(target))
+		row.Needs = fmt.Sprintf("needs a larger budget or more requests to decide %s", a.Named(target))
 	}
 	row.pFail = 0 // each probe was a test of its own
 	if b.Fail > 0 && b.Fail <= a.Pass {
@@ -92,7 +93,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Direction = Better
 	}
 	if a.Kind == metric.CapacityAtLeast {
-		row.Notes = append(row.Notes, fmt.Sprintf("the control was not seen to fail: its capacity is at least %s", a.Amount(a.Pass)))
+		row.Notes = append(row.Notes, fmt.Sprintf("the control was not seen to fail: its capacity is at least %s", a.Named(a.Pass)))
 	}
 }
 
@@ -107,9 +108,9 @@ func (c *Change) fromNothing(a, b Limit, change float64) {
 	if b.Pass > 0 {
 		c.Candidate = metric.Some(b.Load(b.Pass))
 	}
-	c.Message = fmt.Sprintf("capacity: %s; the candidate is certified to %s", nowhere, b.Amount(b.Pass))
+	c.Message = fmt.Sprintf("capacity: %s; the candidate is certified to %s", nowhere, b.Named(b.Pass))
 	if b.Fail > 0 {
-		c.Message += fmt.Sprintf(", fails at %s", b.Amount(b.Fail))
+		c.Message += fmt.Sprintf(", fails at %s", b.Named(b.Fail))
 	}
 	if b.Pass >= a.Fail {
 		c.Direction = Better
@@ -123,6 +124,6 @@ func (c *Change) fromNothing(a, b Limit, change float64) {
 		c.Outcome = verdict.Fail
 	default:
 		c.Outcome = verdict.Inconclusive
-		c.Needs = fmt.Sprintf("needs a search that begins below %s", a.Amount(a.Fail))
+		c.Needs = fmt.Sprintf("needs a search that begins below %s", a.Named(a.Fail))
 	}
 }

@@ -49,6 +49,8 @@ func TestJudgeNights(t *testing.T) {
 	unknown := ttftTrend
 	unknown.Metric = "vibes"
 	limit := metric.Trend{Server: "vllm", Workload: "chat", Level: "capacity", Metric: "capacity"}
+	rate := limit
+	rate.Stat = "rate"
 	preempted := ttftTrend
 	preempted.Metric, preempted.Stat = "preemptions", ""
 	// The workload was different for two nights.
@@ -88,6 +90,8 @@ func TestJudgeNights(t *testing.T) {
 		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
 		// A limit that was 40 every night is known to half a request.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
+		// A rate has no such steps: 0.5 of 4 req/s would be an eighth.
+		{"a rate lower", nightsOf(rate, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3.7), Options{}, verdict.Fail, false, "3.7 req/s: tonight 7.5% lower"},
 		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), Options{}, verdict.Fail, false, "35 requests: tonight 12.5% lower"},
 	}
 	for _, tt := range tests {

@@ -60,8 +60,8 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	t.Unit, t.Better = def.Unit, def.Better
 	s.scale = scaleOf(def)
 	c = column{values: slices.Repeat([]float64{math.NaN()}, len(nights)), worse: worseOf(def.Better), floor: leastNoise, ignore: ignore}
-	if def.Name == limitMetric {
-		c.floor = max(c.floor, 0.5/s.values[0]) // half a request in flight
+	if over := metric.LoadKind(s.key.Stat); def.Name == limitMetric && over != metric.OpenLoop && over != metric.Speedup {
+		c.floor = max(c.floor, 0.5/s.values[0]) // half a request in flight, or user
 	}
 	for i, v := range s.values {
 		run := nights[s.at[i]].Run
@@ -111,7 +111,7 @@ func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []nigh
 // statistic.
 func (s *series) definition() (def metric.Def, ok bool) {
 	if s.key.Metric == limitMetric {
-		return metric.Def{Name: limitMetric, Unit: metric.Requests, Better: metric.HigherIsBetter}, true
+		return metric.Def{Name: limitMetric, Unit: metric.LoadKind(s.key.Stat).Unit(), Better: metric.HigherIsBetter}, true
 	}
 	def, ok = metric.Lookup(s.key.Metric)
 	if kind, err := metric.ParseStat(s.key.Stat); err == nil {

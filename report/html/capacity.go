@@ -48,7 +48,7 @@ func capacities(runs []run) (section, bool) {
 				l.Kind = "certified: the limit lies above, about where it is estimated"
 			}
 			if c.Require > 0 {
-				l.Facts = append(l.Facts, "required by the plan: "+c.Amount(c.Require))
+				l.Facts = append(l.Facts, "required by the plan: "+c.Named(c.Require))
 			}
 			l.Facts = append(l.Facts, margins(r, c)...)
 			for _, fact := range c.Facts() {
@@ -282,7 +282,7 @@ func probes(r run, c *report.Capacity) *table {
 		if p.Spent > 0 {
 			took = clean.Clock(p.Spent)
 		}
-		t.Rows = append(t.Rows, []cell{text(c.Amount(p.N)), text(cmp.Or(line(p.Purpose), "–")), {Text: cmp.Or(line(p.Outcome), "–"), Class: outcomeClass(p.Outcome)},
+		t.Rows = append(t.Rows, []cell{text(c.Named(p.N)), text(cmp.Or(line(p.Purpose), "–")), {Text: cmp.Or(line(p.Outcome), "–"), Class: outcomeClass(p.Outcome)},
 			text(count(p.Requests)), text(took), text(cmp.Or(line(strings.TrimSpace(p.Binding+" "+p.Shown)), "–")), text(cmp.Or(line(p.Note), "–"))})
 	}
 	t.Left = max(len(c.Probes)-most, 0)

@@ -102,7 +102,7 @@ func outcomeOf(r run, w *report.Workload, server string) *limitView {
 		l.Unit += ", " + people
 	}
 	if c.Require > 0 {
-		l.Facts = append(l.Facts, "required by the plan: "+c.Amount(c.Require))
+		l.Facts = append(l.Facts, "required by the plan: "+c.Named(c.Require))
 	}
 	if c.Pass > 0 {
 		l.Facts = append(l.Facts, trust(r, c))
