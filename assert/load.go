@@ -54,13 +54,14 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	invalid := func(of verdict.Cause, format string, args ...any) {
 		problems, cause = append(problems, fmt.Sprintf(format, args...)), cmp.Or(cause, of)
 	}
+	overrun := completed == 0 && s.overrun(thresholds)
 	if s.n == 0 {
 		invalid(verdict.CauseInvalid, "no request was due")
-	} else if completed == 0 && failed > 0 {
+	} else if completed == 0 && failed > 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed: %s", verdict.Count(s.n, "requests"), often)
 	}
 	s.whole(kind, level, samples, invalid)
-	if completed == 0 && len(problems) == 0 {
+	if completed == 0 && len(problems) == 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
 	}
 	if len(l.Parts) == 0 { // each part of a mix has its own lengths

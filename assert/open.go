@@ -32,3 +32,30 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 		v.Notes = append(v.Notes, "the largest rate is not known: a window without a busy period cannot show one")
 	}
 }
+
+// overrun reports whether a rate was measured though none of its requests completed: all timed
+// out, while the server answered to the end, and its backlog grew by them. What has no value then
+// is skipped: there was never anything to see of it.
+func (s *subject) overrun(thresholds []judgedThreshold) bool {
+	grew := slices.ContainsFunc(thresholds, func(t judgedThreshold) bool { return t.threshold.Metric.Name == growing && t.Outcome == Fail })
+	for _, x := range s.level.MeasuredSamples() {
+		grew = grew && x.Failure != nil && (x.Failure.Kind == metric.FailTimeout || x.Failure.Kind == metric.FailUnfinished)
+	}
+	if !grew || s.level.Cut == metric.CutStalled || !answering(s.level) {
+		return false
+	}
+	for _, t := range thresholds {
+		if t.Outcome == Error && !t.Value.OK {
+			t.Outcome, t.Message = Skipped, "because no request completed: the rate is not sustained"
+		}
+	}
+	return true
+}
+
+// answering reports whether tokens came until the last round of a level.
+func answering(l *metric.Level) bool {
+	last := l.Rounds[len(l.Rounds)-1]
+	return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool {
+		return slices.ContainsFunc(r.All(), func(x *metric.Sample) bool { return max(x.First, x.Last) > last.WindowStart })
+	})
+}

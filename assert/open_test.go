@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -187,5 +189,62 @@ func TestGivenUp(t *testing.T) {
 		if (problems == 0) != tt.valid {
 			t.Errorf("%d %% stay: %d problems", tt.kept, problems)
 		}
+	}
+}
+
+// timedOut has each request time out after five seconds, of which so many of ten had begun to be
+// answered after four.
+func timedOut(l *metric.Level, begun int) *metric.Level {
+	for _, r := range l.Rounds {
+		for i, x := range r.Samples {
+			*x = metric.Sample{Round: x.Round, Order: x.Order, Phase: x.Phase, FromDue: true, Scheduled: x.Scheduled, Sent: x.Sent, End: x.Scheduled + 5*time.Second,
+				Failure: &metric.Failure{Kind: metric.FailTimeout, Message: "no end within 5s"}}
+			if i%10 < begun {
+				x.First, x.Last, x.Chunks = x.Sent+4*time.Second, x.Sent+4*time.Second, 1
+			}
+		}
+		r.End = r.WindowEnd + 5*time.Second
+	}
+	return l
+}
+
+// A rate of which every request times out is not sustained, where the server answered all the
+// time: 949 of 1,000 timed out in the window, and 51 are in flight at its end. A server that told
+// nothing may be dead: that is an error, as everywhere.
+func TestOverrun(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		level *metric.Level
+		load  Outcome
+		want  map[string]Outcome
+	}{
+		{"answering", timedOut(backlog(0), 1), Pass, map[string]Outcome{"ttft p95": Fail, "speed mean": Skipped, growing: Fail}},
+		{"silent", timedOut(backlog(0), 0), Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
+		{"refusing", func() *metric.Level {
+			l := timedOut(backlog(0), 1)
+			for _, r := range l.Rounds {
+				for _, x := range r.Samples {
+					x.Failure.Kind = metric.FailStatus
+				}
+			}
+			return l
+		}(), Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
+	} {
+		s, _ := judgedRate(tt.level, plan.Open{Arrivals: plan.Poisson})
+		level := plan.Level{Name: "10 req/s", Rate: 10, Requests: 1000, Rounds: 10}
+		list := withGrowth([]required{{Threshold: threshold("ttft", "p95 < 2s")}, {Threshold: threshold("speed", "mean > 10 tok/s")}}, metric.OpenLoop, level, verdict.SeverityError)
+		judged := pairs(list, s.thresholds(list))
+		var v Verdict
+		s.load(&v, metric.OpenLoop, level, judged)
+		got := map[string]Outcome{}
+		for _, j := range judged {
+			got[label(j.threshold)] = j.Outcome
+		}
+		if diff := cmp.Diff(tt.want, got); v.Outcome != tt.load || diff != "" {
+			t.Errorf("%s: load %v (%s), want %v; %s", tt.name, v.Outcome, v.Message, tt.load, diff)
+		}
+	}
+	if g, _ := timedOut(backlog(0), 1).Growth(); g.Lost != 949 || g.Share != 1 {
+		t.Errorf("growth %+v, want all of 1000, 949 of them lost", g)
 	}
 }

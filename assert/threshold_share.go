@@ -292,6 +292,9 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	x := s.bounded(g)
 	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(x.low), metric.Some(x.high)
 	v.Message = fmt.Sprintf("%s of %s: %s", compared(t, v.Value), verdict.Count(g.Arrivals, "requests"), s.bounds(v, metric.Ratio))
+	if g.Lost > 0 {
+		v.Message += fmt.Sprintf("; %s timed out, which are still in its backlog", verdict.Count(g.Lost, "requests"))
+	}
 	if x.known {
 		v.Message += fmt.Sprintf("; saturated, the server answers %s, at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
 	}
@@ -363,11 +366,11 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 	return x
 }
 
-// answered is the number of requests a second that ended in the windows of a rate.
+// answered is the number of requests a second that ended in the windows of a rate, other than by a time-out.
 func answered(l *metric.Level) float64 {
 	n, length := 0, time.Duration(0)
 	for _, p := range l.Passages() {
-		n += p.Arrivals - (p.End - p.Begin)
+		n += p.Arrivals - (p.End + p.Lost - p.Begin)
 		length += p.To - p.From
 	}
 	return float64(n) / length.Seconds()

@@ -17,11 +17,14 @@ type Passage struct {
 	// Begin and End are the numbers of requests in flight at its beginning and end:
 	// due, sent or not, and not ended.
 	Begin, End int
+	// Lost is the number of requests that timed out in it: they are no longer in flight,
+	// and the server never caught up with them.
+	Lost int
 	// Mean is the mean number in flight, and Max the largest.
 	Mean float64
 	Max  int
-	// Spread is the standard deviation of the number in flight about its own straight
-	// line over time.
+	// Spread is the standard deviation of the number in flight, or lost, about its own
+	// straight line over time.
 	Spread float64
 }
 
@@ -63,6 +66,9 @@ func (p *Passage) fill() {
 		area += float64(now) * (changes[i].at - last).Seconds()
 		last, now = changes[i].at, now+changes[i].by
 		p.Max = max(p.Max, now)
+		if changes[i].lost {
+			p.Lost++
+		}
 	}
 	area += float64(now) * (p.To - last).Seconds()
 	p.End = now
@@ -75,7 +81,9 @@ func (p *Passage) fill() {
 	for k := range counts {
 		to := p.From + time.Duration((float64(k)+0.5)/marks*float64(length))
 		for ; i < len(changes) && changes[i].at <= to; i++ {
-			now += changes[i].by
+			if !changes[i].lost || changes[i].at <= p.From {
+				now += changes[i].by
+			}
 		}
 		counts[k] = float64(now)
 	}
@@ -84,8 +92,9 @@ func (p *Passage) fill() {
 
 // change is a change in the number of requests in flight.
 type change struct {
-	at time.Duration
-	by int
+	at   time.Duration
+	by   int
+	lost bool // a request that timed out
 }
 
 // changes returns the changes by all requests of the window, in order of time.
@@ -93,7 +102,7 @@ func (p *Passage) changes() []change {
 	var out []change
 	for _, r := range p.Rounds {
 		for _, s := range r.All() {
-			out = append(out, change{s.Scheduled, 1}, change{s.End, -1})
+			out = append(out, change{s.Scheduled, 1, false}, change{s.End, -1, s.Failure != nil && s.Failure.Kind == FailTimeout})
 		}
 	}
 	slices.SortFunc(out, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.by, a.by)) })
@@ -138,21 +147,23 @@ type Growth struct {
 	Share    float64 // requests by which it grew / arrivals; negative if it shrank
 	Error    float64 // standard error of Share
 	Arrivals int
-	End      int // in flight at the end, the maximum over the windows
+	End      int // in flight at the end, or lost until then; the maximum over the windows
+	Lost     int // timed out, in all windows
 }
 
 // Growth adds up the windows of the level; ok is false if it has none.
 //
 // Each window contributes N_end − N_begin, and the result is their sum / A for A
 // arrivals. If the backlog varies about a line with the standard deviation s, each
-// count does so too, and their difference has √2·s.
+// count does so too, and their difference has √2·s. A request that
+// timed out stays in the backlog: else the backlog would be as long as the time-out, whatever arrives.
 func (l *Level) Growth() (g Growth, ok bool) {
 	grown, variance := 0.0, 0.0
 	for _, p := range l.Passages() {
-		grown += float64(p.End - p.Begin)
+		grown += float64(p.End + p.Lost - p.Begin)
 		variance += 2 * p.Spread * p.Spread
-		g.Arrivals += p.Arrivals
-		g.End = max(g.End, p.End)
+		g.Arrivals, g.Lost = g.Arrivals+p.Arrivals, g.Lost+p.Lost
+		g.End = max(g.End, p.End+p.Lost)
 	}
 	if g.Arrivals == 0 {
 		return Growth{}, false
