@@ -175,6 +175,41 @@ func TestCrowding(t *testing.T) {
 	}
 }
 
+// A hundred seconds of requests that take 1 s are 187 independent ones for a p95, which decide
+// nothing below 59: as many as are in 31.6 lifetimes. Of 4 s they are 25 lifetimes, and 46.8.
+func TestTogether(t *testing.T) {
+	for _, tt := range []struct {
+		takes, apart time.Duration // a request; the TTFTs of two rounds
+		e, want      float64
+		capped       bool
+	}{
+		{time.Second, time.Millisecond, 0.05, 0, false},
+		{3 * time.Second, time.Millisecond, 0.05, 0, false},
+		{4 * time.Second, time.Millisecond, 0.05, 25 * 1.870, true},
+		{4 * time.Second, 0, 0.05, 0, false}, // rounds are alike
+		{40 * time.Second, time.Millisecond, 0.05, 10, true},
+		{time.Second, time.Millisecond, 0.01, 100 * 2.468, true}, // of 299
+		{time.Second, time.Millisecond, 0.5, 0, false},
+		{40 * time.Second, time.Millisecond, 0.5, 4, true}, // 2.5·1.376 = 3.4, of 5
+	} {
+		l := backlog(0)
+		for _, r := range l.Rounds {
+			for _, x := range r.Samples {
+				x.First, x.End = x.Scheduled+time.Second+time.Duration(r.Index)*tt.apart, x.Scheduled+tt.takes
+			}
+		}
+		s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
+		if got, capped := s.together(s.observe(metric.MustLookup("ttft")), tt.e); capped != tt.capped || math.Abs(got-tt.want) > 0.1 {
+			t.Errorf("%+v: %v, %v", tt, got, capped)
+		}
+	}
+	l := backlog(0)
+	l.Kind, l.N = metric.ClosedLoop, 10
+	if _, capped := (&subject{evidence: gather(l), alpha: 0.05}).together(observations{}, 0.01); capped {
+		t.Error("the rounds of a closed loop begin anew")
+	}
+}
+
 // A level that was given up is valid only if its backlog certainly grew.
 func TestGivenUp(t *testing.T) {
 	for _, tt := range []struct {

@@ -28,6 +28,9 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	p, _ := d.Percentile(t.Stat.P)
 	v.Value = metric.Some(p)
 	v.Effective = s.effective(groups, [][]stat.Ascending{o.values()})
+	if few, ok := s.together(o, e); ok {
+		v.Effective = min(v.Effective, few)
+	}
 	low, high := percentileBounds(d, v.Effective, e, t.Op, s.alpha)
 	v.Low, v.High = metric.Some(max(low, 0)), metric.Some(max(high, 0))
 
@@ -45,7 +48,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	}
 	v.Message = fmt.Sprintf("%s: %d of %d %s %s (%s, allowed %s), %s", compared(t, v.Value), over, total, what,
 		beyond(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
-	s.notes(v, o)
+	s.notes(v, o, e)
 	if s.policy.Decide == plan.Estimate {
 		// The nearest-rank percentile meets the bound exactly if no more observations
 		// miss it than rank above it.
@@ -172,7 +175,7 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	v.N = d.Count()
 	v.Value = metric.Some(m)
 	s.interval(v, t, o.means())
-	s.notes(v, o)
+	s.notes(v, o, 0)
 	if o.failed > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves %s out", verdict.Count(o.failed, "failed requests")))
 	}
@@ -243,7 +246,7 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
 	}
 	v.Notes = append(v.Notes, thisRun)
-	s.notes(v, o)
+	s.notes(v, o, 0)
 	decided(v, pass)
 }
 

@@ -124,7 +124,7 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, s
 	switch {
 	case stat.Share(share*effective, effective, e, s.alpha) == stat.Above:
 		v.Outcome, v.Effective = Fail, effective
-		s.notes(v, observations{})
+		s.notes(v, observations{}, 0)
 	case stat.Share(k, n, e, s.alpha) == stat.Below && stat.Share(0, float64(s.units()), e, s.alpha) == stat.Below:
 		v.Outcome = Pass
 	default:

@@ -10,12 +10,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// notes describes how much the requests count.
-func (s *subject) notes(v *Verdict, o observations) {
+// notes describes how much the requests count for a percentile that allows the share e; 0
+// for all else.
+func (s *subject) notes(v *Verdict, o observations, e float64) {
+	few, together := s.together(o, e)
 	switch {
 	case !s.sound && v.Effective > 0:
 		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
 			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
+	case together && v.Effective == few:
+		v.Notes = append(v.Notes, fmt.Sprintf("about %s in flight at once are fast or slow together: in a window as long as %.0f of them %s are worth %.0f independent ones at most",
+			verdict.Count(s.wave(), "requests"), s.lifetimes(), verdict.Count(s.n, "requests"), math.Floor(few)))
 	case s.crowding() < 1 && v.Effective > 0.995*s.crowding()*float64(s.n):
 		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate %s are worth %s independent ones at most: busy periods are few and long",
 			s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective))))

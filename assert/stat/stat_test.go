@@ -600,3 +600,57 @@ func TestLongShareOfParts(t *testing.T) {
 		}
 	}
 }
+
+// At e = ½ the integral is ∫√((1−r)/(1+r))dr/(π/4) = (π/2 − 1)·4/π = 0.7268; of others it is
+// summed in r, whose root is not smooth at 1.
+func TestPerLifetime(t *testing.T) {
+	for e, want := range map[float64]float64{0.5: 1 / ((math.Pi/2 - 1) * 4 / math.Pi), 0.05: 0, 0.01: 0} {
+		if want == 0 {
+			want = 1 / plackett(e)
+		}
+		if got := PerLifetime(e); math.Abs(got/want-1) > 1e-3 {
+			t.Errorf("at %v: %v, want %v", e, got, want)
+		}
+	}
+}
+
+// plackett is the integral of PerLifetime by the rectangle rule in r.
+func plackett(e float64) (sum float64) {
+	const n = 200_000
+	u := NormalQuantile(1 - e)
+	for i := range n {
+		r := (float64(i) + 0.5) / n
+		sum += math.Sqrt((1-r)/(1+r)) * math.Exp(-u*u/(1+r)) / n
+	}
+	return sum / (math.Pi * e * (1 - e))
+}
+
+// Of a server without a queue that has 240 in flight, in windows of 13 lifetimes, the time for which
+// there are more than 264, which is p of all time, varies as a share of 13·PerLifetime(p)
+// independent moments does.
+func TestLongPerLifetime(t *testing.T) {
+	const windows, length, many, step = 1500, 13.0, 240.0, 0.02
+	r := rand.New(rand.NewPCG(5, 6))
+	var shares []float64
+	for range windows {
+		var ends []float64 // arrivals before now − 1 have ended
+		at, over, moments, first := 0.0, 0.0, 0.0, 0
+		for now := 1.0; now < 1+length; now += step {
+			for ; at < now; at += r.ExpFloat64() / many {
+				ends = append(ends, at+1)
+			}
+			for first < len(ends) && ends[first] < now {
+				first++
+			}
+			if moments++; len(ends)-first > 264 {
+				over++
+			}
+		}
+		shares = append(shares, over/moments)
+	}
+	p, variance := Moments(shares)
+	got, want := p*(1-p)/variance, length*PerLifetime(p)
+	if math.Abs(got/want-1) > 0.15 { // the variance of 1,500 skewed shares is known to 6 %
+		t.Errorf("windows with a share of %.3f are worth %.1f moments, want %.1f", p, got, want)
+	}
+}
