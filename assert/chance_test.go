@@ -14,7 +14,7 @@ import (
 // The chances that validate prints agree with simulated comparisons.
 func TestLongChances(t *testing.T) {
 	policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}
-	const n = 600
+	const n = 300
 	for i, row := range []struct {
 		claim string
 		d     duels

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	gates = flag.Int("gates", 25, "simulated gates of each operating characteristic")
+	gates = flag.Int("gates", 16, "simulated gates of each operating characteristic")
 	only  = flag.String("only", "", "measure the operating characteristics alone whose title has this in it")
 	table = flag.String("table", "", "write the operating characteristics to this file, as Markdown")
 )
