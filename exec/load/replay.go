@@ -51,17 +51,18 @@ func (r *Replay) Turn(i int) Turn {
 	return Turn{Phase: metric.Filler, Order: i - r.Warm - r.Due}
 }
 
-// Index returns the index in the replay of the request with that turn; -1 if there is
-// none.
+// Index returns the place in At of the request with that turn; -1 if there is none.
 func (r *Replay) Index(phase metric.Phase, order int) int {
+	first, n := 0, r.Warm
 	switch phase {
 	case metric.Measured:
-		order += r.Warm
+		first, n = r.Warm, r.Due
 	case metric.Filler:
-		order += r.Warm + r.Due
+		first = r.Warm + r.Due
+		n = len(r.At) - first
 	}
-	if order >= len(r.At) {
+	if order >= n {
 		return -1
 	}
-	return order
+	return first + order
 }
