@@ -32,7 +32,13 @@ func (t *tally) add(us uint32, times int) {
 
 // seconds returns the lengths as the Values and Until of a distribution.
 func (t *tally) seconds() (values []float64, until []int) {
-	n := 0
+	different, n := len(t.long), 0
+	for _, times := range t.count {
+		if times > 0 {
+			different++
+		}
+	}
+	values, until = make([]float64, 0, different), make([]int, 0, different)
 	put := func(us uint32, times int) {
 		n += times
 		values, until = append(values, float64(us)/1e6), append(until, n)

@@ -303,16 +303,24 @@ func MeasuredOf(all []*Sample) []*Sample {
 }
 
 // inPlace sorts the requests of one round by their order, if these are the numbers below
-// their count. They are unless requests are missing; then nothing is changed.
+// their count. They are unless requests are missing; then it returns false.
 func inPlace(samples []*Sample) bool {
-	ordered := make([]*Sample, len(samples))
-	for _, s := range samples {
-		if s.Round != samples[0].Round || s.Order < 0 || s.Order >= len(samples) || ordered[s.Order] != nil {
-			return false
+	for i := range samples {
+		for {
+			s := samples[i]
+			if s.Order < 0 || s.Order >= len(samples) || s.Round != samples[0].Round {
+				return false
+			}
+			if s.Order == i {
+				break
+			}
+			other := samples[s.Order]
+			if other.Order == s.Order {
+				return false
+			}
+			samples[i], samples[s.Order] = other, s
 		}
-		ordered[s.Order] = s
 	}
-	copy(samples, ordered)
 	return true
 }
 

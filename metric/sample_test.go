@@ -1,7 +1,9 @@
 package metric
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -50,6 +52,28 @@ func TestGaps(t *testing.T) {
 		var g Gaps
 		if g.Add(d); g[0] != want {
 			t.Errorf("a gap of %v is kept as %d µs, want %d", d, g[0], want)
+		}
+	}
+}
+
+// Measured requests are in order of start, however they ended, and also if some are missing,
+// doubled or of another round.
+func TestMeasuredInOrder(t *testing.T) {
+	for _, orders := range [][]int{{}, {0}, {2, 0, 1}, {1, 0, 3, 2}, {3, 1, 0}, {1, 1, 0}, {0, -1, 1}, {2, 1, 0, 3, 5, 4}} {
+		for _, round := range []int{0, 1} {
+			var all []*Sample
+			for i, order := range orders {
+				s := &Sample{Phase: Measured, Order: order}
+				if i == len(orders)-1 {
+					s.Round = round
+				}
+				all = append(all, s, &Sample{Phase: Filler, Order: order})
+			}
+			got := MeasuredOf(all)
+			sorted := slices.IsSortedFunc(got, func(a, b *Sample) int { return cmp.Or(a.Round-b.Round, a.Order-b.Order) })
+			if len(got) != len(orders) || !sorted {
+				t.Errorf("%v, the last in round %d: %d requests, sorted: %v", orders, round, len(got), sorted)
+			}
 		}
 	}
 }
