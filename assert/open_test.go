@@ -164,6 +164,14 @@ func TestCrowding(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.open.Arrivals, got, tt.want)
 		}
 	}
+	above := make([]float64, 10)
+	for i := range above {
+		above[i] = 8
+	}
+	s, _ := judgedRate(backlog(0, above...), plan.Open{Arrivals: plan.Poisson})
+	if v := s.judge(threshold("ttft", "p95 < 2s")); v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "a rate below the largest one") {
+		t.Errorf("above the largest rate: %v, %q", v.Outcome, v.Needs)
+	}
 	if s, _ := judgedRate(backlog(0), plan.Open{Arrivals: plan.Poisson}); s.crowding() != 1 {
 		t.Error("without a saturation there is no cap")
 	}

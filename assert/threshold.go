@@ -73,6 +73,10 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
 		v.Outcome = Fail
 	default:
 		v.Outcome = Inconclusive
+		if v.Effective == 0 { // see crowding
+			v.Needs, v.More = "needs a rate below the largest one: above it no number of requests tells", -1
+			return
+		}
 		needed := math.Inf(1)
 		if n, ok := stat.Needed(share, e, s.alpha); ok {
 			needed = float64(n) / s.worth(v.Effective)
