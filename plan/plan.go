@@ -104,8 +104,7 @@ type Server struct {
 	Base   bool   // declared by the plan on the base branch
 	Engine string `plan:"engine"` // vllm | sglang | llama.cpp | openai
 	Model  string `plan:"model"`  // the real name; ""
-	// Title and Description are for people. Without a Title reports show the
-	// address.
+	// Title and Description are for people. Without a Title reports show the address.
 	Title       string   `plan:"title"`
 	Description string   `plan:"description"`
 	Flags       []Flag   // of the engine's command line, in order of the source
@@ -120,8 +119,7 @@ type Server struct {
 	Range       hcl.Range
 }
 
-// Address is the server's name in expressions and reports: vllm, vllm["on"],
-// base.vllm.
+// Address is the server's name in expressions and reports: vllm, vllm["on"], base.vllm.
 func (s *Server) Address() string {
 	if s.Base {
 		return "base." + Address(s.Name, s.Key)
@@ -219,8 +217,7 @@ func (g *GPUs) String() string {
 	return strconv.Itoa(g.Count)
 }
 
-// Local reports whether tokgate starts the server on this machine as a process or
-// container.
+// Local reports whether tokgate starts the server here, as a process or container.
 func (s *Server) Local() bool { return s.Process != nil || s.Container != nil }
 
 // GPUs returns the plan's setting of the server's GPUs; nil if there is none.
@@ -411,8 +408,7 @@ type Capacity struct {
 	// times the first look.
 	MaxRequests int  `plan:"max_requests"`
 	Confirm     bool // confirm the answer on fresh requests
-	// Load sets how probes send: seeds, warm-up, stagger, pause and time-out. It has
-	// no levels.
+	// Load sets how probes send (seeds, warm-up, stagger, pause, time-out), without levels.
 	Load  *Load
 	Range hcl.Range
 }

@@ -150,8 +150,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
-		// One start of each server: the difference between starts counts as a
-		// difference between servers.
+		// One start of each server: a difference between starts counts as one of servers.
 		sum, weights := 0.0, 0.0
 		for z := -3.0; z <= 3; z += 0.25 {
 			weight := math.Exp(-z * z / 2)
