@@ -136,6 +136,13 @@ real: build ## install real engines and try them, into docs/engines-tried.md; EN
 real-rate: build ## search the rate that llama.cpp's server carries, twice, with `make real`'s engine; 16 minutes, on an idle machine
 	@for i in 1 2; do PATH=$(REAL_DIR)/bin:$$PATH $(BIN) run --out results/real-rate/$$i --var model=$(REAL_DIR)/tiny.gguf plans/real/rate.hcl || true; done
 
+PEERS_DIR ?= $(REAL_DIR)
+
+.PHONY: peers
+peers: build ## install other load generators and measure them beside tokgate, into docs/performance.md; 9 GB, 20 minutes and an idle machine
+	plans/real/install.sh $(PEERS_DIR) vllm guidellm aiperf inference-perf
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestPeers$$' -timeout 2h -v -peers $(PEERS_DIR) -peers-page $(CURDIR)/docs/performance.md
+
 # A run that is invalid at 2,000 requests a second is what is to be seen.
 LAG_PORT ?= 18099
 .PHONY: lag

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs real engines into a folder and makes a model for them. Nothing outside the folder
-# changes, and what is there already stays. Usage: install.sh DIR ENGINE…
+# Installs real engines, and load generators, into a folder and makes a model for them. Nothing
+# outside the folder changes, and what is there already stays. Usage: install.sh DIR NAME…
 set -euo pipefail
-[ $# -ge 2 ] || { echo "usage: install.sh DIR ENGINE…, of vllm, llama.cpp and litellm"; exit 1; }
+[ $# -ge 2 ] || { echo "usage: install.sh DIR NAME…, of vllm, llama.cpp, litellm, guidellm, aiperf and inference-perf"; exit 1; }
 dir=$(mkdir -p "$1" && cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 shift
 
 # The versions that were last tried.
-VLLM=0.32.0 TORCH=2.13.0 LITELLM=1.106.2 GGUF=0.19.0
+VLLM=0.32.0 TORCH=2.13.0 LITELLM=1.106.2 GGUF=0.19.0 GUIDELLM=0.8.1 AIPERF=0.13.0 INFERENCE_PERF=0.7.0
 
 missing() { echo "make real: $*" >&2; exit 1; }
 
@@ -51,6 +51,21 @@ litellm() {
   ln -sf "$dir/litellm/bin/litellm" "$dir/bin"
 }
 
+# A load generator that cannot be installed is not measured. What needs torch takes vLLM's, of
+# several gigabytes.
+generator() {
+  [ -x "$dir/bin/$1" ] && return
+  venv "$dir/$1"
+  echo "torch; sys_platform == 'none'" > "$dir/without.txt"
+  if pip "$dir/$1" --override "$dir/without.txt" "$1==$2"; then
+    echo "$dir"/vllm/lib/python3*/site-packages > "$(echo "$dir/$1"/lib/python3*/site-packages)/torch.pth"
+    ln -sf "$dir/$1/bin/$1" "$dir/bin"
+  else
+    echo "$1 $2 cannot be installed here: see above" >&2
+    rm -rf "${dir:?}/$1"
+  fi
+}
+
 # llama.cpp's server as Debian's unstable distribution has it, with the libraries that it was
 # built with, from the mirror that this machine uses: unpacked, not installed.
 llama_cpp() {
@@ -90,7 +105,10 @@ for engine in "$@"; do
     vllm | transformers) ;;
     llama.cpp) llama_cpp ;;
     litellm) litellm ;;
-    *) missing "$engine is not known: vllm, transformers, llama.cpp or litellm" ;;
+    guidellm) generator guidellm "$GUIDELLM" ;;
+    aiperf) generator aiperf "$AIPERF" ;;
+    inference-perf) generator inference-perf "$INFERENCE_PERF" ;;
+    *) missing "$engine is not known: vllm, transformers, llama.cpp, litellm, guidellm, aiperf or inference-perf" ;;
   esac
 done
 echo "$dir: $(du -sh "$dir" | cut -f1), in $SECONDS s"
