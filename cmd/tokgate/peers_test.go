@@ -203,7 +203,7 @@ func (p *peer) run(t *testing.T, dir string, inFlight, requests int) (*peerRun, 
 	defer said.Close()
 	cmd := onCore(0, program, p.command(peerLoad{url, filepath.Join(dir, "tiny"), folder, inFlight, requests})...)
 	cmd.Stdout, cmd.Stderr = said, said
-	cmd.Env = append(os.Environ(), "HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "TOKGATE_STATE_DIR="+filepath.Join(dir, "state"),
+	cmd.Env = append(os.Environ(), "VLLM_NO_USAGE_STATS=1", "TOKGATE_STATE_DIR="+filepath.Join(dir, "state"),
 		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "HF_HOME="+filepath.Join(dir, "cache"), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
