@@ -22,7 +22,7 @@ func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.
 	w.Capacity = &plan.Capacity{Over: metric.ClosedLoop, From: 1, UpTo: 64, Resolution: 1, Require: require, Confirm: true}
 	c := &metric.Capacity{Server: "sim", Workload: "chat", Over: metric.ClosedLoop, From: 1, UpTo: 64, Require: require,
 		Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the limit is found to within the resolution",
-		Line: "39 requests in flight · ttft binds: 39 → 1.95 s, 40 → 2 s", Probes: visits}
+		Line: "39 requests in flight · limited by ttft: 1.95 s at 39, 2 s at 40", Probes: visits}
 	run.Levels, run.Capacities = nil, []*metric.Capacity{c}
 	for i := range c.Probes {
 		v := &c.Probes[i]
@@ -60,7 +60,7 @@ func TestCapacity(t *testing.T) {
 		says    string
 		run     Outcome
 	}{
-		{"measured only", 0, nil, Pass, metric.CapacityExact, 39, 40, "39 requests in flight · ttft binds: 39 → 1.95 s", Pass},
+		{"measured only", 0, nil, Pass, metric.CapacityExact, 39, 40, "39 requests in flight · limited by ttft: 1.95 s at 39", Pass},
 		{"reached", 30, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
 		{"just reached", 39, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 39", Pass},
 		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},

@@ -170,7 +170,7 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 		units, f.Needed = f.planned, "2 rounds"
 	}
 	if t.Metric.Name == "cost_per_hour" {
-		f.Needed, units = "1 round, 2 where electricity has a price", max(units, 2)
+		f.Needed, units = "1 round, or 2 if electricity has a price", max(units, 2)
 	}
 	switch {
 	case units >= 2:
@@ -199,14 +199,14 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 		noun, why, advice = "requests", "", fmt.Sprintf("requests = %d", f.ofMix(need))
 	case clusters != plan.ClustersRound && f.kind == metric.OpenLoop:
 		noun, why, advice = "waves", "since requests that are in flight together may fail together", f.more(fmt.Sprintf("requests = %d for each that is in flight on average", need), "a longer stretch of the trace")
-		f.Remark = fmt.Sprintf("a wave is what is in flight: %d requests are enough for up to %d at once", f.n, have/need)
+		f.Remark = fmt.Sprintf("a wave is all requests in flight: %d requests are enough for up to %d at once", f.n, have/need)
 	case clusters != plan.ClustersRound:
 		noun, why = fmt.Sprintf("waves of %d", f.level.AtOnce()), "since requests that are in flight together may fail together"
 		advice = fmt.Sprintf("requests = %d (%d for each in flight)", f.ofMix(need*f.level.AtOnce()), need)
 	}
 	f.Needed, f.units = verdict.Count(need, noun), strings.Fields(noun)[0]
 	if f.duration > 0 && clusters != plan.ClustersRound {
-		f.Remark = "as many as come in " + plan.PlainDuration(f.duration)
+		f.Remark = "as many as arrive in " + plan.PlainDuration(f.duration)
 		return
 	}
 	if f.needed = need; have < need {
@@ -232,7 +232,7 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	}
 	switch {
 	case f.duration > 0:
-		f.Remark = "as many as come in " + plan.PlainDuration(f.duration)
+		f.Remark = "as many as arrive in " + plan.PlainDuration(f.duration)
 	case f.n < need:
 		f.never(fmt.Sprintf("needs %s%s at %s confidence, the plan has %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), f.more("raise requests", "replay a longer stretch of the trace"))
 	case best < float64(need):
@@ -267,7 +267,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	f := at(n, false)
 	if f.Impossible && f.needed > 0 {
 		if deep := at(n, true); !deep.Impossible {
-			deep.Remark = fmt.Sprintf("only a level that is measured with so many has %s enough to pass", deep.units)
+			deep.Remark = fmt.Sprintf("a level has enough %s to pass only if it is measured with that many requests", deep.units)
 			return deep
 		}
 		requests := w.OfWhole(f.needed * w.Portion(c.Level(n)).AtOnce())
@@ -291,9 +291,9 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 		return least + sort.Search(c.UpTo-least+1, func(i int) bool { return at(least+i, deep).Impossible })
 	}
 	if n := from(false); n <= c.UpTo {
-		f.Remark = fmt.Sprintf("from %d on no level has %s enough to pass", n, f.units)
+		f.Remark = fmt.Sprintf("from %d on no level has enough %s to pass", n, f.units)
 		if n < from(true) {
-			f.Remark = fmt.Sprintf("from %d on only a level that is measured with up to max_requests has %s enough to pass", n, f.units)
+			f.Remark = fmt.Sprintf("from %d on a level has enough %s to pass only if it is measured with up to max_requests", n, f.units)
 		}
 	}
 	return f

@@ -236,10 +236,10 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		// needs 183 rounds, which 3660 would have.
 		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
-		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "only a level that is measured with so many has rounds enough to pass", plan.ClustersRound},
-		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "only a level", plan.ClustersRound},
+		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "a level has enough rounds to pass only if it is measured with that many requests", plan.ClustersRound},
+		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "a level has enough", plan.ClustersRound},
 		// 200 requests are 25 waves of 8, 800 are 100, and 3200 are 400.
-		{"waves", "", "", false, "183 waves of 8", "extended to 3200 at 2 looks", "only a level that is measured with so many has waves enough to pass", ""},
+		{"waves", "", "", false, "183 waves of 8", "extended to 3200 at 2 looks", "a level has enough waves to pass only if it is measured with that many requests", ""},
 		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
 		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to 800 at 3 looks", "the plan has 100", ""},
 	} {
@@ -308,7 +308,7 @@ func TestCertifyByTime(t *testing.T) {
 	} {
 		p.Workloads[0].Policy.OnInconclusive = on
 		f := Certify(p)[0]
-		if f.Impossible || f.Planned != planned || f.Remark != "as many as come in 5m" {
+		if f.Impossible || f.Planned != planned || f.Remark != "as many as arrive in 5m" {
 			t.Errorf("%s: %+v", on, f)
 		}
 	}
@@ -322,7 +322,7 @@ func TestCertifyOfARate(t *testing.T) {
 		requests, clusters, needed, remark string
 		impossible                         bool
 	}{
-		{"1000", "wave", "59 waves", "a wave is what is in flight: 1000 requests are enough for up to 16 at once", false},
+		{"1000", "wave", "59 waves", "a wave is all requests in flight: 1000 requests are enough for up to 16 at once", false},
 		{"50", "wave", "59 waves", "needs 59 waves at 95% confidence, since requests that are in flight together may fail together; the plan has 50", true},
 		{"1000", "none", "59 requests", "", false},
 	} {

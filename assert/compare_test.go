@@ -209,7 +209,7 @@ func TestCompareFailsClosed(t *testing.T) {
 		}, "the record holds 8 of 16 rounds"},
 		{"no stored control", func(p *plan.Plan, _ *metric.Run) {
 			p.Compares[0].Control = plan.Control{Baseline: "perf/old"}
-		}, "the recorded run of the control was not read"},
+		}, "the recorded run of the control could not be read"},
 		{"nothing but a skipped comparison", func(p *plan.Plan, _ *metric.Run) { p.Compares[0].Skip = "no --base was given" }, "no --base was given"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestCompareDisturbed(t *testing.T) {
 		// Without round 8 the candidate is 10 % slower.
 		{"a pass that they may explain", duel{control: constant(1), candidate: func(round, _ int) float64 { return 1.1 - 0.7*float64(round/7) }, policy: estimate}, idling(1), Error, "generator: its slots were busy 90%"},
 		{"a failure that they may explain", duel{control: func(round, _ int) float64 { return 1 - 0.5*float64(round/7) }, candidate: constant(1), policy: estimate}, idling(0), Error, "generator: its slots were busy 90%"},
-		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), Inconclusive, "the servers need not be why it is undecided"},
+		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), Inconclusive, "the servers may not be the reason why it is undecided"},
 		{"a pair that was measured again", duel{}, again, Pass, "1 round of chat at 4 measured again on both servers"},
 		{"a pair that nothing had disturbed", duel{}, func(r *metric.Run) {
 			again(r)
@@ -434,7 +434,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		want                     Outcome
 		says                     string
 	}{
-		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control holds nowhere (<1); the candidate is certified to 3, fails at 4"},
+		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control does not hold at any load (<1); the candidate is certified to 3, fails at 4"},
 		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to 0, fails at 1"},
 		// The control may hold 3, and so may the candidate; it must hold 4 = ⌈3 ·
 		// 1.1⌉.
@@ -445,7 +445,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		// The candidate must hold ⌈10 · 0.9⌉ = 9, and the control may hold 10.
 		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to 9, fails at 12"},
 		// The change judged nothing.
-		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control holds nowhere"},
+		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control does not hold at any load"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			claim := &plan.Claim{Improve: row.improve, Changes: []*plan.Change{{Metric: metric.Def{Name: "capacity", Unit: metric.Requests, Better: metric.HigherIsBetter}, Limit: row.change}}}
@@ -598,7 +598,7 @@ func TestCompareCold(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft mean +10%")},
 		controlIs:   metric.ServerRun{Starts: []metric.Start{{Cold: 100 * time.Millisecond}, {Cold: 120 * time.Millisecond}, {Cold: 300 * time.Millisecond}}},
 		candidateIs: metric.ServerRun{Starts: []metric.Start{{Cold: 2 * time.Second}}}}.make()
-	want := "cold: the first request after a start had its first token after 120 ms (median of 3 starts) on the control, 2 s (median of 1 start) on the candidate; it is part of no value"
+	want := "cold: the first request after a start had its first token after 120 ms (median of 3 starts) on the control, 2 s (median of 1 start) on the candidate; it counts in no value"
 	if c := Judge(p, run, Options{}).Comparisons[0]; !slices.Contains(c.Notes, want) {
 		t.Errorf("%q", c.Notes)
 	}

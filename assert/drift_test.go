@@ -93,7 +93,7 @@ func TestWarmingNeeds(t *testing.T) {
 	}}
 	p, run := gate(warms.level(), threshold("ttft", "p95 < 2s"))
 	v := verdictOf(t, Judge(p, run, Options{}), "sla.ttft.p95 at 4")
-	if v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "needs a server that is warm") {
+	if v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "needs a warm server") {
 		t.Errorf("%v: needs %q (%d)", v.Outcome, v.Needs, v.More)
 	}
 }

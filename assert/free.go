@@ -70,11 +70,11 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	_, nothing := marks[ofNothing]
 	switch {
 	case nothing:
-		return Error, "the condition judges nothing: what alltrue or anytrue is given is empty"
+		return Error, "the condition judges nothing: the list given to alltrue or anytrue is empty"
 	case hasMark(marks):
 		return Error, "the condition could not be evaluated: it depends on a value that was not measured"
 	case !v.IsWhollyKnown():
-		return Error, "the condition is not known: it needs a value that is set for this run"
+		return Error, "the condition is not known: it needs a value that this run was not given"
 	case v.IsNull():
 		return Error, "the condition has no value"
 	case v.Type() != cty.Bool:
@@ -107,7 +107,7 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 	return verdict.OneLine(m.AsString())
 }
 
-const withheld = "its error_message is not shown, since it is made of a result and of a value of the environment or a sensitive variable"
+const withheld = "its error_message is not shown, because it contains both a result and a value from the environment or a sensitive variable"
 
 // secret reports whether a value carries a mark of the plan. These mark secrets; our own
 // marks are about results.

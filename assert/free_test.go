@@ -251,10 +251,10 @@ assert "a" {
 	}{
 		{"alltrue([for l in " + chat + " : l.ttft.p95 < 5])", Pass, ""},
 		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // one level has no element
-		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", Error, "what alltrue or anytrue is given is empty"},
-		{"!anytrue([for n, l in " + chat + " : l.ttft.p95 > 5 if n == \"5\"])", Error, "what alltrue or anytrue is given is empty"},
+		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
+		{"!anytrue([for n, l in " + chat + " : l.ttft.p95 > 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
 		{"!anytrue([for l in " + chat + " : l.ttft.p95 > 5])", Pass, ""},
-		{"!alltrue([for x in var.limits : " + chat + "[4].ttft.p95 < x])", Error, "what alltrue or anytrue is given is empty"},
+		{"!alltrue([for x in var.limits : " + chat + "[4].ttft.p95 < x])", Error, "the list given to alltrue or anytrue is empty"},
 		{"length(var.limits) == 0 || " + chat + "[4].ttft.p95 < 1e-6", Pass, ""}, // it says so
 		{"alltrue(flatten([for w in result.sim : [for l in w.level : l.ttft.p95 < 5]]))", Pass, ""},
 	} {

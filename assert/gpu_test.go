@@ -29,7 +29,7 @@ func TestGPUsOfALevel(t *testing.T) {
 		{name: "required of nothing", gauge: "gpu_throttled", mean: 1, require: plan.Require{Throttled: &everything}},
 		{name: "a power cap", gauge: "gpu_power_capped", mean: 1, note: "a software power cap held a GPU's clocks down in up to 100% of a round's readings"},
 		{name: "foreign, not required", gauge: "foreign_processes", mean: 2},
-		{name: "foreign", gauge: "foreign_processes", mean: 2, require: plan.Require{ForeignProcesses: &none}, want: "round 10: foreign processes computed on the GPUs: 2, more than 0"},
+		{name: "foreign", gauge: "foreign_processes", mean: 2, require: plan.Require{ForeignProcesses: &none}, want: "round 10: 2 foreign processes computed on the GPUs, more than 0"},
 		{name: "nobody", gauge: "foreign_processes", mean: 0, require: plan.Require{ForeignProcesses: &none}},
 		{name: "required and not reported", gauge: "power", require: plan.Require{ForeignProcesses: &none}, want: "telemetry requires foreign_processes, and nothing reports it: not required, or not known"},
 		{name: "throttled required and not reported", gauge: "power", require: plan.Require{Throttled: &one}, want: "telemetry requires throttled, and nothing reports it"},

@@ -107,7 +107,7 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 		notes = append(notes, verdict.OneLine(l.Answers.Note))
 	}
 	if slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return r.Telemetry != nil && r.Telemetry.Restarted }) {
-		notes = append(notes, "the server's own counters went backwards while it was under load: it was restarted, or its page of metrics is not one server's")
+		notes = append(notes, "the server's own counters went backwards while it was under load: it was restarted, or its page of metrics covers several servers")
 	}
 	return notes
 }
@@ -117,7 +117,7 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
-		note := fmt.Sprintf("lock-step: the slots start in phase (synchrony %.2f), so that they prefill together; TTFT is that of bursts, not of spread-out traffic", sync.V)
+		note := fmt.Sprintf("lock-step: the slots send at the same times (synchrony %.2f), so their prompts are processed together; TTFT is that of bursts, not of requests spread over time", sync.V)
 		v.Notes = append(v.Notes, note)
 		for i := range thresholds {
 			if name := thresholds[i].threshold.Metric.Name; name == "ttft" || name == "ttfa" {
@@ -281,13 +281,13 @@ func unexplained(share float64) string {
 // readings. Each of the prompts in it may have had the chat template's tokens from
 // the cache.
 func (s *subject) countedHits(samples []*metric.Sample, invalid objection) string {
-	const unchecked = "the server does not tell cached tokens: cache hits were not checked"
+	const unchecked = "the server does not report cached tokens: cache hits were not checked"
 	queries, hits := s.level.Added(metric.CacheQueries), s.level.Added(metric.CacheHits)
 	if !queries.OK || !hits.OK || queries.V <= 0 || sample.Elsewhere(s.level) != "" {
 		return unchecked
 	}
 	if preempted := s.level.Added(metric.Preempted); preempted.OK && preempted.V > 0 {
-		return unchecked + ", nor its counters: a preempted request finds its own prompt"
+		return unchecked + ", and its counters cannot show them: a preempted request finds its own prompt"
 	}
 	sent, shared := 0.0, 0.0
 	for _, x := range samples {
@@ -301,7 +301,7 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	if hits.V > queries.V*(template+share+cacheTolerance) {
 		invalid(verdict.CauseInvalid, "cache: by the server's own count %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share))
 	}
-	return fmt.Sprintf("cached tokens are those of the server's counters, %.0f of %.0f: its usage does not tell them", hits.V, queries.V)
+	return fmt.Sprintf("cached tokens are from the server's counters, %.0f of %.0f: its usage does not report them", hits.V, queries.V)
 }
 
 // loaded checks that the load was the declared one: every slot busy, or all requests

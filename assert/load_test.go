@@ -269,7 +269,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 	}{
 		{"a success that need not have failed", "success", "observed >= 100%", 1, Error, "the generator stood still for 4.9 s in round 1"},
 		{"one that would have failed anyway", "success", "observed >= 100%", 0, Fail, ""},
-		{"a share left open", "success", "rate >= 95%", 1, Inconclusive, "the generator stood still for 4.9 s in round 1: the server need not be why"},
+		{"a share left open", "success", "rate >= 95%", 1, Inconclusive, "the generator stood still for 4.9 s in round 1: the server may not be the reason why"},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold(c.metric, c.text))
 		for _, x := range run.Levels[0].Rounds[0].Samples[:3] {

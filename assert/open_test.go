@@ -48,7 +48,7 @@ func TestShareOfARate(t *testing.T) {
 	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
 		s, _ := judgedRate(backlog(0), plan.Open{})
 		v := s.judge(threshold("success", text))
-		if v.Outcome != want || !strings.Contains(strings.Join(v.Notes, "; "), "1000 requests count as 100: as many as are in flight (10)") {
+		if v.Outcome != want || !strings.Contains(strings.Join(v.Notes, "; "), "1000 requests count as 100: all requests in flight (10)") {
 			t.Errorf("%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
 		}
 	}

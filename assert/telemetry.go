@@ -48,7 +48,7 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	estimate, low, high, ok := h.Percentile(t.Stat.P)
 	if !ok {
-		noValue(v, t, "the server tells a mean and no distribution")
+		noValue(v, t, "the server reports only a mean, not a distribution")
 		return
 	}
 	v.Value = metric.Some(estimate)
@@ -106,7 +106,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 
 // bucketAdvice suggests how to settle a limit inside the bucket with the percentile.
 func bucketAdvice(t *plan.Threshold, low, high float64) string {
-	return fmt.Sprintf("the server's buckets do not tell on which side of %s it lies: bound it by %s or %s",
+	return fmt.Sprintf("the server's histogram cannot show on which side of %s it lies: use a limit of %s or %s",
 		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
 }
 
@@ -170,7 +170,7 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	v.Message = fmt.Sprintf("%s in %s", compared(t, v.Value), verdict.Count(g.N, "readings"))
-	v.Notes = append(v.Notes, "this run: exact for the readings, and blind to what happened between two of them")
+	v.Notes = append(v.Notes, "this run: exact for the readings, but not for what happened between them")
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
@@ -192,7 +192,7 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 		if _, told := s.level.CacheHitRate(s.level.MeasuredSamples()); !told {
 			return false
 		}
-		v.Notes = append(v.Notes, "by the server's own counters: its usage does not tell")
+		v.Notes = append(v.Notes, "by the server's own counters: its usage does not report it")
 	case t.Metric.Source == metric.Client:
 		return false
 	}
@@ -208,7 +208,7 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	switch {
 	case name == "preemptions":
 		v.Message = compared(t, v.Value)
-		v.Notes = append(v.Notes, "this run: exact for its windows, says nothing of others")
+		v.Notes = append(v.Notes, "this run: exact for its windows, says nothing about others")
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return true
 	case name == "cost_per_hour" && s.price.Electricity == 0:
@@ -237,7 +237,7 @@ func queue(l *metric.Level, say func(format string, args ...any)) {
 		say("the queue was empty")
 	}
 	if g, why := l.Gauge("waiting_deferred"); why == "" && g.Max >= 1 {
-		say("up to %s of them for another reason than room", metric.Format(metric.Count, math.Round(g.Max)))
+		say("up to %s of them for a reason other than room", metric.Format(metric.Count, math.Round(g.Max)))
 	}
 	for _, c := range []struct{ counter, words string }{
 		{metric.Rejected, "were not admitted"}, {metric.Errors, "ended in an error of the engine"},

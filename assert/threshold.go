@@ -116,7 +116,7 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	} else {
 		v.High = metric.Some(min(v.High.V, bound))
 	}
-	v.Notes = append(v.Notes, fmt.Sprintf("certified by its margin: %s of rounds keep every request %s %s, by the worst of each of %s",
+	v.Notes = append(v.Notes, fmt.Sprintf("certified by its margin: in %s of rounds every request stays %s %s, judging by the worst request of each of %s",
 		metric.Format(metric.Ratio, content), side, metric.Format(t.Metric.Unit, bound), verdict.Count(len(s.blocks), "rounds")))
 	return true
 }
@@ -254,7 +254,7 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	decided(v, pass)
 }
 
-const thisRun = "this run: exact for the requests that were sent, says nothing of others"
+const thisRun = "this run: exact for the requests that were sent, says nothing about others"
 
 // wide judges a level-wide metric by a t interval over rounds or blocks.
 func (s *subject) wide(v *Verdict, t *plan.Threshold) {
@@ -287,7 +287,7 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 		for _, b := range s.blocks {
 			add(s.level.FirstTokenSpeed(b.samples))
 		}
-		v.Notes = append(v.Notes, "from ttft at concurrency 1: the server tells no prefill time")
+		v.Notes = append(v.Notes, "from ttft at concurrency 1: the server reports no prefill time")
 	case "cache_hit_rate":
 		for _, b := range s.blocks {
 			add(metric.CacheHitRate(b.samples))

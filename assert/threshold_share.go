@@ -165,7 +165,7 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 		why = fmt.Sprintf("%s are worth %.0f independent ones, by the spread of %s", requests, math.Floor(n), s.evidence)
 	default:
 		n = min(effective, float64(s.n)/stat.ClusterEffect(clusters, float64(s.wave())))
-		why = fmt.Sprintf("to pass, %s count as %.0f: as many as are in flight (%d) may fail together, until failures are seen to come alone", requests, math.Floor(n), s.wave())
+		why = fmt.Sprintf("to pass, %s count as %.0f: all requests in flight (%d) may fail together, unless failures are seen to come alone", requests, math.Floor(n), s.wave())
 		if few := float64(s.n) / (clusters.Mean() * (1 + togetherness*stat.Excess(spells))); few < n {
 			n = few
 			why = fmt.Sprintf("to pass, %s count as %.0f: the failures came in few of %s, so they may last longer than a wave", requests, math.Floor(n), s.evidence)
@@ -296,7 +296,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Message += fmt.Sprintf("; %s timed out, which are still in its backlog", verdict.Count(g.Lost, "requests"))
 	}
 	if x.known {
-		v.Message += fmt.Sprintf("; saturated, the server answers %s, at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
+		v.Message += fmt.Sprintf("; the largest rate of the server is %s, at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
 	}
 	switch {
 	case s.level.Cut == metric.CutStalled:
@@ -314,7 +314,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Outcome = Pass
 		v.Message = "sustained, being below the largest rate: " + v.Message
 		if !sample.Meets(g.Share, t.Op, t.Limit) {
-			v.Value = metric.None("the backlog wandered or filled up by more, which decides nothing below the largest rate")
+			v.Value = metric.None("the backlog grew by more, by chance or while it filled up, which decides nothing below the largest rate")
 		}
 	case x.over && !sample.Meets(g.Share, t.Op, t.Limit):
 		v.Outcome = Fail
@@ -325,7 +325,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		if x.over {
 			v.Notes[len(v.Notes)-1] = "the rate is above the largest one: by chance, fewer requests arrived"
 		} else if x.fills {
-			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end need be no queue: saturated, the server answered %.0f at once", g.End, s.level.SaturationAt))
+			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end are not necessarily a queue: the saturated server answered %.0f at once", g.End, s.level.SaturationAt))
 		}
 		// The fluctuation of a stable backlog does not grow with the window.
 		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
@@ -397,7 +397,7 @@ func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 		v.Value = metric.Some(math.Inf(1))
 		v.Message = fmt.Sprintf("requests were not good again in %d of %s", never, verdict.Count(v.N, "passes"))
 	}
-	v.Notes = append(v.Notes, "this run: exact for the passes that were made, says nothing of others")
+	v.Notes = append(v.Notes, "this run: exact for the passes that were made, says nothing about others")
 	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
 }
 

@@ -85,8 +85,8 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 		v.Message = label(t) + " has no value: no request was due"
 		return v
 	case t.Op != "" && (math.IsNaN(t.Limit) || math.IsInf(t.Limit, 0)) || t.Op == "" && t.Stat.Kind != metric.Every:
-		v.Outcome, v.Value = Error, metric.None("the limit is no number")
-		v.Message = label(t) + ": the limit is no number"
+		v.Outcome, v.Value = Error, metric.None("the limit is not a number")
+		v.Message = label(t) + ": the limit is not a number"
 		return v
 	}
 	switch {

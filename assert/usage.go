@@ -43,7 +43,7 @@ func keptBack(samples []*metric.Sample) []string {
 	if held == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("reasoning: %.0f%% of the output tokens were counted as reasoning and not sent (%s): ttft ends at the first text after it, and throughput rests on the server's word",
+	return []string{fmt.Sprintf("reasoning: %.0f%% of the output tokens were counted as reasoning and not sent (%s): ttft ends at the first text after it, and throughput relies on the server's count",
 		100*float64(tokens)/float64(of), verdict.Count(held, "answers"))}
 }
 

@@ -237,7 +237,7 @@ func (a *answering) score(x *side) {
 	}
 	scorer := x.target.Scorer
 	if scorer == nil {
-		x.unscored = "nothing tells how likely a text is"
+		x.unscored = "nothing reports how likely a text is"
 	}
 	unscored := a.unscored(x)
 	done := a.count(x, true, len(unscored))

@@ -122,7 +122,7 @@ func (a *asking) askedBy(r *client.Request) *answers.Ask {
 
 // unheld is the note that a requirement on answers cannot be checked.
 func unheld(err error) string {
-	return "the answers are not held to what was asked for: " + err.Error()
+	return "the answers are not compared with what was asked for: " + err.Error()
 }
 
 // saidBy prepares an answer for examination, without secrets.

@@ -102,7 +102,7 @@ func TestCapacity(t *testing.T) {
 		if got.Kind != metric.CapacityExact || got.Pass != 19 || got.Fail != 20 || !got.Confirmed {
 			t.Errorf("capacity %+v", got)
 		}
-		if want := "19 requests in flight · ttft mean binds: 19 → 1.9 s, 20 → 2.0 s"; got.Line != want {
+		if want := "19 requests in flight · limited by ttft mean: 1.9 s at 19, 2.0 s at 20"; got.Line != want {
 			t.Errorf("line %q, want %q", got.Line, want)
 		}
 		if resets != len(want)-1 || !slices.Equal(got.Notes, []string{"the server's caches were not reset between probes: 404 Not Found"}) {

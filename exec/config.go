@@ -210,4 +210,4 @@ const defaultDrain = 30 * time.Second
 
 // ErrIdentityUnknown means that the server can no longer be identified, although it
 // could before.
-var ErrIdentityUnknown = errors.New("whether it was the same server at the end is not known")
+var ErrIdentityUnknown = errors.New("it is not known whether the server was the same at the end")

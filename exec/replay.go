@@ -78,7 +78,7 @@ func (r *replay) notes() []string {
 		out = append(out, fmt.Sprintf("%d of %d requests were cut to the server's context of %d tokens", cut, r.Due, r.context))
 	}
 	if r.short > 0 {
-		out = append(out, fmt.Sprintf("%d prompts were shorter than what the server puts around any: they are as short as they can be", r.short))
+		out = append(out, fmt.Sprintf("%d prompts are shorter than what the server puts around every prompt: they are as short as possible", r.short))
 	}
 	if n := r.rows.Empty; n > 0 {
 		out = append(out, fmt.Sprintf("%d rows of the trace are left out, such as those of requests that failed", n))

@@ -52,7 +52,7 @@ func (rd *round) goesOn(f *flight) bool {
 	said, whole := f.spoken.Reply()
 	talker, ok := f.lot.prompts.(Talker)
 	if !whole || !ok {
-		rd.cut("an answer is too long to be gone on with")
+		rd.cut("an answer is too long to continue from")
 		return false
 	}
 	tokens := f.output

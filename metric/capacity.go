@@ -105,7 +105,7 @@ type Look struct {
 // Words writes the result in one line for people, with the kind and what is known on
 // either side of the limit:
 //
-//	39 requests in flight · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s
+//	39 requests in flight · limited by ttft p95: 7.9 s at 39, 8.1 s at 40
 //	~15 requests in flight (12 passes, 18 fails)
 //	125+ requests in flight (the search goes up to 125)
 //	<8 requests in flight (budget: 3s left, the next probe takes about 2m)
@@ -114,7 +114,7 @@ type Look struct {
 //
 // A rate has an estimate next to the certified value:
 //
-//	certified 8.1 req/s; estimate 9.3 · ttft p95 binds: 8.1 → 0.9 s
+//	certified 8.1 req/s; estimate 9.3 · limited by ttft p95: 0.9 s at 8.1
 //
 // The plan's decide shows how sure both sides are.
 func (c Capacity) Words() string {
@@ -214,12 +214,12 @@ func (c Capacity) particulars() string {
 	if c.Binding != "" {
 		var points []string
 		if c.AtPass != "" {
-			points = append(points, at(c.Pass)+" → "+c.AtPass)
+			points = append(points, c.AtPass+" at "+at(c.Pass))
 		}
 		if c.AtFail != "" {
-			points = append(points, at(c.Fail)+" → "+c.AtFail)
+			points = append(points, c.AtFail+" at "+at(c.Fail))
 		}
-		b.WriteString(" · " + c.Binding + " binds")
+		b.WriteString(" · limited by " + c.Binding)
 		if len(points) > 0 {
 			b.WriteString(": " + strings.Join(points, ", "))
 		}

@@ -4,7 +4,7 @@ import "testing"
 
 func TestUserWords(t *testing.T) {
 	c := Capacity{Over: Users, Kind: CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Binding: "ttft p95", AtPass: "7.9 s", AtFail: "8.1 s"}
-	if got, want := c.Words(), "39 users · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s"; got != want {
+	if got, want := c.Words(), "39 users · limited by ttft p95: 7.9 s at 39, 8.1 s at 40"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -16,7 +16,7 @@ func TestRateWords(t *testing.T) {
 		want string
 	}{
 		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Crossing: 9312}, "certified 8.1 req/s; estimate 9.31"},
-		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Fail: 9700, Crossing: 9312, Binding: "ttft p95", AtPass: "0.9 s", AtFail: "2.4 s"}, "certified 8.1 req/s; estimate 9.31; 9.7 fails · ttft p95 binds: 8.1 → 0.9 s, 9.7 → 2.4 s"},
+		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Fail: 9700, Crossing: 9312, Binding: "ttft p95", AtPass: "0.9 s", AtFail: "2.4 s"}, "certified 8.1 req/s; estimate 9.31; 9.7 fails · limited by ttft p95: 0.9 s at 8.1, 2.4 s at 9.7"},
 		{Capacity{Kind: CapacityAtLeast, Pass: 40_000, Crossing: 61_000}, "certified 40+ req/s; estimate 61"},
 		{Capacity{Kind: CapacityBelow, Fail: 500, Crossing: 100}, "<0.5 req/s; estimate 0.1"},
 		{Capacity{Kind: CapacityUnknown, Reason: "no time", Crossing: 9312}, "unknown: no time; estimate 9.31"},

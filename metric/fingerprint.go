@@ -34,8 +34,8 @@ var (
 
 // Facts lists the known keys, in the order in which they are shown.
 var Facts = []Fact{
-	{Key: "engine", Doc: "the engine, where the server answers as only it does"},
-	{Key: "gateway", Doc: "what stands before the server, where its answers' headers name it"},
+	{Key: "engine", Doc: "the engine, if the server's answers identify it"},
+	{Key: "gateway", Doc: "the gateway before the server, if its answers' headers name it"},
 	{Key: "version", Doc: "the engine's version", Follows: []string{"engine", "image", "command"}},
 	{Key: "model", Doc: "the model that was loaded", Follows: byModel},
 	{Key: "revision", Doc: "its revision", Follows: byModel, Detail: true},
@@ -60,7 +60,7 @@ var Facts = []Fact{
 	{Key: "cuda", Doc: "the newest CUDA that the driver runs, or the ROCm", Detail: true},
 	{Key: "gpu_limits", Doc: "the highest clocks and the power limit", Follows: []string{"gpus"}, Detail: true},
 	{Key: "gpu_modes", Doc: "persistence mode, MIG and ECC", Follows: []string{"gpus"}, Detail: true},
-	{Key: "gpu_used_before", Doc: "memory that something else kept on the GPUs at the start", Varies: true},
+	{Key: "gpu_used_before", Doc: "GPU memory that something else used at the start", Varies: true},
 	{Key: "cpu", Doc: "logical processors, and their name", Detail: true},
 	{Key: "memory", Doc: "of the machine", Detail: true},
 	{Key: "kernel", Doc: "the operating system's kernel", Detail: true},

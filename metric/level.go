@@ -330,7 +330,7 @@ func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 // others.
 func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 	if l.Kind != ClosedLoop || l.N != 1 {
-		return None("the server tells no prefill time, and ttft is one only at concurrency 1")
+		return None("the server reports no prefill time, and ttft shows it only at concurrency 1")
 	}
 	tokens, seconds := 0.0, 0.0
 	for _, s := range samples {
@@ -354,7 +354,7 @@ func CacheHitRate(samples []*Sample) Value {
 		}
 	}
 	if input == 0 {
-		return None("the server does not tell")
+		return None("the server does not report it")
 	}
 	return Some(float64(cached) / float64(input))
 }
@@ -437,7 +437,7 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 		return None("the level was not run: " + l.Skipped)
 	}
 	if def, _ := Lookup(name); l.Of != "" && !OfParts(def) {
-		return None("its server and slots are those of the whole mix")
+		return None("its server and slots are shared by the whole mix")
 	}
 	if l.Stage != nil && !OfStages(name) {
 		return None("a stage has no such metric of its own")
@@ -474,5 +474,5 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 	if def.OfAnswers {
 		return l.AnswerShare(def)
 	}
-	return None(cmp.Or(def.NoValue, "it is no level-wide metric"))
+	return None(cmp.Or(def.NoValue, "it is not a metric of a whole level"))
 }

@@ -227,7 +227,7 @@ func OfRates(name string) bool {
 // ofArrivals returns the metrics that only an open loop has.
 func (l *Level) ofArrivals(name string) Value {
 	if name == "recovery" {
-		return None("only a requirement tells when requests are good")
+		return None("no requirement defines when requests are good")
 	}
 	passages := l.Passages()
 	if len(passages) == 0 {

@@ -139,7 +139,7 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	if len(raw) < 2 || raw[0] != '[' {
-		return errors.New("gaps are a list of microseconds")
+		return errors.New("gaps must be a list of microseconds")
 	}
 	out := make(Gaps, 0, bytes.Count(raw, []byte{','})+1)
 	for text := range bytes.SplitSeq(raw[1:len(raw)-1], []byte{','}) {

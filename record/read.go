@@ -248,7 +248,7 @@ func (rd *reader) sample(d *decoded) error {
 		open.seen[at] = true
 	}
 	if d.impossible != nil {
-		return fmt.Errorf("%v cannot have been like this: %w", s, d.impossible)
+		return fmt.Errorf("%v is inconsistent: %w", s, d.impossible)
 	}
 	open.measured.add(s)
 	open.last = max(open.last, s.End)
@@ -280,7 +280,7 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 		level.Voided = append(level.Voided, open.round)
 	}
 	if err := possibleRound(open.round, open.measured); err != nil {
-		return fmt.Errorf("round %d of %s/%s at %s cannot have been like this: %w", r.Index+1, of.Server, of.Workload, of.Name, err)
+		return fmt.Errorf("round %d of %s/%s at %s is inconsistent: %w", r.Index+1, of.Server, of.Workload, of.Name, err)
 	}
 	return nil
 }
@@ -334,7 +334,7 @@ func (rd *reader) close() {
 	last := rd.run.End
 	for _, s := range rd.run.Servers {
 		if s.Unended {
-			rd.problem("what was found of server %s at the end is not recorded", s.Address)
+			rd.problem("the state of server %s at the end is not recorded", s.Address)
 		}
 	}
 	for _, l := range rd.run.Levels {

@@ -87,7 +87,7 @@ func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 	if w := b.workloadAt(l.Workload); w != nil {
 		good = sample.Good(w)
 	} else if b.declared == nil && def.Name == "goodput" {
-		return metric.None("what is good is in the plan, which is not at hand")
+		return metric.None("the good block is in the plan, which is not available")
 	}
 	var one *metric.Level
 	for _, x := range b.run.Levels {
@@ -97,7 +97,7 @@ func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 	}
 	if def.Source == metric.Prices {
 		if b.declared == nil {
-			return metric.None("the prices are in the plan, which is not at hand")
+			return metric.None("the prices are in the plan, which is not available")
 		}
 		return l.Cost(def.Name, b.declared.PriceOf(l.Server), l.Windows(b.window(l.Workload)))
 	}

@@ -137,7 +137,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		Kind: metric.CapacityInterpolated, Pass: 24, Fail: 30, Crossing: 27.4, CrossingLow: 24.8,
 		Binding: "ttft p95", AtPass: "7.6 s", AtFail: "8.5 s", NonMonotone: [][2]int{{30, 32}}, Spent: 7*time.Minute + 12*time.Second,
 		Reason: "27 could not be decided | " + hostile, Notes: []string{"32 passed above 30, which failed: the lower answer stands"},
-		Line: "~27 requests in flight (24 passes, 30 fails), not confirmed · ttft p95 binds: 24 → 7.6 s, 30 → 8.5 s",
+		Line: "~27 requests in flight (24 passes, 30 fails), not confirmed · limited by ttft p95: 7.6 s at 24, 8.5 s at 30",
 		Probes: []metric.CapacityProbe{
 			{N: 30, Purpose: "known", Level: "30", Requests: 120, Outcome: "fail", Binding: "ttft p95", Shown: "8.5 s"},
 			{N: 24, Purpose: "bisect", Level: "probe 24", Requests: 80, Outcome: "pass", Binding: "ttft p95", Shown: "7.6 s", Spent: 3 * time.Minute},
@@ -180,21 +180,21 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		}
 	}
 	ttft := threshold("ttft", "p95", plan.Less, 8, "p95 < 8s", 42)
-	pass := sla("1", "sla.ttft.p95 at 1", assert.Pass, ttft, "ttft p95 380 ms < 8 s: 0 of 60 over, 95% interval 360 ms to 390 ms")
+	pass := sla("1", "sla.ttft.p95 at 1", assert.Pass, ttft, "ttft p95 380 ms < 8 s: 0 of 60 requests over (0%, allowed 5%), 95% bounds 360 ms to 390 ms")
 	pass.Value, pass.Low, pass.High, pass.N, pass.Effective = metric.Some(0.38), metric.Some(0.36), metric.Some(0.39), 60, 60
-	failed := sla("30", "sla.ttft.p95 at 30", assert.Fail, ttft, "ttft p95 ∞ > 8 s: 20 of 120 over (16.7%, allowed 5%), 95% interval 8.5 s to ∞")
+	failed := sla("30", "sla.ttft.p95 at 30", assert.Fail, ttft, "ttft p95 ∞ > 8 s: 20 of 120 requests over (16.7%, allowed 5%), 95% bounds 8.5 s to ∞")
 	failed.Value, failed.Low, failed.High = metric.Some(math.Inf(1)), metric.Some(8.5), metric.Some(math.Inf(1))
 	failed.N, failed.Effective, failed.Over = 120, 88.5, 20
-	failed.Notes = []string{"16 failed requests count as over the limit"}
+	failed.Notes = []string{"120 requests are worth 88 independent ones, by the spread of 6 rounds"}
 	speed := sla("30", "sla.speed.p5 at 30", assert.Inconclusive, threshold("speed", "p5", plan.Greater, 10, "p5 > 10 tok/s", 43),
-		"speed p5 10.2 tok/s > 10 tok/s is not certain: 95% interval 9.1 tok/s to 11 tok/s, n = 104")
+		"speed p5 10.2 tok/s > 10 tok/s: 5 of 104 requests below (4.81%, allowed 5%), 95% bounds 9.1 tok/s to 11 tok/s")
 	speed.Value, speed.Low, speed.High, speed.N, speed.Effective = metric.Some(10.2), metric.Some(9.1), metric.Some(11), 104, 60.2
-	speed.Needs = "needs about 240 more requests, 4 minutes"
+	speed.Needs = "needs about 240 more requests, 4 min"
 	warn := sla("30", "sla.success.rate at 30", assert.Fail, threshold("success", "rate", plan.GreaterEqual, 0.98, "rate >= 98%", 47),
-		"success rate 86.7% < 98%: 16 of 120 failed")
+		"success rate 86.7% < 98%: 16 of 120 requests failed (13.3%, allowed 2%)")
 	warn.Severity = verdict.SeverityWarn
 	warn.Value, warn.N, warn.Effective = metric.Some(104.0/120), 120, 120
-	ttfa := sla("1", "sla.ttfa.mean at 1", assert.Error, threshold("ttfa", "mean", plan.Less, 2, "mean < 2s", 44), "no value: no answer came")
+	ttfa := sla("1", "sla.ttfa.mean at 1", assert.Error, threshold("ttfa", "mean", plan.Less, 2, "mean < 2s", 44), "ttfa mean has no value: no answer came")
 	ttfa.Value = metric.None("no answer came")
 	skipped := sla("burst 8", "sla.ttft.p95 at burst 8", assert.Skipped, ttft, "the budget of 12m was spent")
 
@@ -202,8 +202,8 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		{Kind: assert.KindServer, Server: `vllm["on"]`, Name: "start", Outcome: assert.Pass, Message: "ready after 3m12s", File: "plans/chatbot.hcl", Line: 12},
 		{Kind: assert.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: assert.Error, Cause: verdict.CauseServer, Message: run.Servers[1].Error, File: "plans/chatbot.hcl", Line: 12},
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Pass,
-			Message: "60 of 60 requests completed, slots busy 99.3%", File: "plans/chatbot.hcl", Line: 30,
-			Notes: []string{"lock-step: synchrony 0.82"}},
+			Message: "60 of 60 requests completed in 3 rounds", File: "plans/chatbot.hcl", Line: 30,
+			Notes: []string{"lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together; TTFT is that of bursts, not of requests spread over time"}},
 		pass, ttfa,
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "30", Name: "load at 30", Outcome: assert.Error,
 			Cause: verdict.CauseGenerator, Message: "the load generator may have read and sent up to 1.2 s late", File: "plans/chatbot.hcl", Line: 30},
@@ -249,7 +249,7 @@ func passing() *Document {
 	c := run.Capacities[0]
 	c.Kind, c.Pass, c.Fail, c.Require, c.Confirmed, c.NonMonotone, c.Notes, c.Reason = metric.CapacityExact, 39, 40, 30, true, nil, nil, "the limit is found to within the resolution"
 	c.Crossing, c.CrossingLow, c.CrossingHigh, c.Spent = 39.5, 38.8, 41, 9*time.Minute
-	c.Line = "39 requests in flight · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s"
+	c.Line = "39 requests in flight · limited by ttft p95: 7.9 s at 39, 8.1 s at 40"
 	c.Probes = []metric.CapacityProbe{
 		{N: 32, Purpose: "ladder", Level: "probe 32", Requests: 200, Outcome: "pass", Binding: "ttft p95", Shown: "6.2 s", Spent: time.Minute},
 		{N: 40, Purpose: "bisect", Level: "probe 40", Requests: 400, Outcome: "fail", Binding: "ttft p95", Shown: "8.1 s", Spent: 2 * time.Minute},
@@ -259,7 +259,7 @@ func passing() *Document {
 	met := v.List[len(v.List)-2]
 	met.Outcome, met.Message, met.Needs = assert.Pass, c.Line+"; the plan requires 30", ""
 	met.Notes = nil
-	v.List[3].Notes = []string{"this run: exact for the requests that were sent", "lock-step: synchrony 0.82", "lock-step: the slots start in phase"}
+	v.List[3].Notes = []string{"this run: exact for the requests that were sent", "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together; TTFT is that of bursts, not of requests spread over time"}
 	v.List, v.Outcome = []assert.Verdict{v.List[0], v.List[2], v.List[3], met}, assert.Pass
 	m.ExitCode = assert.ExitPass
 	return New(run, p, v, m)

@@ -78,7 +78,7 @@ func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 			err = checkMessages(v[slotMessages])
 			e.Text.Messages = bytes.Clone(v[slotMessages])
 		} else if json.Unmarshal(v[slotText], &e.Text.Prompt) != nil || e.Text.Prompt == "" {
-			err = fmt.Errorf("its %s is no text", c.text)
+			err = fmt.Errorf("its %s is not text", c.text)
 		}
 		if err != nil {
 			return err

@@ -102,7 +102,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 // what would be required for the control's highest possible capacity is not worse,
 // and one that holds more is better.
 func (c *Change) fromNothing(a, b Limit, change float64) {
-	nowhere := fmt.Sprintf("the control holds nowhere (%s)", a.Line)
+	nowhere := fmt.Sprintf("the control does not hold at any load (%s)", a.Line)
 	target := CapacityTarget(a.Fail-1, change)
 	c.Change, c.pFail = metric.None(nowhere), 0
 	if b.Pass > 0 {

@@ -278,7 +278,7 @@ func percentOf(x float64) string { return metric.Format(metric.Ratio, math.Round
 func (x Chance) String() string {
 	required := slices.DeleteFunc(slices.Clone(x.Changes), func(c ChangeChance) bool { return c.Severity != plan.SeverityError })
 	if len(required) == 0 {
-		return fmt.Sprintf("compare.%s requires nothing of which a chance is known", x.Compare.Name)
+		return fmt.Sprintf("compare.%s requires nothing whose chance is known", x.Compare.Name)
 	}
 	least := slices.MinFunc(required, func(a, b ChangeChance) int { return cmp.Compare(a.Passes, b.Passes) })
 	s := fmt.Sprintf("compare.%s: an unchanged candidate passes with a chance of about %s, %s", x.Compare.Name, percentOf(x.Passes), Assumed)
@@ -289,7 +289,7 @@ func (x Chance) String() string {
 		s += fmt.Sprintf("; least of all %s (%s)", least.Name(), percentOf(least.Passes))
 	}
 	if len(x.Unknown) > 0 {
-		s += fmt.Sprintf("; not counting %s, of which nothing is known before", verdict.Enumerate(x.Unknown))
+		s += fmt.Sprintf("; not counting %s, whose chances are unknown beforehand", verdict.Enumerate(x.Unknown))
 	}
 	return s
 }

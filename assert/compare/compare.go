@@ -68,7 +68,7 @@ var shown = []struct {
 const drifting = "unpaired: drift not excluded"
 
 // startedOnce marks verdicts that hold only for two starts.
-const startedOnce = "each server was started once: what a start brings by chance is part of the change"
+const startedOnce = "each server was started once: chance differences between starts are part of the change"
 
 // Input holds what a comparison is judged by: the plan with the compare block, the
 // run, and earlier judgements of levels and capacities.

@@ -45,7 +45,7 @@ func (x *comparison) settle() {
 		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain && x.Block.Policy.Decide != plan.Estimate {
 			row.Outcome = verdict.Inconclusive
 			row.Needs = "needs more rounds"
-			row.Notes = append(row.Notes, fmt.Sprintf("it would fail if it were the only one, but is one of %s that may, in %s: p = %.2g by itself",
+			row.Notes = append(row.Notes, fmt.Sprintf("it would fail if it were judged alone, but one of %s in %s may fail by chance: p = %.2g for this one",
 				verdict.Count(len(tests), "changes"), verdict.Count(len(factsOf(tests)), "facts"), row.pFail))
 		}
 	}
@@ -251,7 +251,7 @@ func (t *tally) answer() (answer, why string) {
 	case len(t.tolerated) > 0 && worse != "":
 		return AnswerNo, worse + "; tolerated is " + strings.Join(t.tolerated, ", ")
 	case len(t.tolerated) > 0:
-		return AnswerNone, "none but what is tolerated: " + strings.Join(t.tolerated, ", ")
+		return AnswerNone, "none except what is tolerated: " + strings.Join(t.tolerated, ", ")
 	case len(t.wide) > 0:
 		return AnswerUnknown, "too noisy to tell: " + strings.Join(t.wide, ", ")
 	case len(t.within) > 0:

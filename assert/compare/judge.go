@@ -111,7 +111,7 @@ func (x *comparison) measure() {
 		oddities
 	}{{"control", control}, {"candidate", candidate}} {
 		if len(side.inPhase) > 0 {
-			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s the slots of %s start in phase: TTFT is that of bursts there, and changes of it may be changes of phase", side.name, verdict.Enumerate(side.inPhase)))
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s the slots of %s send at the same times: TTFT is that of bursts there, and a change of it may be a change of these times", side.name, verdict.Enumerate(side.inPhase)))
 		}
 	}
 	for _, side := range []struct {

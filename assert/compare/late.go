@@ -60,7 +60,7 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	}
 	switch c.Outcome {
 	case verdict.Inconclusive:
-		c.Notes = append(c.Notes, late+": the servers need not be why it is undecided")
+		c.Notes = append(c.Notes, late+": the servers may not be the reason why it is undecided")
 		return
 	case verdict.Pass, verdict.Fail:
 	default:

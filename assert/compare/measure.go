@@ -174,7 +174,7 @@ func countedMean(l *metric.Level, c *Change) metric.Value {
 		return metric.None(why)
 	}
 	if c.Stat.Kind != metric.Mean {
-		return metric.None("the server counts it in buckets, of which only the mean can be compared")
+		return metric.None("the server reports it as a histogram, of which only the mean can be compared")
 	}
 	m, ok := h.Mean()
 	if !ok {

@@ -158,7 +158,7 @@ func (x *comparison) read() {
 	}
 	x.oddest(r)
 	if r.Unscored != "" {
-		x.out.Notes = append(x.out.Notes, "the control does not say how likely an answer is, so odd ones are found by their form alone: "+verdict.OneLine(r.Unscored))
+		x.out.Notes = append(x.out.Notes, "the control does not report how likely an answer is, so odd answers are found only by their form: "+verdict.OneLine(r.Unscored))
 	}
 }
 
@@ -182,7 +182,7 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	case name == "odd_answers":
 		row.count(r, x.alpha)
 	case name == "answer_nll" && r.Unscored != "" && x.mute():
-		row.inapplicable("the control does not say how likely an answer is: " + verdict.OneLine(r.Unscored))
+		row.inapplicable("the control does not report how likely an answer is: " + verdict.OneLine(r.Unscored))
 		return
 	case name == "answer_nll":
 		row.loss(r)
@@ -195,7 +195,7 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	}
 	why := lacking(r, row.Metric)
 	if row.Metric.Paired && r.Unscored != "" && !x.mute() {
-		why = "the control does not say how likely an answer is: " + verdict.OneLine(r.Unscored)
+		why = "the control does not report how likely an answer is: " + verdict.OneLine(r.Unscored)
 	}
 	if why != "" && row.Outcome != verdict.Fail {
 		row.lack(why)
@@ -237,11 +237,11 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	case asked < r.Due:
 		return fmt.Sprintf("%d of %d prompts were answered by both servers", asked, r.Due)
 	case 2*silent > asked: // then nothing of the candidate's can be worse
-		return fmt.Sprintf("the control failed, or said nothing, to %d of %d prompts", silent, asked)
+		return fmt.Sprintf("the control failed or gave an empty answer to %d of %d prompts", silent, asked)
 	case again < r.Again:
 		return fmt.Sprintf("the control answered %d of %d prompts a second time", again, r.Again)
 	case unread > 0 && r.Unscored == "" && def.Paired:
-		return fmt.Sprintf("the control did not say how likely %s are", verdict.Count(unread, "answers"))
+		return fmt.Sprintf("the control did not report how likely %s are", verdict.Count(unread, "answers"))
 	}
 	return ""
 }
@@ -276,7 +276,7 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	}
 	c.Message = fmt.Sprintf("odd_answers: %d of %d%s; the control's own: %d of %d; tolerated %s more", len(odd), n, reasons(odd), own, of, metric.Format(metric.Count, c.Limit.V))
 	if _, high, ok := stat.ClopperPearson(math.Min(c.Limit.V+expected, float64(n)), float64(n), alpha); ok && c.Outcome == verdict.Pass {
-		c.Notes = append(c.Notes, fmt.Sprintf("a statement of these %d answers: a share of odd ones below %s may be missed", n, metric.Format(metric.Ratio, high)))
+		c.Notes = append(c.Notes, fmt.Sprintf("this covers these %d answers: a share of odd ones below %s may be missed", n, metric.Format(metric.Ratio, high)))
 	}
 	if len(odd) > 0 {
 		p := r.Pairs[odd[0].Pair]
@@ -289,7 +289,7 @@ func (o Oddity) less() string {
 	if o.Excess <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", by %s less likely than the control's", metric.Format(metric.NatsPerToken, o.Excess))
+	return fmt.Sprintf(", less likely than the control's by %s", metric.Format(metric.NatsPerToken, o.Excess))
 }
 
 // reasons counts why answers are odd: " (5: it is unlikely; 2: it is empty)".

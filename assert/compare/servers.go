@@ -97,7 +97,7 @@ func (x *comparison) skipped() (verdict.Outcome, string) {
 func (x *comparison) baseline() string {
 	c := x.Block
 	if x.control = x.Baseline; x.control == nil {
-		return "the recorded run of the control was not read: " + c.Control.Baseline
+		return "the recorded run of the control could not be read: " + c.Control.Baseline
 	}
 	if SameRun(x.control, x.Run) {
 		return fmt.Sprintf("%s holds this very run, %s: nothing to compare it with", c.Control.Baseline, verdict.OneLine(x.Run.ID))
@@ -134,7 +134,7 @@ func (x *comparison) servers() string {
 		case s.run.Error != "":
 			return fmt.Sprintf("because the %s could not be measured: %s", s.what, verdict.OneLine(s.run.Error))
 		case s.run.Unended:
-			return fmt.Sprintf("the recording ends before the %s did: whether it was the same server at the end is not known", s.what)
+			return fmt.Sprintf("the recording ends before the %s did: it is not known whether the server was the same at the end", s.what)
 		}
 	}
 	x.out.Differences = plan.Apart(x.Block.Changed, control, candidate)
@@ -200,6 +200,6 @@ func (x *comparison) cold(a, b *metric.ServerRun) {
 		return fmt.Sprintf("%s (median of %s)", metric.Format(metric.Seconds, median(times)), verdict.Count(len(times), "starts"))
 	}
 	if was, is := words(a), words(b); was != "" && is != "" {
-		x.out.Notes = append(x.out.Notes, fmt.Sprintf("cold: the first request after a start had its first token after %s on the control, %s on the candidate; it is part of no value", was, is))
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("cold: the first request after a start had its first token after %s on the control, %s on the candidate; it counts in no value", was, is))
 	}
 }

@@ -234,9 +234,9 @@ func age(d time.Duration) string {
 func (o Options) notTonight(last metric.Night) string {
 	switch {
 	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):
-		return fmt.Sprintf("run %s starts in the future, at %s: a clock was wrong, and its line is to be removed", last.Run, last.Started.UTC().Format(time.DateTime))
+		return fmt.Sprintf("run %s starts in the future, at %s: a clock was wrong; remove its line", last.Run, last.Started.UTC().Format(time.DateTime))
 	case o.MaxAge > 0 && o.Now.Sub(last.Started) > o.MaxAge:
-		return fmt.Sprintf("the last night, run %s, was %s ago, and none may be longer ago than %s: were later ones not run, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
+		return fmt.Sprintf("the last night, run %s, was %s ago, longer than the %s allowed: were later nights not run, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
 	case o.Run != "" && last.Run != o.Run:
 		return fmt.Sprintf("run %s is not the last night: run %s started later", o.Run, last.Run)
 	case o.Unread > 0:

@@ -186,7 +186,7 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 	if !tonight.Changed {
 		t.Message = said + ", " + expected
 		if tonight.Back {
-			t.Message += "; back as it was before the alarm"
+			t.Message += "; back to its value before the alarm"
 		}
 		return
 	}

@@ -65,7 +65,7 @@ func (h *HTTP) Health(ctx context.Context) error {
 // way to ask.
 func (h *HTTP) Version(ctx context.Context) (string, error) {
 	pages := h.config.Engine.Pages
-	err := error(&Error{Kind: metric.FailProtocol, Message: "no page tells the version"})
+	err := error(&Error{Kind: metric.FailProtocol, Message: "no page reports the version"})
 	for _, path := range pages.Version {
 		var told map[string]any
 		if err = h.ask(ctx, http.MethodGet, h.root+path, nil, &told); err != nil {

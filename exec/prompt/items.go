@@ -98,7 +98,7 @@ func (x *Items) with(i, filler int) (string, error) {
 	h := mix(m.salt ^ uint64(i)<<20)
 	text, ok := m.compose(word{}, digits(h, i, len(m.pool)), rand.NewPCG(h, uint64(filler)), filler)
 	if !ok {
-		return "", fmt.Errorf("a filler of exactly %d tokens cannot be made of words of this tokenizer's lengths", filler)
+		return "", fmt.Errorf("the words of this tokenizer cannot make a filler of exactly %d tokens", filler)
 	}
 	at := int(item.Depth * float64(len(text)))
 	if next := strings.Index(text[at:], m.sep); next >= 0 {

@@ -36,5 +36,5 @@ func Example() {
 	// bisect 40 fail
 	// check 15 pass
 	// confirm 39 pass
-	// 39 requests in flight · ttft binds: 39 → 7.8 s, 40 → 8.0 s
+	// 39 requests in flight · limited by ttft: 7.8 s at 39, 8.0 s at 40
 }

@@ -568,15 +568,15 @@ func TestLine(t *testing.T) {
 		{
 			Limit{Kind: Exact, L: 39, U: 40, Confirmed: true, Binding: "ttft", AtL: "7.9 s", AtU: "8.1 s"},
 			// 4·39 = 156 → 160, 5·39 = 195
-			"39 requests in flight · ttft binds: 39 → 7.9 s, 40 → 8.1 s",
+			"39 requests in flight · limited by ttft: 7.9 s at 39, 8.1 s at 40",
 		},
 		{
 			Limit{Kind: Interpolated, L: 12, U: 18, Crossing: Crossing{N: 15.4, OK: true}, Binding: "speed", AtU: "14 tok/s"},
-			"~15 requests in flight (12 passes, 18 fails), not confirmed · speed binds: 18 → 14 tok/s",
+			"~15 requests in flight (12 passes, 18 fails), not confirmed · limited by speed: 14 tok/s at 18",
 		},
 		{Limit{Kind: Interpolated, L: 12, U: 18, Confirmed: true}, "~12 requests in flight (12 passes, 18 fails)"},
 		{Limit{Kind: AtLeast, L: 125, Confirmed: true, Reason: "the search goes up to 125"}, "125+ requests in flight (the search goes up to 125)"},
-		{Limit{Kind: Below, U: 1, Binding: "ttft", AtU: "9.3 s"}, "<1 requests in flight · ttft binds: 1 → 9.3 s"},
+		{Limit{Kind: Below, U: 1, Binding: "ttft", AtU: "9.3 s"}, "<1 requests in flight · limited by ttft: 9.3 s at 1"},
 		{Limit{Kind: ServerCap, L: 64, Confirmed: true}, "64 requests in flight (admission cap)"},
 		{Limit{Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8"},
 		{Limit{Over: Burst, Kind: Exact, L: 32, U: 33, Confirmed: true}, "32 requests at once"},

@@ -198,8 +198,8 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 		{"another", []string{"100", "200"}, "restarted under the load"},
 		{"one of two", []string{"100", "200", "200", "100"}, ""},
 		{"never told", []string{""}, "but not when it was started"},
-		{"no longer told", []string{"100", ""}, "whether it was the same server at the end is not known"},
-		{"no answer", []string{"100", "hangs"}, "whether it was the same server at the end is not known"},
+		{"no longer told", []string{"100", ""}, "it is not known whether the server was the same at the end"},
+		{"no answer", []string{"100", "hangs"}, "it is not known whether the server was the same at the end"},
 		{"no answer from the first", []string{"hangs"}, "but not when it was started"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -62,7 +62,7 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	return t
 }
 
-const restarted = "the server counted anew in the middle of the window: it was restarted"
+const restarted = "the server's counters began again in the middle of the window: it was restarted"
 
 // serverCounters lists the counters from which level-wide metrics are computed.
 var serverCounters = []string{

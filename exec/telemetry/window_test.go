@@ -57,7 +57,7 @@ func TestSummarize(t *testing.T) {
 	}
 	for name, why := range map[string]string{
 		"kv_usage": "the server exposes none", "prefill": "the server exposes none", metric.Drafts: "the server exposes none",
-		"power": "no GPU here", "gpu_clock": "no GPU here", "accept_rate": "not speculative, or the server does not tell",
+		"power": "no GPU here", "gpu_clock": "no GPU here", "accept_rate": "not speculative, or the server does not report it",
 	} {
 		if got.Missing[name] != why {
 			t.Errorf("%s: %q, want %q", name, got.Missing[name], why)

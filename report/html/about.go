@@ -55,7 +55,7 @@ func differences(runs []run) (section, bool) {
 		t.Rows = append(t.Rows, row)
 	}
 	if len(t.Rows) == 0 {
-		s.Blocks = []block{{Text: "Nothing that was recorded differs but the time."}}
+		s.Blocks = []block{{Text: "No recorded fact differs except the time."}}
 	} else {
 		s.Blocks = []block{{Table: t}}
 	}

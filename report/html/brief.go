@@ -386,7 +386,7 @@ func caching(r run) string {
 	case high.ok && high.v > 0:
 		return fmt.Sprintf("A prefix cache answered %s to %s of the prompts' tokens.", format("cache_hit_rate", low.v), format("cache_hit_rate", high.v))
 	case recorded:
-		return "Prompts come from a data set or a trace: how much of them repeats is in the file."
+		return "Prompts come from a data set or a trace: how much of them repeats depends on the file."
 	}
 	return "No two prompts begin alike, so a prefix cache cannot help. Where prompts share a beginning, the first token comes sooner."
 }

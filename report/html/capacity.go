@@ -45,7 +45,7 @@ func capacities(runs []run) (section, bool) {
 			}
 			l := limitView{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over], Sentence: sentence(c), Kind: limitKinds[metric.CapacityKind(c.Kind)]}
 			if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
-				l.Kind = "certified: the limit lies above, about where it is estimated"
+				l.Kind = "certified: the limit is higher, near the estimate"
 			}
 			if c.Require > 0 {
 				l.Facts = append(l.Facts, "required by the plan: "+c.Named(c.Require))

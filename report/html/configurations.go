@@ -177,7 +177,7 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 	def, _ := metric.Lookup(t.Metric)
 	said := strings.TrimSpace(def.Title + " " + t.Stat)
 	f := figure{Title: "What a user gets against what the server yields, " + r.title(w.Address),
-		Words: "Each line is a server; its points are the loads, from few requests to many. Further right is better, and further " + way(def.Better) + ". Another server beats a hollow point in both."}
+		Words: "Each line is a server; its points are the loads, from few requests to many. Further right is better, and further " + way(def.Better) + ". At a hollow point another server is better in both."}
 	ch := chart.Chart{Name: f.Title,
 		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},
 		Y: chart.Axis{Title: said + " of one user", Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }}}

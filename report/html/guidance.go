@@ -219,7 +219,7 @@ func rateSentence(c *report.Capacity) string {
 	var s string
 	switch {
 	case c.Pass > 0 && c.Kind == string(metric.CapacityAtLeast):
-		s = fmt.Sprintf("Certified to carry %s requests a second, the most that was to be tried.", c.Amount(c.Pass))
+		s = fmt.Sprintf("Certified to carry %s requests a second, the most that the search may try.", c.Amount(c.Pass))
 	case c.Pass > 0:
 		s = fmt.Sprintf("Certified to carry %s requests a second.", c.Amount(c.Pass))
 	case c.Fail > 0:

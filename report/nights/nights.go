@@ -144,7 +144,7 @@ func change(t judged.Trend, c judged.Change) string {
 	s := fmt.Sprintf("changed on %s (run %s): from %s to %s", c.Started.UTC().Format("2006-01-02"), c.Run,
 		metric.Format(t.Unit, c.Before), metric.Format(t.Unit, c.After))
 	if len(c.Differs) == 0 {
-		s += "; nothing that was recorded of the server changed then"
+		s += "; no recorded fact of the server changed then"
 	} else {
 		s += "; with it changed " + strings.Join(c.Differs, ", ")
 	}
@@ -345,7 +345,7 @@ func Document(n judged.Result, d report.Document) *report.Document {
 	d.Outcome, d.Why = report.Outcome(n.Outcome.String()), n.Why
 	d.Verdicts = append(d.Verdicts, report.Verdict{
 		Kind: "server", Name: "history.servers", Outcome: report.Pass, Severity: "error",
-		Message: cmp.Or(differs(n), "nothing that was recorded of the servers is different from the night before"),
+		Message: cmp.Or(differs(n), "no recorded fact of the servers differs from the night before"),
 	})
 	for _, t := range n.Trends {
 		cause := ""
