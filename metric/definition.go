@@ -173,7 +173,7 @@ var Defs = []Def{
 		Doc:     "At a rate: requests that were due and had not ended, mean over the window.",
 		NoValue: "only a rate has it"},
 	{Name: "backlog_growth", Title: "Backlog growth", Unit: Ratio, Better: LowerIsBetter, Scope: PerLevel,
-		Doc:     "Of a rate: requests by which those in flight or timed out grew over the window / requests due in it. The server keeps up while it is about zero, and does not at the share of the rate that it cannot serve.",
+		Doc:     "At a rate: requests by which those in flight or timed out grew over the window / requests due in it. The server keeps up while it is about zero, and does not at the share of the rate that it cannot serve.",
 		NoValue: "only a rate has it"},
 	{Name: "recovery", Title: "Recovery", Unit: Seconds, Better: LowerIsBetter, Scope: PerLevel,
 		Doc:     "For a stage: the time from its beginning until requests are good again, ten in a row: by the good block, else by the sla's bounds for single requests. The worst pass counts.",

@@ -66,7 +66,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 	}
 	target := CapacityTarget(a.Pass, change)
 	row.Control = metric.Some(a.Load(a.Pass))
-	row.Message = fmt.Sprintf("capacity: the control holds %s; the candidate must at %s and is certified to %s", a.Named(a.Pass), a.Named(target), b.Named(b.Pass))
+	row.Message = fmt.Sprintf("capacity: the control holds %s; the candidate must hold %s and is certified to hold %s", a.Named(a.Pass), a.Named(target), b.Named(b.Pass))
 	if b.Pass > 0 {
 		row.Candidate = metric.Some(b.Load(b.Pass))
 		row.Change = metric.Some(float64(b.Pass)/float64(a.Pass) - 1)
