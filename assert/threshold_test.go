@@ -509,8 +509,8 @@ func TestClusters(t *testing.T) {
 	none := func(int, int) bool { return false }
 	// Every 50th request fails alone: 2 % of 1200.
 	alone := func(r, i int) bool { return (120*r+i)%50 == 7 }
-	// Three whole waves of 8 fail, the last of which spans two by their numbers: the
-	// same share.
+	// Three whole waves of 8 fail. By its request numbers the last one is in two
+	// waves. The share is the same.
 	waves := func(r, i int) bool { return i < 8 && r < 2 || r == 3 && i >= 20 && i < 28 }
 	for _, c := range []struct {
 		name     string

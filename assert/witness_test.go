@@ -26,8 +26,8 @@ func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level 
 }
 
 func TestWitness(t *testing.T) {
-	// The report of an engine that counts seconds instead: in each round 12 answers of a first token and 10
-	// more.
+	// The counters of an engine that reports seconds instead. Each round has 12 answers, each of a first
+	// token and 10 more tokens.
 	seconds := func(tokens, step float64) *metric.Level {
 		l := counted(12, 1, 1, 1, map[string]float64{metric.GeneratedTokens: tokens, metric.GeneratedSeconds: 120 * step})
 		for _, r := range l.Rounds {

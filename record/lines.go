@@ -27,7 +27,7 @@ type batch struct {
 	ready chan struct{} // closed when the lines are decoded
 	lines []decoded
 	rooms []*room // memory for requests that is reused after the batch was taken
-	err   error   // error behind its last line
+	err   error   // error after its last line
 }
 
 // decoded is a line that was read. impossible is set if its request could not have

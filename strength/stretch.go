@@ -261,8 +261,8 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 	return out
 }
 
-// moved is the new time of instant t of the recording, after the sample in its slot
-// was delayed by before and ends later by late.
+// moved returns the new time of instant t of the recording. The sample in its slot
+// was delayed by before, and ends later by late.
 func moved(t time.Duration, s *metric.Sample, before, late, so time.Duration) time.Duration {
 	switch {
 	case t < s.Sent:
