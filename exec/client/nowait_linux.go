@@ -24,7 +24,8 @@ const mostCopied = 64 << 10
 // writeNow writes as much as there is room for.
 func writeNow(fd int, b []byte) (int, error) {
 	if len(b) > mostCopied {
-		return syscall.Write(fd, b)
+		n, err := syscall.Write(fd, b)
+		return max(n, 0), err
 	}
 	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	return result(n, errno)

@@ -6,9 +6,17 @@ import "syscall"
 
 // These calls tell the race detector that the read happens after the write.
 
-func readNow(fd int, b []byte) (int, error)  { return syscall.Read(fd, b) }
-func writeNow(fd int, b []byte) (int, error) { return syscall.Write(fd, b) }
+func readNow(fd int, b []byte) (int, error) {
+	n, err := syscall.Read(fd, b)
+	return max(n, 0), err
+}
+
+func writeNow(fd int, b []byte) (int, error) {
+	n, err := syscall.Write(fd, b)
+	return max(n, 0), err
+}
 
 func readyNow(ep int, events []syscall.EpollEvent) (int, error) {
-	return syscall.EpollWait(ep, events, 0)
+	n, err := syscall.EpollWait(ep, events, 0)
+	return max(n, 0), err
 }
