@@ -187,25 +187,24 @@ func moments(lists ...Ascending) (mean, variance float64) {
 	if n == 0 {
 		return math.NaN(), math.NaN()
 	}
-	add := func(term func(x float64) float64) (sum float64) {
-		for _, xs := range lists {
-			for i, x := range xs.Values {
-				more := term(x)
-				for range xs.times(i) {
-					sum += more
-				}
-			}
-		}
-		return sum
-	}
-	mean = add(func(x float64) float64 { return x / n })
-	if off := add(func(x float64) float64 { return (x - mean) / n }); !math.IsNaN(off) && !math.IsInf(off, 0) {
+	mean = sum(lists, func(x float64) float64 { return x / n })
+	if off := sum(lists, func(x float64) float64 { return (x - mean) / n }); !math.IsNaN(off) && !math.IsInf(off, 0) {
 		mean += off
 	}
 	if n < 2 {
 		return mean, math.NaN()
 	}
-	return mean, add(func(x float64) float64 { return (x - mean) * (x - mean) }) / (n - 1)
+	return mean, sum(lists, func(x float64) float64 { return (x - mean) * (x - mean) }) / (n - 1)
+}
+
+// sum adds up a term of every observation.
+func sum(lists []Ascending, term func(x float64) float64) (sum float64) {
+	for _, xs := range lists {
+		for i, x := range xs.Values {
+			sum += term(x) * float64(xs.times(i))
+		}
+	}
+	return sum
 }
 
 // Ascending are observations in ascending order. Until[i] is the number of those that are
