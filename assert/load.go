@@ -287,7 +287,7 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 		return unchecked
 	}
 	if preempted := s.level.Added(metric.Preempted); preempted.OK && preempted.V > 0 {
-		return unchecked + ", and its counters cannot show them: a preempted request finds its own prompt"
+		return unchecked + "; its counters cannot be used instead, because a preempted request that restarts finds its own prompt in the cache"
 	}
 	sent, shared := 0.0, 0.0
 	for _, x := range samples {

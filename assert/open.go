@@ -35,9 +35,12 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 
 // overrun reports whether a rate was measured though none of its requests completed: all timed
 // out, while the server answered to the end, and its backlog grew by them. What has no value then
-// is skipped: there was never anything to see of it.
+// is skipped: there was never anything to see of it. A growth that only warns fails nothing in its
+// place.
 func (s *subject) overrun(thresholds []judgedThreshold) bool {
-	grew := slices.ContainsFunc(thresholds, func(t judgedThreshold) bool { return t.threshold.Metric.Name == growing && t.Outcome == Fail })
+	grew := slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
+		return t.threshold.Metric.Name == growing && t.Outcome == Fail && t.Severity != verdict.SeverityWarn
+	})
 	for _, x := range s.level.MeasuredSamples() {
 		grew = grew && x.Failure != nil && (x.Failure.Kind == metric.FailTimeout || x.Failure.Kind == metric.FailUnfinished)
 	}

@@ -198,7 +198,7 @@ func TestTogether(t *testing.T) {
 		{40 * time.Second, time.Millisecond, 0.05, 10, true},
 		{time.Second, time.Millisecond, 0.01, 100 * 2.468, true}, // of 299
 		{time.Second, time.Millisecond, 0.5, 0, false},
-		{40 * time.Second, time.Millisecond, 0.5, 4, true}, // 2.5·1.376 = 3.4, of 5
+		{40 * time.Second, time.Millisecond, 0.5, 10, true}, // 2.5·1.376 = 3.4, of 5
 	} {
 		l := backlog(0)
 		for _, r := range l.Rounds {
@@ -258,11 +258,13 @@ func TestOverrun(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		level *metric.Level
+		grows verdict.Severity
 		load  Outcome
 		want  map[string]Outcome
 	}{
-		{"answering", timedOut(backlog(0), 1), Pass, map[string]Outcome{"ttft p95": Fail, "speed mean": Skipped, growing: Fail}},
-		{"silent", timedOut(backlog(0), 0), Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
+		{"answering", timedOut(backlog(0), 1), verdict.SeverityError, Pass, map[string]Outcome{"ttft p95": Fail, "speed mean": Skipped, growing: Fail}},
+		{"growth only warns", timedOut(backlog(0), 1), verdict.SeverityWarn, Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
+		{"silent", timedOut(backlog(0), 0), verdict.SeverityError, Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
 		{"refusing", func() *metric.Level {
 			l := timedOut(backlog(0), 1)
 			for _, r := range l.Rounds {
@@ -271,11 +273,11 @@ func TestOverrun(t *testing.T) {
 				}
 			}
 			return l
-		}(), Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
+		}(), verdict.SeverityError, Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
 	} {
 		s, _ := judgedRate(tt.level, plan.Open{Arrivals: plan.Poisson})
 		level := plan.Level{Name: "10 req/s", Rate: 10, Requests: 1000, Rounds: 10}
-		list := withGrowth([]required{{Threshold: threshold("ttft", "p95 < 2s")}, {Threshold: threshold("speed", "mean > 10 tok/s")}}, metric.OpenLoop, level, verdict.SeverityError)
+		list := withGrowth([]required{{Threshold: threshold("ttft", "p95 < 2s")}, {Threshold: threshold("speed", "mean > 10 tok/s")}}, metric.OpenLoop, level, tt.grows)
 		judged := pairs(list, s.thresholds(list))
 		var v Verdict
 		s.load(&v, metric.OpenLoop, level, judged)

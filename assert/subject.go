@@ -74,8 +74,8 @@ func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/wo
 // allows the share e, and whether that is fewer than any percentile takes. Where hundreds are
 // answered at once, they are fast or slow together for as long as one takes: the means of rounds
 // show it, but a short window may hold none of the slowest times. Longer ones show those too, in
-// the spread of their rounds. Ten are left, too few to pass and enough to fail where a quarter are
-// over the limit.
+// the spread of their rounds. Ten are left, enough to fail. They pass nothing, however few a
+// percentile takes.
 func (s *subject) together(o observations, e float64) (few float64, ok bool) {
 	need, possible := stat.MinimumN(e, s.alpha)
 	if !possible || s.level.Kind != metric.OpenLoop || s.level.Stage != nil {
@@ -86,7 +86,7 @@ func (s *subject) together(o observations, e float64) (few float64, ok bool) {
 	if alone || few >= float64(need) {
 		return 0, false
 	}
-	return max(few, float64(min(need-1, leastBlocks))), true
+	return max(few, leastBlocks), true
 }
 
 // lifetimes is how many times as long as a request the level's windows are, requests weighing

@@ -28,7 +28,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	p, _ := d.Percentile(t.Stat.P)
 	v.Value = metric.Some(p)
 	v.Effective = s.effective(groups, [][]stat.Ascending{o.values()})
-	if few, ok := s.together(o, e); ok {
+	few, together := s.together(o, e)
+	if together {
 		v.Effective = min(v.Effective, few)
 	}
 	low, high := percentileBounds(d, v.Effective, e, t.Op, s.alpha)
@@ -36,7 +37,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 
 	share := float64(over) / float64(total)
 	decision := stat.Share(share*v.Effective, v.Effective, e, s.alpha)
-	if decision == stat.Below && s.ahead() && !s.clear(t, o, e) {
+	if decision == stat.Below && (together || s.ahead() && !s.clear(t, o, e)) {
 		decision = stat.Open
 	}
 	if decision == stat.Open && s.margin(v, t, o, groups, share, e) {

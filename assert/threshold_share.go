@@ -165,7 +165,7 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 		why = fmt.Sprintf("%s are worth %.0f independent ones, by the spread of %s", requests, math.Floor(n), s.evidence)
 	default:
 		n = min(effective, float64(s.n)/stat.ClusterEffect(clusters, float64(s.wave())))
-		why = fmt.Sprintf("to pass, %s count as %.0f: all requests in flight (%d) may fail together, unless failures are seen to come alone", requests, math.Floor(n), s.wave())
+		why = fmt.Sprintf("to pass, %s count as %.0f: all requests in flight (%d) may fail together, unless the failures turn out to be isolated", requests, math.Floor(n), s.wave())
 		if few := float64(s.n) / (clusters.Mean() * (1 + togetherness*stat.Excess(spells))); few < n {
 			n = few
 			why = fmt.Sprintf("to pass, %s count as %.0f: the failures came in few of %s, so they may last longer than a wave", requests, math.Floor(n), s.evidence)

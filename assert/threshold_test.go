@@ -525,7 +525,8 @@ func TestClusters(t *testing.T) {
 		{"none fails, too few", "", none, 47, Inconclusive, "count as 58"},
 		// (2·64 + 24)/(16 + 24) = 3.8: 1200 count as 315, and P(Bin(315.8, 0.05) ≤ 6.3) is small.
 		{"alone", "", alone, 120, Pass, "count as 315"},
-		// (2·64 + 3·64)/(16 + 24) = 8: 150 waves, and fewer by the spread of rounds.
+		// Failures come 8 at a time: (2·64 assumed + 3·64 seen)/(16 + 24) = 8. So 1200
+		// requests count as 150, and as 140 because the rounds differ.
 		{"waves", "", waves, 120, Inconclusive, "count as 140"},
 		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
 		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds"},

@@ -185,7 +185,7 @@ var Defs = []Def{
 		Doc:     "Requests that completed correctly / requests due.",
 		NoValue: "none was due"},
 	{Name: "goodput", Title: "Goodput", Unit: PerSecond, Better: HigherIsBetter, Scope: PerLevel,
-		Doc:     "Requests that completed and met every bound of the workload's good block / window; as a share, of the requests due.",
+		Doc:     "Requests per second of the window that completed and met every bound of the workload's good block. As a share: the part of the requests due that did so.",
 		NoValue: "the workload has no good block"},
 	{Name: "throughput", Title: "Throughput", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerLevel,
 		Doc:     "Output tokens of the level / its window: the time in which every slot was busy, unless window = \"all\".",

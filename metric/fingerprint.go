@@ -55,7 +55,7 @@ var Facts = []Fact{
 	{Key: "runtime", Doc: "the container runtime and its version", Detail: true},
 	{Key: "profile", Doc: "the built-in server's profile"},
 	{Key: "gpu", Doc: "number and names of the GPUs that it may use; none", Follows: []string{"gpus"}},
-	{Key: "gpu_ids", Doc: "which of the machine's they are", Varies: true, Detail: true},
+	{Key: "gpu_ids", Doc: "which of the machine's GPUs it may use", Varies: true, Detail: true},
 	{Key: "gpu_driver", Doc: "the GPUs' driver"},
 	{Key: "cuda", Doc: "the newest CUDA that the driver runs, or the ROCm", Detail: true},
 	{Key: "gpu_limits", Doc: "the highest clocks and the power limit", Follows: []string{"gpus"}, Detail: true},

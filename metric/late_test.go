@@ -51,3 +51,20 @@ func TestLateIsOfTheWindow(t *testing.T) {
 		}
 	}
 }
+
+// Three passes of a stage, five minutes apart: 50 ms lie between two requests, not the pause.
+func TestLateOverPasses(t *testing.T) {
+	const ms = time.Millisecond
+	l := &Level{Kind: OpenLoop}
+	for pass := range 3 {
+		r := &Round{Index: pass}
+		for i := range 100 {
+			due := time.Duration(pass)*5*time.Minute + time.Duration(i)*50*ms
+			r.Samples = append(r.Samples, &Sample{Phase: Measured, Scheduled: due, Sent: due + 190*ms, First: due + 250*ms, Last: due + time.Second, End: due + time.Second})
+		}
+		l.Rounds = append(l.Rounds, r)
+	}
+	if diff := cmp.Diff("its requests were sent late: lag p99 190 ms, more than 20 ms", l.Late()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -302,25 +302,27 @@ const (
 // Late says that the requests of an open loop were sent too late; "": they were not. The rounds
 // are parts of one window, so the percentile is that of the level: one late request of the
 // seventeen of a round is not yet one.
-func (l *Level) Late() string { return late(l.MeasuredSamples()) }
+func (l *Level) Late() string { return late(l.Rounds...) }
 
-// late says that the requests, of one window, were sent too late after they were due; "": they
-// were not.
-func late(samples []*Sample) string {
+// late says that the requests of rounds, which are parts of one window or each a window, were
+// sent too late after they were due; "": they were not.
+func late(rounds ...*Round) string {
+	var samples []*Sample
+	gaps, span := 0, time.Duration(0) // between instants at which requests of a round were due
+	for _, r := range rounds {
+		measured := r.MeasuredSamples()
+		samples = append(samples, measured...)
+		if n := len(measured); n > 1 {
+			due := func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) }
+			gaps, span = gaps+n-1, span+slices.MaxFunc(measured, due).Scheduled-slices.MinFunc(measured, due).Scheduled
+		}
+	}
 	lag := Of(MustLookup("lag"), samples)
 	lag.Worst = 0 // what could never be sent is the server's
 	p99, ok := lag.Percentile(99)
-	if most := max(MostLag.Seconds(), lagShare*medianTTFT(samples), lagShare*meanGap(samples)); ok && p99 > most {
+	scale := max(medianTTFT(samples), span.Seconds()/float64(max(gaps, 1)))
+	if most := max(MostLag.Seconds(), lagShare*scale); ok && p99 > most {
 		return fmt.Sprintf("its requests were sent late: lag p99 %s, more than %s", Format(Seconds, p99), Format(Seconds, most))
 	}
 	return ""
-}
-
-// meanGap is the mean time between the instants at which two requests were due, in seconds; 0: fewer than two were.
-func meanGap(samples []*Sample) float64 {
-	if len(samples) < 2 {
-		return 0
-	}
-	due := func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) }
-	return (slices.MaxFunc(samples, due).Scheduled - slices.MinFunc(samples, due).Scheduled).Seconds() / float64(len(samples)-1)
 }

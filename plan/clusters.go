@@ -8,7 +8,7 @@ type Clusters string
 
 const (
 	// ClustersWave assumes that all requests in flight may fail together, until
-	// failures are seen to come alone. It is the default.
+	// failures turn out to be isolated. It is the default.
 	ClustersWave Clusters = "wave"
 	// ClustersRound assumes that all requests of a round may fail together.
 	ClustersRound Clusters = "round"

@@ -24,8 +24,8 @@ type Look struct {
 	Extends bool // beyond it
 }
 
-// abortShare divides the error for a look that may only fail a level. Such a look
-// costs a sound server nothing else.
+// A look that can only fail a level may spend the plan's error divided by abortShare.
+// That small chance of a false failure is all that it costs a sound server.
 const abortShare = 10
 
 // early lists the shares of a level's rounds after which an early look is taken, in

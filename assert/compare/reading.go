@@ -455,7 +455,7 @@ func (x *comparison) gap(r *metric.PairedAnswers) (Change, bool) {
 		return row, false
 	}
 	row.Candidate, row.Outcome = metric.Some(sum/float64(tokens)), verdict.Skipped
-	row.Message = fmt.Sprintf("logprob_gap: of %d of the candidate's answers, both servers' log-probabilities of a token lie %s apart",
+	row.Message = fmt.Sprintf("logprob_gap: over %d of the candidate's answers, the two servers' log-probabilities of a token differ by %s on average",
 		n, metric.Format(metric.NatsPerToken, row.Candidate.V))
 	return row, true
 }

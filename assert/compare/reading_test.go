@@ -250,7 +250,7 @@ func TestLogprobGap(t *testing.T) {
 			p.Candidate.Loss = 64 * 9
 		}
 	})
-	if got := judgeAnswers(r)["logprob_gap"]; got.Outcome != verdict.Skipped || got.Limit.OK || math.Abs(got.Candidate.V-0.1) > 1e-9 || !strings.Contains(got.Message, "of 2 of") {
+	if got := judgeAnswers(r)["logprob_gap"]; got.Outcome != verdict.Skipped || got.Limit.OK || math.Abs(got.Candidate.V-0.1) > 1e-9 || !strings.Contains(got.Message, "over 2 of") {
 		t.Errorf("%+v", got)
 	}
 	if got, ok := judgeAnswers(answersOf(200, func(int, *metric.AnswerPair) {}))["logprob_gap"]; ok {

@@ -23,18 +23,29 @@ type bounds struct {
 
 var loadBounds = bounds{cpu: 2 * time.Second, memory: 256 << 20}
 
+// dataBounds limits the plan and its data files together: a file is cheap, but for_each may
+// have it read and cut ten thousand times.
+var dataBounds = bounds{cpu: time.Minute, memory: 4 << 30}
+
 type loaded struct {
 	read  *plan.Plan
 	diags hcl.Diagnostics
 }
 
-// spending is what loading a plan takes. What data files take is not counted.
+// spending is what loading a plan takes. What data files take is not counted, but for their
+// own bounds.
 type spending struct {
 	bounds
+	all  bounds // what the process may have taken in the end, with data files
 	mu   sync.Mutex
 	cpu  time.Duration // CPU time when it began, and what was spent on data files since
 	heap uint64        // bytes when it began, and what data files have taken since
 	data bool          // a data file is being read
+}
+
+func spendingNow(b bounds) *spending {
+	cpu, heap := spent()
+	return &spending{bounds: b, all: bounds{cpu + dataBounds.cpu, heap + dataBounds.memory}, cpu: cpu, heap: heap}
 }
 
 // reading runs what reads a data file.
@@ -62,6 +73,10 @@ func (s *spending) over() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch cpu, heap := spent(); {
+	case cpu > s.all.cpu:
+		return fmt.Sprintf("more than %v of processor time with its data files", dataBounds.cpu)
+	case heap > s.all.memory:
+		return fmt.Sprintf("more than %d MiB of memory with its data files", dataBounds.memory>>20)
 	case s.data:
 	case cpu > s.cpu+s.bounds.cpu:
 		return fmt.Sprintf("more than %v of processor time", s.bounds.cpu)
@@ -78,8 +93,7 @@ func (b bounds) within(path string, load func(reading func(read func())) loaded)
 	if b == (bounds{}) {
 		return load(nil)
 	}
-	s := &spending{bounds: b}
-	s.cpu, s.heap = spent()
+	s := spendingNow(b)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	s.collect()
 	done := make(chan loaded, 1)

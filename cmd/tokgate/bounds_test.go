@@ -3,6 +3,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,11 +44,10 @@ func TestLongPlanBombs(t *testing.T) {
 	}
 }
 
-// What data files take is not counted: they have bounds of their own.
-func TestDataIsNotBounded(t *testing.T) {
+// What data files take is not counted as the plan's: they have bounds of their own.
+func TestDataHasItsOwnBounds(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
-	s := &spending{bounds: bounds{cpu: time.Hour, memory: 16 << 20}}
-	s.cpu, s.heap = spent()
+	s := spendingNow(bounds{cpu: time.Hour, memory: 16 << 20})
 	var kept [][]byte
 	s.reading(func() {
 		kept = append(kept, make([]byte, 128<<20))
@@ -58,6 +58,14 @@ func TestDataIsNotBounded(t *testing.T) {
 	if what := s.over(); what != "" {
 		t.Errorf("once it is read: %s", what)
 	}
+	s.all.memory = s.heap // as if data files had taken 4 GiB
+	s.reading(func() {
+		kept = append(kept, make([]byte, 16<<20))
+		if what := s.over(); what != "more than 4096 MiB of memory with its data files" {
+			t.Errorf("while too many files are read: %q", what)
+		}
+	})
+	s.all.memory = math.MaxUint64
 	if kept = append(kept, make([]byte, 128<<20)); s.over() != "more than 16 MiB of memory" {
 		t.Errorf("what the plan itself takes is not counted: %q", s.over())
 	}

@@ -108,7 +108,7 @@ func (o outputs) write(doc *report.Document, run *metric.Run) error {
 	return first
 }
 
-// samples reports whether a copy needs the requests.
+// samples reports whether one of the copies is in a format that also has each request.
 func (o outputs) samples() bool {
 	return slices.ContainsFunc(formats.All, func(x formats.Format) bool { return x.Samples != nil && o.copies[x.Flag] != "" })
 }

@@ -411,5 +411,7 @@ func (l *line) watch() {
 			l.mu.Lock()
 		}
 	}
-	readers.Put(l.rd)
+	if l.rd != nil { // gone before it was used
+		readers.Put(l.rd)
+	}
 }

@@ -22,8 +22,8 @@ type Target struct {
 	Timeout time.Duration
 }
 
-// Options returns questions for t's server: its tokenizer, if it has one, and the
-// usage of one-token requests.
+// Options returns options that count tokens by asking t's server: its tokenizer, if it
+// has one, and the usage that it reports for one-token requests.
 func (t Target) Options(salt uint64) Options {
 	return Options{Salt: salt, Tokenizer: t.tokenizer(), Usage: t.usage, IDs: t.ids}
 }

@@ -140,8 +140,9 @@ func (s *Search) stride() int {
 	return max(s.resolution(s.opts.Start), (s.opts.Start+7)/8)
 }
 
-// up is the step above hi: twice as far from zero or from the last known limit,
-// whichever is nearer.
+// up returns the next level above hi: 2·hi, or the next one around the last known
+// limit if that is lower: one stride below the limit, one stride above it, and then
+// twice as far from it each time.
 func (s *Search) up(hi int) int {
 	n := 2 * hi
 	if start, d := s.opts.Start, s.stride(); start > 0 && hi < 2*start {
@@ -157,8 +158,8 @@ func (s *Search) up(hi int) int {
 	return n
 }
 
-// down is the step below lo: half of it, or twice as far from the last known limit,
-// whichever is nearer.
+// down returns the next level below lo: half of it, or the next one around the last
+// known limit if that is higher.
 func (s *Search) down(lo int) int {
 	n := lo / 2
 	if start, d := s.opts.Start, s.stride(); start > 0 {

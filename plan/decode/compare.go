@@ -263,7 +263,7 @@ func (d *decoder) takeTurns() {
 		}
 		for _, c := range g.Compares[1:] {
 			if c.Rounds != first.Rounds || c.Restart != first.Restart {
-				d.errorf(c.Range, sumConflict, "compare.%s and compare.%s share a server, so all their servers take turns. Give both the same rounds and restart.", c.Name, first.Name)
+				d.errorf(c.Range, sumConflict, "compare.%s and compare.%s share a server, so all their servers take turns. Set the same rounds and the same restart in both.", c.Name, first.Name)
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 			tab.Rows = append(tab.Rows, []cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
 		}
 		tab.Left = len(times) - len(tab.Rows)
-		out = append(out, figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The shaded stretch is that of the bars.", line(def.Doc), words), Chart: ch.SVG(), Table: tab})
+		out = append(out, figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The shaded part is the time that the bars show, request by request.", line(def.Doc), words), Chart: ch.SVG(), Table: tab})
 	}
 	return out
 }
