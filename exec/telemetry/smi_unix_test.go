@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,13 +153,13 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clock.NewReal()
-			var seen *osexec.Cmd
-			smi, err := StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(cmd *osexec.Cmd) { seen = cmd })
+			var prepared atomic.Bool // again each time that it is started again
+			smi, err := StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(*osexec.Cmd) { prepared.Store(true) })
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer smi.Close()
-			if seen == nil {
+			if !prepared.Load() {
 				t.Error("the command was not prepared")
 			}
 			until(t, c, smi.Source(), func(r *Reading, err error) bool {
