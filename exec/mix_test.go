@@ -99,13 +99,7 @@ func TestMixOverATrace(t *testing.T) {
 				}
 				rows = append(rows, row)
 			}
-			r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(traffic.Stretch{From: 20 * time.Second, To: 140 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			load := rateLoad(r.Rate(), r.Due, 10)
-			load.Open.MaxInFlight, load.Open.Trace = 4096, r
-			load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(1), 1
+			load := replaying(t, rows, traffic.Stretch{From: 20 * time.Second, To: 140 * time.Second})
 			p := mixOf(load)
 			mix := p.Workloads[0]
 			for _, part := range mix.Mix {
@@ -284,13 +278,7 @@ func TestMixCapacityOverATrace(t *testing.T) {
 			Line: i + 1, At: time.Duration(i) * time.Second, Input: 10 + i, Output: 2, Parent: -1, Wait: -1, Type: []string{"chat", "long", "chat"}[i*7%3],
 		})
 	}
-	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(traffic.Stretch{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	load := rateLoad(r.Rate(), r.Due, 10)
-	load.Open.MaxInFlight, load.Open.Trace = 4096, r
-	load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(1), 1
+	load := replaying(t, rows, traffic.Stretch{})
 	p := mixOf(load)
 	mix := p.Workloads[0]
 	mix.Mix = []*plan.Workload{mix.Mix[0], mix.Mix[2]} // chat and long
@@ -349,4 +337,17 @@ func judge(p *plan.Plan) exec.Judge {
 		}
 		return j
 	}
+}
+
+// replaying returns a load that replays a stretch of the rows at their speed.
+func replaying(t *testing.T, rows []traffic.Recorded, stretch traffic.Stretch) *plan.Load {
+	t.Helper()
+	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(stretch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := rateLoad(r.Rate(), r.Due, 10)
+	load.Open.MaxInFlight, load.Open.Trace = 4096, r
+	load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(1), 1
+	return load
 }

@@ -324,8 +324,9 @@ func inPlace(samples []*Sample) bool {
 	return true
 }
 
-// Calibration is what the generator measured about itself before the run, against the
-// built-in server on loopback: how late it reads when nothing else is slow.
+// Calibration is what the generator measured about itself before the load, against the
+// built-in server on loopback: how late it reads. The first server may be starting then,
+// so on the same machine it can come out too high. Reports show it; no verdict reads it.
 type Calibration struct {
 	Streams int           `json:"streams"`    // concurrent streams
 	Rate    float64       `json:"rate"`       // chunks a second over all streams

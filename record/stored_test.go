@@ -180,14 +180,7 @@ func TestStoredAlike(t *testing.T) {
 
 // Rounds may be looked at from several goroutines at once.
 func TestStoredAtOnce(t *testing.T) {
-	made := random(0)
-	for seed := uint64(1); requestsOf(made) == 0; seed++ {
-		made = random(seed)
-	}
-	raw, err := os.ReadFile(filepath.Join(recorded(t, made), record.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := someRecording(t)
 	want, _, err1 := record.ReadFrom(bytes.NewReader(raw))
 	got, _, err2 := record.ReadStored(bytes.NewReader(raw))
 	if err1 != nil || err2 != nil {
@@ -260,14 +253,7 @@ func TestDamageBehindBatches(t *testing.T) {
 
 // Reading stored requests that are lost panics, so that nothing is judged without them.
 func TestLostRequests(t *testing.T) {
-	made := random(0)
-	for seed := uint64(1); requestsOf(made) == 0; seed++ {
-		made = random(seed)
-	}
-	raw, err := os.ReadFile(filepath.Join(recorded(t, made), record.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := someRecording(t)
 	run, _, err := record.ReadStored(bytes.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
@@ -284,4 +270,17 @@ func TestLostRequests(t *testing.T) {
 			r.All()
 		}
 	}
+}
+
+// someRecording returns a recording that has requests.
+func someRecording(t *testing.T) []byte {
+	made := random(0)
+	for seed := uint64(1); requestsOf(made) == 0; seed++ {
+		made = random(seed)
+	}
+	raw, err := os.ReadFile(filepath.Join(recorded(t, made), record.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
