@@ -1,5 +1,5 @@
 # A change that should make no difference, for `make real`: vLLM with and without its
-# prefix cache, on prompts of which no two begin alike.
+# prefix cache, on prompts that begin alike for two words at most.
 
 variable "model" {
   type        = string
