@@ -184,7 +184,7 @@ func (a *auditor) number(where, what string, says number, is float64, known bool
 		a.Differences = append(a.Differences, Difference{where, what, text(says.v), "no value", math.NaN()})
 		return
 	case !says.ok:
-		return // the results explain why it does not count
+		return // the results give a reason why this value does not count
 	}
 	a.Compared++
 	if says.v == is || math.Abs(says.v-is) <= near*math.Max(math.Abs(is), 1e-3) {
@@ -282,7 +282,7 @@ func (a *auditor) metric(k key, f figures, m figure) bool {
 		}
 		return false
 	case "scaling_efficiency":
-		return true // compared below, with the level of one request
+		return true // scaling compares it, against the level with one request in flight
 	}
 	return false
 }
@@ -333,7 +333,8 @@ func (a *auditor) outcome() {
 	if a.res.Why == "" {
 		a.words("results.json", "outcome", a.res.Outcome, worst)
 	}
-	// An interrupted run has its own exit code; an error may also come from writing.
+	// 130 is the code of an interrupted run. Code 4 may also mean that writing the reports
+	// failed.
 	if code := map[string]int{"pass": 0, "inconclusive": 3, "fail": 1, "error": 4}[a.res.Outcome]; a.res.ExitCode != 130 {
 		a.words("results.json", "exit_code", fmt.Sprint(a.res.ExitCode), fmt.Sprint(code))
 	}

@@ -25,7 +25,7 @@ type spread struct {
 func (d spread) percentile(p float64) float64 {
 	n := len(d.values) + d.worst
 	rank := min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
-	if d.higher { // the worst come first
+	if d.higher { // higher is better, so the worst values come first
 		if rank -= d.worst; rank <= 0 {
 			return 0
 		}
@@ -153,7 +153,7 @@ func (f figures) put(name string, d spread) {
 	}
 }
 
-// derive computes the figures of a level. With all, rates are taken from the first
+// derive computes the figures of a level. If all is true, rates are taken from the first
 // measured request to the end of the last; otherwise while every slot was busy.
 func (l *level) derive(all bool) figures {
 	f := figures{}
@@ -218,7 +218,8 @@ func (f figures) count(s *sample) {
 	}
 }
 
-// answerable is the number of requests that were due and not taken back.
+// answerable is the number of requests that should have been answered: those that were due,
+// without the ones that the load generator itself cancelled.
 func (l *level) answerable(rounds []*round) int {
 	n := 0
 	for _, r := range rounds {
@@ -244,8 +245,9 @@ func (l *level) inOrder() []*round {
 	return out
 }
 
-// rates adds the events in the window, divided by its length. The windows of a rate
-// follow each other, so the requests of every round count in each of them.
+// rates adds the events in the window, divided by its length. The windows of a rate's
+// rounds follow each other, and a request may span several, so each window counts the
+// events of requests of all rounds.
 func (f figures) rates(rounds []*round, all, together bool) {
 	var length, output, input, ended float64
 	for _, r := range rounds {
@@ -309,8 +311,8 @@ func (r *round) tokensPerChunk() float64 {
 	return float64(tokens) / float64(chunks)
 }
 
-// tokensWithin is the number of an answer's tokens in (from, to]: the first chunk has
-// its own, and the others are spread evenly over the later chunks.
+// tokensWithin is the number of an answer's tokens in (from, to]. The first chunk's tokens
+// count at its arrival; the others are spread evenly over the later chunks.
 func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || s.First > to || s.Last <= from {
 		return 0
@@ -332,7 +334,7 @@ func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 		return came
 	case s.First > from && s.Last <= to:
 		return total
-	case len(s.Gaps) != s.Chunks-1: // they were not kept
+	case len(s.Gaps) != s.Chunks-1: // the gaps were not recorded
 		if s.Last <= s.First {
 			return came
 		}
@@ -352,10 +354,10 @@ func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // window is the time of a round in which every slot had started and none had stopped. A
-// slot's pause, and the time that the server asked it to wait, count as busy. The
-// window lies between the first measured request and the end of the last; for a burst
-// it begins when all were due. known is false for a round that was cut short, or
-// without measured requests.
+// slot's pause, and the time that the server asked it to wait, count as busy. The window
+// lies between the first measured request and the end of the last; for a burst it begins
+// when all its requests were due. known is false for a round that was cut short, or without
+// measured requests.
 func (l *level) window(r *round) (from, to int64, known bool) {
 	if l.mix != nil {
 		return l.mix.window(l.mix.rounds[r.Index])
@@ -414,8 +416,9 @@ func (l *level) stretch(r *round) (from, to int64, known bool) {
 	return from, to, r.ended && r.Complete
 }
 
-// arrivals is the window of a rate. It begins when the last warm-up request, or the
-// last one of the round before, was due, and ends when its own last one was due.
+// arrivals is the window of a round at a rate. It begins when the request before the
+// round's first one was due, whether that was a warm-up request or belonged to the previous
+// round. It ends when the round's last request was due.
 func (l *level) arrivals(r *round) (from, to int64, known bool) {
 	if !r.ended || !r.Complete {
 		return 0, 0, false

@@ -48,7 +48,7 @@ type round struct {
 	Complete    bool   `json:"complete"`
 	Void        string `json:"void"`
 	samples     []sample
-	ended       bool // its own line came
+	ended       bool // the recording has the line that ends the round
 }
 
 // sample is one request. Times are nanoseconds from the start of the run; 0 means
@@ -62,7 +62,7 @@ type sample struct {
 	Slot        int     `json:"slot"`
 	Phase       string  `json:"phase"`
 	Scheduled   int64   `json:"scheduled_ns"`
-	FromDue     bool    `json:"from_due"` // its clock starts when it was due, not when it was sent
+	FromDue     bool    `json:"from_due"` // the request's clock starts when it was due, not when it was sent
 	Sent        int64   `json:"sent_ns"`
 	First       int64   `json:"first_ns"`
 	FirstAnswer int64   `json:"first_answer_ns"`
@@ -101,7 +101,7 @@ type recording struct {
 	levels map[key]*level
 	order  []key
 	sum    [sha256.Size]byte // over all lines; it identifies the recording
-	plain  bool              // of a version without checks on lines
+	plain  bool              // written by a version that put no checks on lines
 	ended  bool
 }
 
@@ -135,7 +135,7 @@ func readRecording(r io.Reader) (*recording, error) {
 	return rec, nil
 }
 
-// divide gives the parts of mixes their requests, which the mixes sent.
+// divide assigns the requests that a mix sent to the parts of the mix.
 func (rec *recording) divide() {
 	for k, l := range rec.levels {
 		mix := rec.levels[key{k.Server, l.Of, k.Name}]
@@ -151,8 +151,8 @@ func (rec *recording) divide() {
 	}
 }
 
-// part returns what the round holds of a part; ok is false if none of it was
-// measured.
+// part returns the round with only the requests of the named part of the mix; ok is false
+// if none of them was measured.
 func (r *round) part(name string) (out *round, ok bool) {
 	own := *r
 	own.samples, own.Due, own.Start, own.End = nil, 0, r.End, r.Start
@@ -224,7 +224,7 @@ func (rec *recording) line(raw []byte) error {
 // chain adds a line to the sum of the recording: the hash of the sum so far and of the
 // line up to its check. The check is the beginning of the new sum.
 func (rec *recording) chain(raw []byte, check string) error {
-	at := bytes.LastIndex(raw, []byte(`,"check":"`)) // it is the last member
+	at := bytes.LastIndex(raw, []byte(`,"check":"`)) // the check is the line's last member
 	if at < 0 {
 		rec.plain = true
 		return nil

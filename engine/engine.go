@@ -56,8 +56,8 @@ type Launch struct {
 	// Model is the flag that names the model; "" if the model is a word without a
 	// flag.
 	Model string
-	// Hub is the flag, with dashes, for a model whose name does not end in File; ""
-	// if Model names those too.
+	// Hub is the flag, with dashes, for a model whose name does not end in File. "" means
+	// that the flag Model is used for such models too.
 	Hub, File string
 	// Metrics lists the flags that turn on the engine's metrics page.
 	Metrics []string
@@ -75,21 +75,21 @@ type Launch struct {
 type Flags struct {
 	// Models lists flags with which a plan itself names the model to load.
 	Models []string
-	// Admission lists flags that limit how many requests it works on at a time.
+	// Admission lists flags that limit how many requests the engine works on at a time.
 	Admission []string
 	// Context lists flags that limit the tokens of one request, prompt and answer
 	// together.
 	Context []string
-	// Slots lists flags whose number of slots divides that limit evenly, unless a
-	// flag of Unified is on.
+	// Slots lists flags for the number of slots. The context limit is divided evenly among
+	// them, unless a flag of Unified is on.
 	Slots, Unified []string
 	// Drafts lists flags that turn on speculative decoding.
 	Drafts []string
 	// Negated lists flags with a --no- form; "*" stands for all flags that switch
 	// something on or off.
 	Negated []string
-	// Equals means that a text that starts with a dash is written --x=-v, because the
-	// engine would take the word -v for another flag.
+	// Equals means that a value that starts with a dash is written --x=-v. As a separate
+	// word the engine would take -v for another flag.
 	Equals bool
 }
 
@@ -126,17 +126,18 @@ type Guess struct {
 type Scores struct {
 	// Path is the path of the POST request, below the server's root.
 	Path string
-	// Fields are the members of the body besides the prompt: the request for the
-	// values, and what bypasses the prefix cache, which may hold no values. A
-	// cache_salt is filled in with a new one each time.
+	// Fields are the members of the body besides the prompt. They request the values and
+	// bypass the prefix cache, because a cached prefix may have no values. A cache_salt
+	// gets a new value in each request.
 	Fields map[string]any
 	// Prompt is the member for the prompt's token ids. Values is the path of the
 	// values in the answer, from its root.
 	Prompt, Values string
 }
 
-// ScoreForms lists the ways to ask the engine for them: its own, or for a plain server
-// first those of all other engines. It is empty if there is none.
+// ScoreForms lists the ways to ask the engine for the log-probabilities of a text. A known
+// engine has its own; for a plain server the forms of all other engines are tried first. It
+// is empty if there is no way.
 func (e Engine) ScoreForms() []Scores {
 	var out []Scores
 	for _, other := range All {
@@ -156,9 +157,10 @@ type Hints struct {
 
 // LogFact finds one fact of the server in a line of its log.
 type LogFact struct {
-	Key string // of the fingerprint: metric.Facts
+	Key string // key of the fingerprint; see metric.Facts
 	Has string // a text in every such line, searched first because logs are long
-	// Value matches the fact as its first group; if nil, the line means the value Is.
+	// Value captures the fact in its first group. If Value is nil, each line with Has means
+	// that the fact is Is.
 	Value *regexp.Regexp
 	Is    string
 }
@@ -167,16 +169,16 @@ type LogFact struct {
 // an endpoint.
 type LabelFact struct {
 	Series, Label string
-	Key           string // of the fingerprint: metric.Facts
+	Key           string // key of the fingerprint; see metric.Facts
 }
 
 // Plain is the name of an engine that is only known to have the OpenAI API.
 const Plain = "openai"
 
-// All lists the engines in the order of the documentation, the plain one last. A
-// running server is recognised from the last to the first, by its version page. An
-// engine whose page others have too precedes these, and one without a page of its own
-// is recognised by its Guess.Owner.
+// All lists the engines in the order of the documentation, the plain one last. A running
+// server is recognised from the last to the first, by its version page. An engine whose
+// version page others also have precedes them in the list, and one without a page of its
+// own is recognised by its Guess.Owner.
 var All = []Engine{vllm, sglang, llamaCpp, trtllm, openai}
 
 // Of returns the engine with that name in a plan; any other name is a plain server.

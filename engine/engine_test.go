@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Every field of every engine is set, or Without explains why it is not. A switch
-// that is off needs no explanation.
+// Every field of every engine is set, or Without explains why it is not. A boolean that is
+// false needs no explanation.
 func TestEverythingIsKnown(t *testing.T) {
 	for _, e := range All {
 		reasons := map[string]bool{}

@@ -1,15 +1,15 @@
 package engine
 
-// A plain server: anything that speaks the OpenAI API.
+// openai is a plain server: anything that speaks the OpenAI API.
 var openai = Engine{
 	Name: Plain, Title: "a plain server",
 	Sources: "OpenAI's API reference; pages that servers of the other engines have",
 	Launch:  Launch{Port: 8000},
 	Flags:   Flags{Equals: true},
-	// Its pages are looked for where vLLM has them.
+	// Health, version and tokenizer pages are expected at vLLM's paths.
 	Pages:   Pages{Health: "/health", Version: []string{"/version"}, VersionKey: "version", Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics"},
 	Dialect: Dialect{BothLimits: true, Tokenizer: AnyTokenizer},
-	// As in OpenAI's own completions: the prompt is returned with its values.
+	// OpenAI's own completions API returns the prompt with its values.
 	Scores: Scores{
 		Path: "/v1/completions", Prompt: "prompt", Values: "choices[0].logprobs.token_logprobs",
 		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "echo": true, "logprobs": 1},

@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Its API server refuses unknown fields. Of a chat's two limits it accepts either
-// name, but not both together.
+// TensorRT-LLM's API server refuses unknown fields. A chat request may have either token
+// limit, but not both.
 var trtllm = Engine{
 	Name: "trtllm", Title: "TensorRT-LLM",
 	Sources: "docs/source/commands/trtllm-serve; tensorrt_llm/commands/serve.py; tensorrt_llm/serve/openai_server.py and " +

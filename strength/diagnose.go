@@ -10,17 +10,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Metrics that bound each kind of work: on a server that gets slower at it, a
-// threshold on one of them fails sooner or later.
+// The metrics that bound each kind of work: if a server becomes slower at that work, a
+// threshold on one of these metrics fails sooner or later.
 var (
 	boundsDecode  = []string{"speed", "request_speed", "tpot", "itl", "e2e", "e2e_speed", "throughput", "goodput", "request_rate"}
 	boundsPrefill = []string{"ttft", "ttfa", "e2e", "e2e_speed", "input_throughput", "goodput"}
 )
 
-// Diagnose reports what a plan cannot notice, from the plan alone. Comparisons that
-// require nothing are errors. It warns of comparisons that only warn, of plans in
-// which only a comparison that is left out requires anything, and of workloads in
-// which nothing bounds the time of answers or prompts.
+// Diagnose reports what the gate of a plan cannot notice, from the plan alone. A comparison
+// that requires nothing is an error. Warnings are for comparisons that only warn, for plans
+// whose only requirements are in a comparison that is left out, and for workloads in which
+// nothing bounds the time of answers or prompts.
 func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	if p.Gate.MeasureOnly {
 		return nil
@@ -49,13 +49,14 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	for _, w := range p.Workloads {
 		decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)
 		if said[w.Range] {
-			continue // another instance of its for_each
+			continue // another instance of the same for_each was reported
 		}
 		said[w.Range] = true
 		switch {
 		case decode && prefill || len(w.SLAs) == 0:
 		case !decode && !prefill && gates:
-			// It runs next to workloads that bound speed, and must succeed.
+			// The workload's requests only have to succeed; other workloads of the plan
+			// bound speed.
 		case prefill:
 			say(hcl.DiagWarning, w.Range, "Nothing bounds decoding", `A server that writes its answers ten times slower would pass workload.%s. Bound speed, tpot, itl, e2e or throughput, such as speed = "mean > 20 tok/s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
 		case decode:

@@ -140,8 +140,8 @@ func (t *Tally) Add(o verdict.Outcome) {
 // Noticed reports whether the gate fails in at least the given share of the runs.
 func (f *Finding) Noticed(share float64) bool { return !f.Absent && f.Runs() > 0 && f.Fails() >= share }
 
-// Unnoticed lists the regressions that must be noticed but are not, in 95 of 100
-// runs.
+// Unnoticed lists the demanded regressions that are not noticed: fewer than 95 of 100 runs
+// with such a regression fail.
 func (r *Result) Unnoticed(demanded []Regression) []Finding {
 	var out []Finding
 	for _, f := range r.Findings {

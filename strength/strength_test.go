@@ -65,13 +65,14 @@ func TestPlant(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", r, to.PrefixCache, want)
 		}
 	}
-	// Rounds of 30: the sixth, the sixteenth, … are hit.
+	// A round has 30 requests. The sixth, the sixteenth, … round are hit; the sixth after
+	// warm-up begins at request 450.
 	queue := sim.DefaultProfile()
 	(Regression{Kind: Queue}).Plant(p, queue)
 	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {
 		t.Errorf("%+v", r)
 	}
-	// A cache for one request of the whole context cannot be halved.
+	// A cache that holds exactly one request of the whole context cannot be halved.
 	small := sim.DefaultProfile()
 	small.Limits.KVTokens = small.MaxModelLen
 	if (Regression{Kind: KV}).Plant(p, small) {
@@ -110,7 +111,8 @@ func TestMeasure(t *testing.T) {
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)
 	}
-	// 2 of 4 is not 95 of 100, and what cannot be planted cannot be noticed.
+	// Two of four runs are fewer than 95 of 100, and a regression that cannot be planted
+	// cannot be noticed.
 	if got := r.Unnoticed([]Regression{slow, none}); len(got) != 2 {
 		t.Errorf("unnoticed: %v", got)
 	}
@@ -209,7 +211,7 @@ func TestStretch(t *testing.T) {
 		t.Error("an overhead that is not known was doubled")
 	}
 	before.Levels[0].Kind = metric.Burst
-	rate := recorded() // with the saturation that every rate has
+	rate := recorded() // every rate is preceded by a saturation, which is a closed loop
 	rate.Levels = append(rate.Levels, &metric.Level{Kind: metric.OpenLoop, Rate: 4})
 	if Unstretchable(rate) == "" {
 		t.Error("a rate is stretched")

@@ -25,7 +25,7 @@ func Stretchable() []Regression {
 	return out
 }
 
-// Told lists the regressions that every report plants in its run.
+// Told lists the regressions that every report of strength shows for its run.
 func Told() []Regression {
 	var out []Regression
 	for _, r := range Stretchable() {
@@ -146,7 +146,8 @@ func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Com
 			a = metric.PairedAnswer{Leg: a.Leg, Asked: a.Asked, Failure: "planted"}
 			continue
 		}
-		// The remaining half begins like the control's answer if they agree that far.
+		// The first half of the answer remains. It still matches the control's answer if
+		// the two agree that far.
 		a.Tokens, a.Scored, a.Loss, a.Finish = a.Tokens/2, a.Scored/2, a.Loss/2, "stop"
 		a.Stops, a.Gap, a.Weighed = a.Agrees >= 0.5, a.Gap/2, a.Weighed/2
 	}
@@ -223,8 +224,8 @@ type warp struct {
 	changed    bool
 }
 
-// round returns a round in place of another, with everything later that a slower
-// answer delays.
+// round returns a copy of r, to stand in the given place, in which everything that a slower
+// answer delays is later.
 func (w *warp) round(r, place *metric.Round) *metric.Round {
 	all := r.All()
 	out := r.With(make([]*metric.Sample, 0, len(all)))
@@ -261,8 +262,9 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 	return out
 }
 
-// moved returns the new time of instant t of the recording. The sample in its slot
-// was delayed by before, and ends later by late.
+// moved returns where instant t of the recording moves to. The sample in the same slot
+// starts later by before and ends later by late; in between the delay grows evenly. An
+// instant before the sample was sent moves to so.
 func moved(t time.Duration, s *metric.Sample, before, late, so time.Duration) time.Duration {
 	switch {
 	case t < s.Sent:
@@ -289,7 +291,7 @@ func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 		return 0
 	}
 	more := w.regression.Size - 1
-	wait := w.step // the prompt's own step, and half of the current one
+	wait := w.step // the step that reads the prompt, and half of the step that is running
 	if w.slots > 1 {
 		wait += w.step / 2
 	}

@@ -23,7 +23,7 @@ const (
 
 // Dataset is a file of requests.
 type Dataset struct {
-	Path string // as it was named
+	Path string // path as the caller gave it
 	Hash string // SHA-256 of the file, hex
 	Rows []Row  // at least one
 }
@@ -62,7 +62,7 @@ func Read(path string, o Options) (*Dataset, error) {
 
 // read opens a regular file for a parser.
 func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
-	// This comes before it is opened, because opening a pipe would wait for a writer.
+	// Stat comes first, because opening a pipe would wait for a writer.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -162,7 +162,7 @@ func (in *input) first(b *bufio.Reader) (byte, error) {
 type input struct {
 	r     io.Reader
 	sum   hash.Hash
-	lines int // before the first row
+	lines int // lines before the first row
 	row   int // bytes read since the last row ended
 }
 

@@ -30,7 +30,8 @@ const synthetic = "made by tokgate's tests, not recorded: see README.md"
 // is Poisson.
 func arrivals(r *rand.Rand, rate, shape float64, visit func(t float64)) {
 	for t := 0.0; ; {
-		// For a whole or half shape: a sum of exponentials, or of squares of normals.
+		// A gamma distributed gap with a whole or half shape is a sum of squares of
+		// normals.
 		gap := 0.0
 		for range int(2 * shape) {
 			z := r.NormFloat64()
@@ -50,7 +51,7 @@ func logNormal(r *rand.Rand, median, sigma float64, most int) int {
 }
 
 func line(b *bytes.Buffer, row any) {
-	raw, _ := json.Marshal(row) // of text and numbers
+	raw, _ := json.Marshal(row) // cannot fail, because a row has only text and numbers
 	b.Write(append(raw, '\n'))
 }
 
@@ -212,7 +213,7 @@ func tracelab(r *rand.Rand) []byte {
 		for round := 0; t < tenMinutes && round < 60; round++ {
 			more, output := logNormal(r, 700, 1.1, 8000), logNormal(r, 160, 0.9, 2000)
 			if round == 0 {
-				more += 9000 // the agent's own prompt and tools
+				more += 9000 // the agent's own prompt and its tools
 			}
 			kind, spoke := "tool_result", t+0.5+float64(output)/60
 			if round == 0 {
@@ -259,7 +260,7 @@ func aiperf(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// samples: what a run of tokgate at a rate leaves behind, as far as a replay reads it.
+// samples is what a run of tokgate at a rate records, as far as a replay reads it.
 func samples(r *rand.Rand) []byte {
 	b := bytes.NewBufferString(`{"type":"header","schema":"tokgate.samples/1.3","synthetic":"` + synthetic + "\"}\n")
 	arrivals(r, 2, 1, func(t float64) {
@@ -280,15 +281,15 @@ func gateway(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// The examples of plans/traces are generated here. They are below 300 KB each and ten minutes long, and
-// they are read back as what they are. -update writes them.
+// The examples of plans/traces are generated here. They are below 300 KB each and ten minutes long,
+// and each is recognised as its own format. -update writes them.
 func TestExamples(t *testing.T) {
 	for i, tt := range []struct {
 		file, format string
 		make         func(*rand.Rand) []byte
 		sessions     bool
 		block        int
-		hits         [2]float64 // range of the share that their prompts repeat
+		hits         [2]float64 // range of the share of prompt tokens that repeat earlier ones
 	}{
 		{"mooncake-synthetic.jsonl", "mooncake", mooncake, false, 512, [2]float64{0.35, 0.45}},
 		{"bailian-synthetic.jsonl", "bailian", bailian, true, 16, [2]float64{0.4, 0.7}},

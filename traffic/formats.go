@@ -16,7 +16,7 @@ type Columns struct {
 	// Time is when a request was sent: a number of Unit, or a date and time. Input and
 	// Output are the tokens of its prompt and its answer.
 	Time, Input, Output string
-	Unit                time.Duration // of Time; 0 means a second
+	Unit                time.Duration // unit of a number in Time; 0 means a second
 	Session             string        // names the session, whose rows wait for each other
 	Hashes              string        // a list of ids of blocks
 	Block               int           // tokens of a block
@@ -26,11 +26,12 @@ type Columns struct {
 	// millisecond.
 	Delay, After string
 	Pauses       time.Duration
-	// Prefix is the number of tokens of its session's earlier text with which a prompt
-	// begins. With Append, Input is not named: it is the sum of both.
+	// Prefix is the number of tokens at the beginning of a prompt that repeat earlier text
+	// of its session. Append is the number of tokens after them. If Append is named, Input
+	// is not: it is the sum of both.
 	Prefix, Append string
 
-	id, parent     string // for conversations that are trees
+	id, parent     string // id of a row and of the row that it continues, for conversations that are trees
 	text, messages string // what is sent
 }
 
@@ -42,7 +43,7 @@ func (c *Columns) Named() map[string]*string {
 	}
 }
 
-// The places of a row's values.
+// Indexes of the values of a row.
 const (
 	slotTime = iota
 	slotInput
@@ -61,7 +62,7 @@ const (
 	slots
 )
 
-// names returns the names of the columns, by place.
+// names returns the names of the columns, by index.
 func (c *Columns) names() [slots]string {
 	return [slots]string{
 		c.Time, c.Input, c.Output, c.Session, c.Hashes, c.Type, c.Delay, c.After, c.Prefix, c.Append, c.id, c.parent, c.text, c.messages,
@@ -74,7 +75,7 @@ type Format struct {
 	Doc    string // what it is, and where it comes from
 	Source string
 	Columns
-	marks []string // names by which it is recognized; all of them must be there
+	marks []string // names by which the format is recognised; a file must have all of them
 	table bool     // it may be a CSV file
 	read  func(*traceParser, []byte) (*entry, error)
 }
@@ -144,7 +145,7 @@ func formatNamed(name string) *Format {
 	return nil
 }
 
-// ofAIPerf are the names by which its rows differ from Mooncake's.
+// ofAIPerf lists the names that occur in AIPerf's rows but not in Mooncake's.
 var ofAIPerf = []string{"session_id", "delay", "text_input", "messages"}
 
 // found returns the format of rows that have those names; nil if it is unknown.
@@ -167,7 +168,8 @@ func found(table bool, has func(string) bool) *Format {
 // ErrFormat means that a file has no known trace format.
 var ErrFormat = errors.New("its format is not known")
 
-// unknown returns the error for a file of unknown format, with what it would need.
+// unknown returns the error for a file of unknown format. It says which names the file
+// would need.
 func unknown(names []string) error {
 	return fmt.Errorf("%w by %s: name it by format, or say by columns where times and lengths are", ErrFormat, short([]byte(strings.Join(names, ", "))))
 }

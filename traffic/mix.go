@@ -12,15 +12,15 @@ type Shares []int
 // Whole is the sum of the shares of a mix: a share is a whole number of millionths.
 const Whole = 1_000_000
 
-// Counts returns how many of a round's n requests each part gets, after rounds in
-// which it got given. A part's count differs from its share by at most one request in
-// each round, and by less than one over all rounds so far. So the shares are exact
-// over a level whose number of requests they divide.
+// Counts returns how many of a round's n requests each part gets. given is how many
+// requests each part got in the rounds before. A part's count differs from its share by at
+// most one request in each round, and by less than one over all rounds so far. So the
+// shares are exact over a level if they divide its number of requests.
 //
-// The number that is due to a part so far is rounded down or up. Parts that would
-// otherwise be more than one short in this round are rounded up first, then parts by
-// the largest remainders, and last the parts that would get more than one too many.
-// Among equal parts the first wins.
+// The number of requests that are due to a part so far is rounded down or up. Parts that
+// would otherwise be more than one short in this round are rounded up first, then parts by
+// the largest remainders, and last the parts that would get more than one too many. Among
+// equal parts the first wins.
 func (s Shares) Counts(given []int, n int) []int {
 	before := 0
 	for _, g := range given {
@@ -34,7 +34,7 @@ func (s Shares) Counts(given []int, n int) []int {
 		p := part{index: i, rest: due - whole*Whole}
 		switch off := whole*Whole - share*n; {
 		case p.rest <= 0:
-			p.rank = 3 // it has all that is due, or more
+			p.rank = 3 // the part has all requests that are due, or more
 		case off < -Whole:
 			p.rank = 0
 		case off > 0:
@@ -52,7 +52,7 @@ func (s Shares) Counts(given []int, n int) []int {
 		counts[parts[i%len(parts)].index]++
 		left--
 	}
-	for i := len(parts) - 1; left < 0; i-- { // more was due to some parts than there is
+	for i := len(parts) - 1; left < 0; i-- { // more requests are due than the round has, so the last parts get fewer
 		if p := parts[(i+len(parts))%len(parts)].index; counts[p] > 0 {
 			counts[p]--
 			left++
@@ -87,6 +87,6 @@ func Order(counts []int, random *rand.Rand) []int {
 	return out
 }
 
-// Stratum returns the number of requests that contain one of the rarest part. A
+// Stratum returns the number of requests of which one belongs to the rarest part. A
 // sequence of unknown length is drawn in pieces of this size.
 func (s Shares) Stratum() int { return (Whole + slices.Min(s) - 1) / slices.Min(s) }

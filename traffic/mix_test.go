@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Shares of 70, 25 and 5 % in rounds of ten requests: 7, 2.5 and 0.5 are due.
+// Shares of 70, 25 and 5 % in rounds of ten requests: 7, 2.5 and 0.5 requests are due in
+// each round.
 func TestCounts(t *testing.T) {
 	shares := Shares{700_000, 250_000, 50_000}
 	for _, tc := range []struct {
@@ -30,9 +31,9 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// For all shares and rounds, each round is within one request of the share and the
-// sum of the rounds so far within less than one. It is exact if the shares divide the
-// number.
+// For any shares and rounds, a part's count is within one request of its share in each
+// round, and within less than one over the rounds so far. It is exact if the shares divide
+// the number of requests.
 func TestCountsHoldTheShares(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -74,8 +75,8 @@ func randomShares(random *rand.Rand) Shares {
 	return append(shares, left*Whole/200)
 }
 
-// A stratum of 20 has its 14, 5 and 1. Which request belongs to which part depends on
-// the seed.
+// A stratum of 20 requests has 14, 5 and 1 of the parts. Which request belongs to which
+// part depends on the seed.
 func TestOrder(t *testing.T) {
 	counts := []int{70, 25, 5}
 	order := Order(counts, rand.New(rand.NewPCG(1, 0)))

@@ -52,7 +52,7 @@ type counted struct {
 	r     io.Reader
 	ends  []int64 // offsets of line ends that were read but not passed
 	at    int64
-	lines int // that end before the last requested offset
+	lines int // number of lines that end before the last requested offset
 }
 
 // Read implements io.Reader.
@@ -137,7 +137,7 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 			}
 		}
 		if answer >= 0 && fields[answer] != "" {
-			row.Answer, _ = json.Marshal(fields[answer]) // text always can be
+			row.Answer, _ = json.Marshal(fields[answer]) // text can always be encoded
 		}
 		rows = append(rows, row)
 		return nil

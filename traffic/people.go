@@ -11,7 +11,7 @@ import (
 // 1, so that after each turn it continues with the same probability, and at most Max.
 // The zero Turns means one.
 type Turns struct {
-	Mean float64 // from 1 to (Max + 1)/2, or Max for always as many
+	Mean float64 // from 1 to (Max + 1)/2; or Max, if every conversation has Max turns
 	Max  int
 }
 
@@ -38,7 +38,7 @@ func (t Turns) Draw(u float64) int {
 	if on == 1 {
 		return 1 + min(int(u*float64(t.Max)), t.Max-1)
 	}
-	// P(N > n) = (qⁿ − qᴹ) / (1 − qᴹ)
+	// The probability of more than n turns is (qⁿ − qᴹ) / (1 − qᴹ), where M is Max.
 	last := math.Pow(on, float64(t.Max))
 	n := math.Log(1-u*(1-last)) / math.Log(on)
 	return min(max(int(math.Ceil(n)), 1), t.Max)

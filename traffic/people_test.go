@@ -11,8 +11,8 @@ import (
 )
 
 // The mean of 10,000 conversations is within 4 standard errors of the declared one. The
-// ratio of neighbouring numbers of turns is the same everywhere, as far as 10,000 draws
-// can tell.
+// ratio of the counts of n + 1 and of n turns is the same for every n, as far as 10,000
+// draws can tell.
 func TestTurns(t *testing.T) {
 	const n = 10_000
 	for _, turns := range []traffic.Turns{{Mean: 6, Max: 20}, {Mean: 2, Max: 3}, {Mean: 1.5, Max: 8}, {Mean: 10.5, Max: 20}, {Mean: 4, Max: 4}, {}} {
@@ -37,7 +37,8 @@ func TestTurns(t *testing.T) {
 		on := counts[2] / counts[1]
 		for k := 2; k < turns.Max; k++ {
 			expected := counts[1] * math.Pow(on, float64(k))
-			// counts[2]/counts[1] is random too: its error grows with the power.
+			// The ratio counts[2]/counts[1] is random too, and its error grows with the
+			// power to which it is raised.
 			off := 5*math.Sqrt(expected) + 5*float64(k)*expected*math.Sqrt(1/counts[1]+1/counts[2])
 			if math.Abs(counts[k+1]-expected) > off+5 {
 				t.Errorf("%v: %v of %d turns, want about %v", turns, counts[k+1], k+1, expected)
@@ -46,8 +47,9 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// For 10,000 log-normal times of mean 20 s and coefficient of variation 1, the mean
-// is within 4 %, the median is 20/√2 s, and 84 % are below it times e^σ, σ = √ln 2.
+// For 10,000 log-normal times of mean 20 s and coefficient of variation 1, the mean is
+// within 4 %, the median is 20/√2 s, and 84 % of the times are below the median times e^σ,
+// where σ = √ln 2.
 func TestThink(t *testing.T) {
 	const n = 10_000
 	think := traffic.Think{Mean: 20 * time.Second, CV: 1}

@@ -7,8 +7,8 @@ import (
 )
 
 // Question returns the text of a row that may be shortened or extended: its prompt, or its
-// user's last message. It fails if that is not text, or if there are pictures, whose
-// tokens no tokenizer counts.
+// user's last message. It fails if that message is not text or has pictures, whose tokens
+// no tokenizer counts.
 func (r *Row) Question() (string, error) {
 	if r.Messages == nil {
 		return r.Prompt, nil
@@ -28,21 +28,22 @@ func (r *Row) Asking(text string) Row {
 	if err != nil {
 		return out
 	}
-	said, _ := json.Marshal(text) // text always can be
+	said, _ := json.Marshal(text) // text can always be encoded
 	if n := len(c.parts); n > 0 {
 		c.parts[n-1]["text"] = said
 		said, _ = json.Marshal(c.parts)
 	}
 	c.messages[c.last]["content"] = said
-	out.Messages, _ = json.Marshal(c.messages) // as they were read
+	out.Messages, _ = json.Marshal(c.messages) // cannot fail, because the messages were read from JSON
 	return out
 }
 
-// chat holds the messages of a row. The last one of the user is a question.
+// chat holds the messages of a row. The user's last message, at index last, is the
+// question.
 type chat struct {
 	messages []map[string]json.RawMessage
 	last     int
-	parts    []map[string]json.RawMessage // of that message; nil if its content is text
+	parts    []map[string]json.RawMessage // parts of the question's message; nil if its content is text
 	question string
 }
 
@@ -53,7 +54,7 @@ func (r *Row) chat() (c chat, err error) {
 	c.last = -1
 	for i, m := range c.messages {
 		var role string
-		_ = json.Unmarshal(m["role"], &role) // it has one, or was refused
+		_ = json.Unmarshal(m["role"], &role) // each message has a role, or the row was refused
 		text, parts, err := contentOf(m["content"])
 		if err != nil {
 			return c, fmt.Errorf("message %d %w", i+1, err)

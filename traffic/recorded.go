@@ -187,9 +187,9 @@ func name(v []byte) string {
 	return string(v)
 }
 
-// hashes reads the ids of the blocks of a prompt, of 64 bits each. Either each block has
-// an id, and the last block may be partial, or only each whole block has one, and the
-// rest belongs to the row alone.
+// hashes reads the ids of the blocks of a prompt, of 64 bits each. Either each block has an
+// id, and the last block may be partial, or only whole blocks have an id, and the tokens
+// after them belong to the row alone.
 func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 	if len(v) == 0 {
 		return nil, nil
@@ -221,7 +221,7 @@ func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 	return out, nil
 }
 
-// ofRounds are names of a round of a coding agent.
+// ofRounds lists names that only a round of a coding agent has.
 var ofRounds = []string{"session_id", "input_tokens_total", "prefix_tokens", "timing_events"}
 
 // round is a round of a coding agent.
@@ -267,13 +267,13 @@ func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 		return nil, err
 	}
 	if e.sent == 0 {
-		return &entry{timed: true}, nil // without a time it cannot be placed
+		return &entry{timed: true}, nil // without a time the row has no place in the trace
 	}
 	return e, nil
 }
 
-// times sets when a round was sent, which is when the last input that it answers had
-// come. It sets answered to the last thing that the model said.
+// times sets when a round was sent: at the arrival of the last input that the round
+// answers. It sets answered to the time of the model's last output.
 func (r *round) times(e *entry) error {
 	for _, x := range r.Events {
 		if x.At == "" {
@@ -290,7 +290,7 @@ func (r *round) times(e *entry) error {
 			e.answered = max(e.answered, at)
 		}
 	}
-	for _, t := range r.Tools { // they run side by side
+	for _, t := range r.Tools { // tools of a round run side by side
 		if t.Wall != nil && *t.Wall >= 0 && *t.Wall < mostSeconds*1000 {
 			e.after, e.afterKnown = max(e.after, time.Duration(*t.Wall*float64(time.Millisecond))), true
 		}

@@ -11,9 +11,9 @@ import (
 
 // Stretch describes which part of a trace is replayed, and how.
 type Stretch struct {
-	From, To time.Duration // since its first request; To 0 means to its end
-	// Spread delays each request by a random time up to this one, for traces whose times are
-	// rounded down to it. 0 means no delay.
+	From, To time.Duration // times since the trace's first request; To 0 means the end of the trace
+	// Spread delays each request by a random time up to Spread. It is for traces whose times
+	// are rounded down to multiples of Spread. 0 means no delay.
 	Spread   time.Duration
 	Seed     int64 // of Spread
 	Truncate bool  // requests that do not fit a context are cut to it, see Recorded.Fit
@@ -83,15 +83,14 @@ func (r *Replay) Length() time.Duration {
 	return r.Rows[len(r.Rows)-1].At - r.From
 }
 
-// Rate returns its requests per second.
+// Rate returns the stretch's requests per second.
 func (r *Replay) Rate() float64 { return float64(r.Due) / r.Length().Seconds() }
 
 // Measured returns the rows of the stretch.
 func (r *Replay) Measured() []Recorded { return r.Rows[r.First : r.First+r.Due] }
 
-// Before returns the first row that was sent within the time d before the given row of
-// the stretch. For rows before the first one the time counts from the stretch's
-// beginning.
+// Before returns the first row that was sent within the time d before the given row of the
+// stretch. For rows before the stretch, d counts back from the stretch's beginning.
 func (r *Replay) Before(row int, d time.Duration) int {
 	from := r.From
 	if row > r.First {
@@ -177,7 +176,7 @@ func (r *Replay) Parts(i int) []Part {
 	return parts
 }
 
-// Cut returns the first tokens of parts.
+// Cut returns the beginning of parts with the given number of tokens.
 func Cut(parts []Part, tokens int) []Part {
 	for i, p := range parts {
 		if tokens <= p.Tokens {
@@ -238,7 +237,7 @@ func (r *Replay) Repeats(from, end, context int, all bool) []int {
 // the row that has them, and the most of any other row.
 type stem struct{ most, row, next int }
 
-// grow adds a row to what was seen.
+// grow adds the parts of a row to seen.
 func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	chain := uint64(0)
 	for _, p := range parts {

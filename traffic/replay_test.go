@@ -48,7 +48,8 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// Requests at 0, 3, 6 and 9 s in stretches of a second: the last one, at the very end, is in the last.
+// Requests are at 0, 3, 6 and 9 s, and an interval is a second. The last request, at the very end,
+// belongs to the last interval.
 func TestRates(t *testing.T) {
 	for to, want := range map[time.Duration][]float64{
 		0:                {1, 0, 0, 1, 0, 0, 1, 0, 1},
@@ -65,8 +66,9 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// For [1,2] [1,2,3] [1,9] [5,2] in blocks of 4, earlier requests had 0, 8, 4 and 0 of the
-// tokens. Compared with all others, the first begins with 8 tokens of the second.
+// The prompts consist of the blocks [1,2] [1,2,3] [1,9] [5,2] of 4 tokens each. They begin
+// with 0, 8, 4 and 0 tokens of earlier prompts. Compared with all others, the first prompt
+// begins with 8 tokens of the second.
 func TestRepeats(t *testing.T) {
 	r, err := fourRows(t).Replay(traffic.Stretch{})
 	if err != nil {
@@ -80,7 +82,7 @@ func TestRepeats(t *testing.T) {
 		{0, 0, false, []int{0, 8, 4, 0}},
 		{0, 0, true, []int{8, 8, 4, 0}},
 		{1, 0, false, []int{0, 4, 0}},
-		{0, 8, false, []int{0, 6, 4, 0}}, // of 8 tokens, 6, 6, 6 and 4 are left to the prompt
+		{0, 8, false, []int{0, 6, 4, 0}}, // in a context of 8 tokens, 6, 6, 6 and 4 are left to the prompts
 	} {
 		if diff := cmp.Diff(tt.want, r.Repeats(tt.from, 4, tt.context, tt.others)); diff != "" {
 			t.Errorf("from %d, context %d, others %v: %s", tt.from, tt.context, tt.others, diff)
@@ -91,7 +93,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// A session of two rounds: the second begins with 320 of the 300 + 50 tokens before.
+// A session has two rounds. The second round's prompt begins with 320 of the first round's
+// 300 + 50 tokens.
 func TestPartsOfSessions(t *testing.T) {
 	tr := trace(t, "t.csv", "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n0,300,50,0,0,10,0\n0,100,10,5,1,0,320\n", "", nil)
 	r, err := tr.Replay(traffic.Stretch{})
@@ -128,9 +131,9 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Times that were rounded to 3 s are spread over them. For 1,000 rows at one time the mean is 1.5 s later, within 5
-// standard errors of 3/√12/√1000 s. It is the same for the same seed, and a row still waits for the one that it
-// follows.
+// Times that were rounded to 3 s are spread over these 3 s. For 1,000 rows at one time the mean is
+// 1.5 s later, within 5 standard errors of 3/√12/√1000 s. The same seed gives the same times, and a
+// row still waits for the row that it follows.
 func TestSpread(t *testing.T) {
 	tr := &traffic.Trace{}
 	for i := range 1000 {

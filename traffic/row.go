@@ -16,7 +16,7 @@ type Row struct {
 	// each with a role. nil if Prompt is the user's only message.
 	Messages json.RawMessage
 	Prompt   string
-	// MaxTokens is how long the answer is to be; 0 for the workload's length.
+	// MaxTokens is the length of the answer in tokens; 0 for the workload's length.
 	MaxTokens int
 	// Tools and ResponseFormat are sent as they are; nil if not sent.
 	Tools, ResponseFormat json.RawMessage
@@ -48,7 +48,7 @@ func (r *Row) Text() string {
 	}
 	var b strings.Builder
 	var messages []struct{ Content json.RawMessage }
-	_ = json.Unmarshal(r.Messages, &messages) // anything that is not a chat was refused
+	_ = json.Unmarshal(r.Messages, &messages) // readRow refused anything that is not a chat
 	for _, m := range messages {
 		var text string
 		var parts []struct{ Text string }

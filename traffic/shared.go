@@ -54,10 +54,10 @@ func ForHitRate(input int, rate float64) (Shared, error) {
 // Most returns the length of the longest prefix, in tokens.
 func (s Shared) Most() int { return s.Tokens + s.More }
 
-// Of returns the group of the request with the given order, and the length of the
-// group's prefix with which it begins. draw is a random number of the request, round
-// one of its whole round. The share Longer of a round's requests has the longer
-// prefix, to within one request.
+// Of returns the group of the request with the given order, and the length of the group's
+// prefix with which it begins. draw is a random number of the request, and round a random
+// number that all requests of a round share. The share Longer of a round's requests has the
+// longer prefix, to within one request.
 func (s Shared) Of(draw, round uint64, order int) (group, tokens int) {
 	group, tokens = int(draw%uint64(s.Groups)), s.Tokens
 	begin := float64(round%(1<<20)) / (1 << 20)

@@ -19,7 +19,7 @@ func TestForHitRate(t *testing.T) {
 	}{
 		{1024, 0.8, traffic.Shared{Groups: 16, Tokens: 768, More: 128, Longer: 0.4}},
 		{1024, 0.75, traffic.Shared{Groups: 16, Tokens: 768}},
-		{272, 0.7, traffic.Shared{Groups: 16, Tokens: 128, More: 64, Longer: 0.975}}, // with blocks of 128, only 16 would be its own, but at least 64 are required
+		{272, 0.7, traffic.Shared{Groups: 16, Tokens: 128, More: 64, Longer: 0.975}}, // with blocks of 128 tokens, only 16 tokens of a prompt would be its own, but at least 64 are required
 		{128, 0.4, traffic.Shared{Groups: 16, Tokens: 32, More: 32, Longer: 0.6}},
 	} {
 		got, err := traffic.ForHitRate(tt.input, tt.rate)
@@ -41,9 +41,9 @@ func TestForHitRate(t *testing.T) {
 	}
 }
 
-// For 10,000 requests in rounds of 50, each round has 20 longer prefixes, to within
-// one, and each of 16 groups about 625: the standard deviation is √(10000·1/16·15/16)
-// = 24.
+// For 10,000 requests in rounds of 50, each round has 20 longer prefixes, to within one.
+// Each of the 16 groups has about 625 requests: the standard deviation is
+// √(10000·1/16·15/16) = 24.
 func TestSharedOf(t *testing.T) {
 	s := traffic.Shared{Groups: 16, Tokens: 768, More: 128, Longer: 0.4}
 	groups := make([]int, s.Groups)

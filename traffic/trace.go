@@ -18,7 +18,7 @@ const (
 
 // Trace is recorded traffic: requests in the order in which they were sent.
 type Trace struct {
-	Path   string // as it was named
+	Path   string // path as the caller gave it
 	Hash   string // SHA-256 of the file, hex
 	Format string // the name of a format, or "columns" if Columns describes it
 	Block  int    // tokens of a block of Recorded.Blocks; 0 if no row has any
@@ -32,8 +32,8 @@ type Trace struct {
 // Recorded is one request of a trace.
 type Recorded struct {
 	Line   int           // line of the file on which it begins, 1-based
-	At     time.Duration // when it was sent, since the first one
-	Input  int           // tokens of its prompt, including those it continues from; 0 for as many as Text has
+	At     time.Duration // when it was sent, since the trace's first request
+	Input  int           // tokens of its prompt, Prefix included; 0 if they follow from Text
 	Output int           // tokens of its answer, at least 1
 	// Blocks are the ids of the blocks of the prompt after Prefix, the last of which may
 	// be partial. The same id stands for the same text. nil if that part belongs to the
@@ -42,13 +42,13 @@ type Recorded struct {
 	// Session counts sessions from 1; 0 for none. Parent is the row, by its place in
 	// Rows, for whose answer it waited; -1 for none.
 	Session, Parent int
-	// Prefix is the number of tokens of its parent's prompt and answer with which it
-	// begins.
+	// Prefix is the number of tokens of its parent's prompt and answer with which the
+	// prompt begins.
 	Prefix int
 	// Wait is the time between its parent's answer and the request. If it is unknown,
 	// Wait is below 0, and the row is due at At once its parent has been answered.
 	Wait time.Duration
-	Type string // of request; "" if not given
+	Type string // type of the request; "" if not given
 	Text *Row   // what is sent, if the trace has it; nil if text is generated
 }
 
@@ -101,7 +101,7 @@ type entry struct {
 	id, parent      string // of Bailian's conversations; "" for none
 	delay           time.Duration
 	delayed         bool
-	after           time.Duration // how long the next row of its session waits after it
+	after           time.Duration // time between this row's answer and the next row of its session
 	afterKnown      bool
 	answered        int64 // when its answer ended, in nanoseconds; 0 if unknown
 	sent            int64 // when it was sent, in the same unit
@@ -115,9 +115,9 @@ type traceParser struct {
 	entries []entry
 	hashes  int
 	empty   int
-	rows    map[string]int // of a session, the last row in the file so far
-	at      [slots]int     // of a table, the columns
-	server  string         // of samples, the first server
+	rows    map[string]int // the last row of each session in the file so far
+	at      [slots]int     // indexes of the columns of a table
+	server  string         // the first server in a file of samples
 }
 
 // add takes a row; nil means that there is none.
@@ -187,10 +187,10 @@ func (p *traceParser) arrange() (rows []Recorded, line int, err error) {
 	return rows, 0, nil
 }
 
-// begins makes the row one that follows no other.
+// begins makes the row follow no other row.
 func (e *entry) begins() {
 	e.Wait = -1
-	if e.prefixed { // what it began with was sent before the trace
+	if e.prefixed { // the row that it continues was sent before the trace began
 		e.Input, e.Prefix = e.append+e.Prefix, 0
 	} else if e.grows {
 		e.Input = e.append

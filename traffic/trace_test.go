@@ -23,7 +23,7 @@ func trace(t *testing.T, path, text, format string, columns *traffic.Columns) *t
 	return out
 }
 
-// ids returns n consecutive numbers.
+// ids returns n consecutive numbers, beginning with from.
 func ids(from, n int) []uint64 {
 	var out []uint64
 	for i := range n {
@@ -36,7 +36,7 @@ func list(ids []uint64) string { return strings.Join(strings.Fields(fmt.Sprint(i
 
 const ms = time.Millisecond
 
-// Rows in the form of the published samples, with the pitfalls of each format.
+// The rows have the form of the published samples, with the pitfalls of each format.
 func TestFormats(t *testing.T) {
 	big := append([]uint64{0, math.MaxUint64, math.MaxInt64 + 1}, ids(7, 11)...) // 14 blocks of 512: 13·512 = 6656 < 6758
 	for _, tt := range []struct {
@@ -51,7 +51,7 @@ func TestFormats(t *testing.T) {
 			want: traffic.Trace{Format: "mooncake", Block: 512, Rows: []traffic.Recorded{
 				{Line: 1, Input: 6758, Output: 500, Blocks: big, Parent: -1, Wait: -1},
 				{Line: 2, At: 2999 * ms, Input: 898, Output: 2, Blocks: []uint64{0, 99}, Parent: -1, Wait: -1},
-				// 2012 tokens reach into 4 blocks but fill only 3.
+				// A prompt of 2012 tokens reaches into 4 blocks but fills only 3.
 				{Line: 4, At: 2999 * ms, Input: 2012, Output: 30, Blocks: ids(0, 3), Parent: -1, Wait: -1},
 			}}},
 		{name: "azure: seven fractional digits, a byte order mark, CRLF", path: "a.csv", text: "\ufeffTIMESTAMP,ContextTokens,GeneratedTokens\r\n" +
@@ -81,7 +81,7 @@ func TestFormats(t *testing.T) {
 			want: traffic.Trace{Format: "bailian", Block: 16, Rows: []traffic.Recorded{
 				{Line: 1, Input: 40, Output: 9, Blocks: ids(1089, 3), Session: 1, Parent: -1, Wait: -1, Type: "text"},
 				{Line: 2, At: 614 * ms, Input: 65, Output: 132, Blocks: []uint64{1089, 1090, 1091, 6326, 13148}, Session: 1, Parent: 0, Wait: -1, Type: "search"},
-				{Line: 3, At: 614 * ms, Input: 16, Output: 1, Blocks: []uint64{7}, Session: 2, Parent: -1, Wait: -1, Type: "text"}, // sent before the trace began, so a root
+				{Line: 3, At: 614 * ms, Input: 16, Output: 1, Blocks: []uint64{7}, Session: 2, Parent: -1, Wait: -1, Type: "text"}, // its parent was sent before the trace began, so it follows no other row
 			}}},
 		{name: "tracelab: the wait is from the last output to the last tool result", path: "t.jsonl", text: "" +
 			`{"provider":"claude","session_id":"claude:a","round_index":0,"model":"m","input_tokens_total":300,"prefix_tokens":0,"newly_append_tokens":300,"output_tokens":50,"timing_events":[{"event_type":"user_message","timestamp":"2026-03-01T10:00:00.000Z"},{"event_type":"tool_call","timestamp":"2026-03-01T10:00:04.000Z"}],"tools":[{"tool_wall_latency_ms":1500}]}` + "\n" +
@@ -112,14 +112,15 @@ func TestFormats(t *testing.T) {
 			`{"type":"sample","sample":{"server":"b","workload":"w","phase":"measured","scheduled_ns":2000000000,"input_asked":64,"output_asked":8}}` + "\n" +
 			`{"type":"sample","sample":{"server":"a","workload":"w","part":"rag","phase":"measured","scheduled_ns":1000000000,"input_asked":64,"output_asked":8,"usage":{"input":70,"output":5}}}` + "\n",
 			want: traffic.Trace{Format: "tokgate", Rows: []traffic.Recorded{
-				{Line: 5, Input: 70, Output: 5, Parent: -1, Wait: -1, Type: "rag"}, // of a mix, its part
+				{Line: 5, Input: 70, Output: 5, Parent: -1, Wait: -1, Type: "rag"}, // the type is the request's part of a mix
 				{Line: 3, At: time.Second, Input: 64, Output: 8, Parent: -1, Wait: -1, Type: "w"},
 			}}},
 		{name: "columns of JSON", path: "own.jsonl", columns: &traffic.Columns{Time: "at", Input: "in", Output: "out", Session: "user", Type: "route", Prefix: "cached"},
 			text: `{"at":"2026-01-02T03:04:05.5Z","in":10,"out":"3","user":7,"route":"/a","cached":0}` + "\n" + `{"at":"2026-01-02T03:04:06Z","in":20.0,"out":3,"user":7,"route":"/b","cached":14}`,
 			want: traffic.Trace{Format: "columns", Rows: []traffic.Recorded{
 				{Line: 1, Input: 10, Output: 3, Session: 1, Parent: -1, Wait: -1, Type: "/a"},
-				// It shares at most 13 tokens: those of the prompt and the answer before.
+				// The prompt shares at most 13 tokens with its parent: the tokens of the
+				// parent's prompt and answer.
 				{Line: 2, At: 500 * ms, Input: 20, Output: 3, Session: 1, Parent: 0, Prefix: 13, Wait: -1, Type: "/b"},
 			}}},
 		{name: "columns of a table", path: "own.csv", columns: &traffic.Columns{Time: "t", Unit: time.Microsecond, Input: "in", Output: "out", Hashes: "h", Block: 4},
@@ -185,7 +186,7 @@ func TestRefusesTraces(t *testing.T) {
 	}
 }
 
-// A session without an end is refused, and a row of a gigabyte long before its end.
+// A session without an end is refused. A row of a gigabyte is refused long before its end.
 func TestHostileTraces(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("Timestamp,Session ID,Model,Request tokens,Response tokens\n")

@@ -38,7 +38,7 @@ func value(b []byte, i int) int {
 				return i + 1
 			}
 			if depth < 0 {
-				return i // a number's end
+				return i // the end of a number
 			}
 		case ',', ' ', '\t', '\n', '\r', ':':
 			if depth == 0 {

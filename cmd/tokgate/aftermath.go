@@ -18,8 +18,8 @@ import (
 )
 
 // supervisedName is the environment variable of a supervised run with the pid of its
-// supervisor. The run's file 3 ends when the supervisor does. To its file 4 the run
-// writes that it ended normally.
+// supervisor. The run's file descriptor 3 reaches its end when the supervisor ends. The run
+// writes to file descriptor 4 that it ended normally.
 const supervisedName = "TOKGATE_SUPERVISED"
 
 // pid is the process that users see and may kill.
@@ -47,7 +47,7 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 	for i, p := range plans {
 		run, _, err := record.Read(dirs[i])
 		if err != nil || run.Started.Before(began) {
-			continue // its run had not begun
+			continue // this plan's run had not begun
 		}
 		void(run, "tokgate itself crashed during the run")
 		out := o.out

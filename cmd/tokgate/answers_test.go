@@ -76,13 +76,13 @@ compare "upgrade" {
 }
 `
 
-// plantedAnswers lists the faults of the table. If a fault hits only some answers, the
-// size of the gate sets its share.
+// plantedAnswers lists the faults of the table. A fault that hits only some answers gets
+// its share from the size of the gate.
 var plantedAnswers = []struct {
 	name    string
 	rule    *sim.Rule
 	some    bool
-	control bool // in the control too
+	control bool // the fault is planted in the control too
 }{
 	{name: "none"},
 	{name: "0.2 % garbled, in the control too", rule: &sim.Rule{Fault: "garble", Share: 0.002}, control: true},
@@ -95,7 +95,8 @@ var plantedAnswers = []struct {
 	{name: "wrong at depths above 50 %", rule: &sim.Rule{Fault: "half-context"}},
 }
 
-// layersOf counts the results of a gate by each of the three layers, and in all.
+// layersOf counts the gates that failed or did not pass: one element for each of the three
+// layers, and a last one for the whole verdict.
 type layersOf [4]struct{ red, notPassed int }
 
 // add counts one gate.

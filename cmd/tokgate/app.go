@@ -27,7 +27,7 @@ type app struct {
 	environ  []string
 	meter    exec.Meter // observes the generator; if nil it is neither observed nor calibrated
 	network  server.Network
-	bounds   bounds   // on loading a plan; zero means none
+	bounds   bounds   // limits on loading a plan; zero means no limit
 	color    string   // --color
 	workflow string   // --github
 	actions  *actions // nil outside of GitHub Actions
@@ -72,8 +72,7 @@ func usageError(hint, format string, args ...any) error {
 	return e
 }
 
-// measureError is the error of a run that could not be carried out or not be
-// recorded.
+// measureError is the error of a run that could not be carried out or recorded.
 func measureError(err error, hints ...string) error {
 	return &exitError{code: assert.ExitError, err: err, hints: hints}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// asked prints what a run asks beside its load, and about how long that takes.
+// asked prints which requests a run sends besides its load, and about how long they take.
 func (x *expansion) asked() {
 	type asks struct{ servers, lines []string }
 	var all []*asks
@@ -35,11 +35,11 @@ func (x *expansion) asked() {
 	x.para("  ", "This generator: 64 streams of the built-in server for 0.6s, while the first server starts, once after each start of this machine.")
 }
 
-// asks are sentences of what a server is asked before its first request is measured;
-// none: nothing is sent to it.
+// asks returns sentences about the requests that a server gets before its first measured
+// one; nil if it gets none.
 func (x *expansion) asks(s *plan.Server) (lines []string) {
 	var sent []*plan.Workload
-	kinds := map[string]bool{} // of requests whose prompts are counted alike
+	kinds := map[string]bool{} // kinds of requests; requests of a kind have their prompt tokens counted in the same way
 	onlyIDs, warm := true, 0
 	for _, c := range append(exec.Cases(x.p), exec.Searches(x.p)...) {
 		if c.Server != s {
@@ -82,8 +82,8 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 	return lines
 }
 
-// learning says what it takes to learn how a server counts the tokens of a prompt, for so many
-// kinds of request.
+// learning describes the requests that find out how a server counts prompt tokens, for the
+// given number of kinds of requests.
 func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	d := engine.Of(s.Engine).Dialect
 	if s.Simulator != nil {
@@ -105,7 +105,8 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	return fmt.Sprintf("Then %s tell how it counts tokens%s: 2 requests if this model was met before%s. Together this takes about as long as %s short requests.", asked, each, pieces, took)
 }
 
-// rowsAsked says what is asked about the rows of a workload's data set; "": nothing.
+// rowsAsked describes the requests that count the tokens of a workload's data set; "" if
+// there are none.
 func rowsAsked(w *plan.Workload) string {
 	switch set := w.Prompt.Dataset; {
 	case set == nil:

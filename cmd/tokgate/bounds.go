@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// bounds limits the resources for loading one plan. Functions and files are checked
-// before they grow; this is for cases that nobody thought of.
+// bounds limits the resources for loading one plan. Functions and files have limits of
+// their own; these bounds catch what nobody thought of.
 type bounds struct {
 	cpu    time.Duration // CPU time, so that a busy machine refuses no plan
 	memory uint64        // bytes of the heap
@@ -23,8 +23,8 @@ type bounds struct {
 
 var loadBounds = bounds{cpu: 2 * time.Second, memory: 256 << 20}
 
-// dataBounds limits the plan and its data files together: a file is cheap, but for_each may
-// have it read and cut ten thousand times.
+// dataBounds limits the plan and its data files together. One file costs little, but
+// for_each may read and cut the same file ten thousand times.
 var dataBounds = bounds{cpu: time.Minute, memory: 4 << 30}
 
 type loaded struct {
@@ -32,14 +32,14 @@ type loaded struct {
 	diags hcl.Diagnostics
 }
 
-// spending is what loading a plan takes. What data files take is not counted, but for their
-// own bounds.
+// spending measures the resources that loading a plan takes. Data files count only towards
+// bounds of their own.
 type spending struct {
 	bounds
-	all  bounds // what the process may have taken in the end, with data files
+	all  bounds // totals that the process may have reached at the end, data files included
 	mu   sync.Mutex
-	cpu  time.Duration // CPU time when it began, and what was spent on data files since
-	heap uint64        // bytes when it began, and what data files have taken since
+	cpu  time.Duration // CPU time of the process at the beginning, plus the time spent on data files since
+	heap uint64        // heap of the process in bytes at the beginning, plus what data files have taken since
 	data bool          // a data file is being read
 }
 
@@ -48,7 +48,8 @@ func spendingNow(b bounds) *spending {
 	return &spending{bounds: b, all: bounds{cpu + dataBounds.cpu, heap + dataBounds.memory}, cpu: cpu, heap: heap}
 }
 
-// reading runs what reads a data file.
+// reading calls read, which reads a data file, and counts its resources apart from the
+// plan's.
 func (s *spending) reading(read func()) {
 	s.mu.Lock()
 	s.data = true
@@ -65,7 +66,8 @@ func (s *spending) reading(read func()) {
 	read()
 }
 
-// collect has garbage collected before the bound is reached, since garbage counts too.
+// collect makes the garbage collector run before the memory bound is reached, because
+// garbage counts too.
 func (s *spending) collect() { debug.SetMemoryLimit(int64(s.heap + s.memory/4*3)) }
 
 // over says which bound is exceeded; "" if none is.
@@ -86,9 +88,9 @@ func (s *spending) over() string {
 	return ""
 }
 
-// within loads a plan, and gives up if that takes more than b. Then only the end of
-// the process can stop the loading, which the error causes. load reads data files, which have
-// bounds of their own, by the function that it is given.
+// within calls load to load a plan, and gives up with an error if load exceeds b. Only the
+// end of the process can then stop load, and the error causes it. load must wrap each read of
+// a data file in the function that it gets, because data files have bounds of their own.
 func (b bounds) within(path string, load func(reading func(read func())) loaded) loaded {
 	if b == (bounds{}) {
 		return load(nil)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A plan that would fill the memory or take for ever is refused as invalid, by
-// whatever means it does so; so is a path that is not a file.
+// A plan that would fill the memory or take for ever is refused as invalid, whatever the
+// cause. So is a path that is not a file.
 func TestLongPlanBombs(t *testing.T) {
 	text := strings.Repeat("a", 100_000)
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestLongPlanBombs(t *testing.T) {
 	}
 }
 
-// What data files take is not counted as the plan's: they have bounds of their own.
+// Data files do not count towards the plan's bounds, because they have bounds of their own.
 func TestDataHasItsOwnBounds(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	s := spendingNow(bounds{cpu: time.Hour, memory: 16 << 20})
@@ -72,7 +72,7 @@ func TestDataHasItsOwnBounds(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// refused runs the program, which must end with exit code 2 and say that.
+// refused runs the program, which must end with exit code 2 and print the given text.
 func refused(t *testing.T, says string, args ...string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), programFile(t, "real"), args...).CombinedOutput()

@@ -14,8 +14,8 @@ import (
 // leastLoad is the length of a level's load below which validate warns.
 const leastLoad = time.Minute
 
-// brief warns, once for each plan, of levels that end within a minute, by their
-// duration or by thresholds that bound the time of a request.
+// brief warns, once for each plan, of levels whose load must end within a minute: because
+// of their duration, or because thresholds bound the time of a request.
 func brief(p *plan.Plan) hcl.Diagnostics {
 	cases := exec.Cases(p)
 	var first *exec.Case

@@ -41,8 +41,8 @@ compare "unchanged" {
 }
 `
 
-// busySearch searches a server whose true capacity is known from 10,000 requests a
-// level in virtual time. The verbs are the threshold and the largest level.
+// busySearch searches a server whose true capacity is known from 10,000 requests a level in
+// virtual time. The format verbs stand for the threshold and the largest level.
 const busySearch = `
 server "demo" {
   simulator {}
@@ -79,7 +79,7 @@ func TestBusy(t *testing.T) {
 		return path
 	}
 	for range 4 {
-		// It ends with this process, however that ends.
+		// The loop ends with this process, however the process ends.
 		loop := osexec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf("while kill -0 %d; do :; done", os.Getpid()))
 		if err := loop.Start(); err != nil {
 			t.Fatal(err)
@@ -90,14 +90,14 @@ func TestBusy(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
 		runs       int
-		truth      int                          // its true capacity; 0 if it is not a search
-		kept       func(codes map[int]int) bool // of how many runs
+		truth      int                          // the true capacity in requests in flight; 0 if the plan is not a search
+		kept       func(codes map[int]int) bool // whether the exit codes, counted over all runs, are as promised
 	}{
 		{"demo", filepath.Join(repository, "plans", "demo.hcl"), *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
 		{"an unchanged server, compared", file("sides", busySides), 6 * *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitError] <= 6**busy && 2*n[assert.ExitFail] <= *busy }},
-		// The mean is 352 ms at 12, 373 ms at 13.
+		// The mean is 352 ms at 12 requests in flight, and 373 ms at 13.
 		{"a search whose truth is 12", file("twelve", fmt.Sprintf(busySearch, `e2e = "mean < 362ms"`, 32)), *busy, 12, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
-		// The p95 is 506 ms at 47, 534 ms at 48.
+		// The p95 is 506 ms at 47 requests in flight, and 534 ms at 48.
 		{"a search whose truth is 47", file("fortyseven", fmt.Sprintf(busySearch, `ttft = "p95 < 520ms"`, 64)), *busy, 47, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
 	} {
 		codes, largest := map[int]int{}, 0
@@ -124,7 +124,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// answered is the certified load of a run's search.
+// answered returns the load that a run's search certified.
 func answered(t *testing.T, out string) int {
 	f, err := os.Open(filepath.Join(out, "results.json"))
 	if err != nil {

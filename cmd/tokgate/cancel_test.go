@@ -20,12 +20,12 @@ import (
 )
 
 // sigintTimeout is how long the runner waits when a job is cancelled (actions/runner,
-// src/Runner.Sdk/ProcessInvoker.cs). It sends SIGINT only to the process of the step,
-// after this time SIGTERM, and 2.5 s later it kills what is left.
+// src/Runner.Sdk/ProcessInvoker.cs). It first sends SIGINT, only to the process of the
+// step. After this time it sends SIGTERM, and 2.5 s later it kills what is left.
 const sigintTimeout = 7500 * time.Millisecond
 
-// After the time that a server has to end by itself, half of the runner's wait is
-// left for the reports, before it sends a second signal.
+// When requests in flight and the server have used up their time, at least 2 s are left to
+// write reports before the runner sends a second signal.
 func TestCancelledRunsFit(t *testing.T) {
 	if spent := hurriedDrain + hurriedGrace; spent > sigintTimeout-2*time.Second {
 		t.Errorf("requests in flight and the server take up to %s, and the runner asks again after %s", spent, sigintTimeout)
@@ -112,14 +112,14 @@ func (c *child) wait() (code int, said string) {
 	return c.cmd.ProcessState.ExitCode(), said
 }
 
-// A job is cancelled while its server answers and refuses to end. The server and its
-// child end, and the measurements are reported, before the runner has to kill
-// anything. TestCancelledRunsFit checks how long that may take: here a busy machine
-// may take longer.
+// A job is cancelled while its server answers and refuses to end. The server and its child
+// end, and the measurements are reported, before the runner has to kill anything.
+// TestCancelledRunsFit checks the time that this may take, because a busy machine may need
+// longer here.
 func TestCancelledJob(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
-	// Both are noted before the server can be ready.
+	// Server and child write their process ids before the server can be ready.
 	server := fmt.Sprintf(`trap '' TERM INT; echo $$ >> %[1]s; sh -c 'echo $$ >> %[1]s; exec "$0" sim --listen "127.0.0.1:$1"' %[2]s $0 & while :; do sleep 1; done`, pids, programFile(t, ""))
 	plan := fmt.Sprintf(`server "stubborn" {
   process {
@@ -145,13 +145,13 @@ workload "w" {
 	if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// As in the action: exec replaces the shell.
+	// As in the action, exec replaces the shell by tokgate.
 	cmd := exec.Command("bash", "-e", "-c", `exec "$0" run p.hcl`, programFile(t, ""))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "XDG_STATE_HOME="+dir,
 		"GITHUB_OUTPUT="+filepath.Join(dir, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"))
 	job := begin(t, cmd)
-	t.Cleanup(func() { // of a test that failed
+	t.Cleanup(func() { // ends what a failed test has left
 		for _, pid := range processes(pids) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -165,7 +165,7 @@ workload "w" {
 	case <-job.ended:
 	case <-time.After(sigintTimeout):
 		t.Logf("it did not end within %s of the SIGINT", sigintTimeout)
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended just now
+		_ = cmd.Process.Signal(syscall.SIGTERM) // the process may have ended just now
 	}
 	code, out := job.wait()
 	if code != assert.ExitInterrupted {
@@ -284,8 +284,8 @@ func processes(file string) (list []int) {
 	return list
 }
 
-// zombie reports whether a process has ended and waits for a parent that may never
-// ask.
+// zombie reports whether a process has ended but its parent has not yet collected the exit
+// status, and may never do so.
 func zombie(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

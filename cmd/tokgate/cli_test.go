@@ -23,7 +23,7 @@ type result struct {
 	out, err string
 }
 
-// memory is the network of the tests, on which nothing waits for the machine. In a
+// memory is the in-memory network of the tests. It needs nothing from the machine, so in a
 // synctest bubble a run takes exactly its virtual time, however busy the machine is.
 var memory memnet.Network
 

@@ -39,7 +39,8 @@ func said(id int, login, body string) prComment {
 	return c
 }
 
-// newPulls stands in for GitHub, with its own filters run by jq.
+// newPulls makes a stand-in for GitHub: a program gh that answers from files and runs the
+// caller's jq filters.
 func newPulls(t *testing.T, comments ...prComment) *pulls {
 	t.Helper()
 	if _, err := exec.LookPath("jq"); err != nil {
@@ -131,13 +132,14 @@ func resultsOf(t *testing.T, name string, change func(*report.Document)) string 
 	return b.String()
 }
 
-// commented runs the workflow of the docs on results, given by folder.
+// commented runs the workflow of the docs that comments on a pull request. results has the
+// text of a results.json for each folder.
 func commented(t *testing.T, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
 	t.Helper()
 	return commentedBy(t, read(t, filepath.Join(repository, "docs", "workflows", "comment.yml")), p, when, event, results)
 }
 
-// commentedBy runs a workflow that comments.
+// commentedBy is like commented, for any workflow.
 func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
 	t.Helper()
 	c := newCheckout(t, "")

@@ -38,7 +38,7 @@ func TestLongShippedComparisons(t *testing.T) {
 	}
 	tokgate(t, "judge", mtp, filepath.Join(plansDir, "compare.hcl")).check(t, assert.ExitPass, answer)
 
-	// The same without the plan: differences that are not named are not allowed.
+	// Without the plan, a difference that --changed does not name is not allowed.
 	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, which changed does not name")
 	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-2%").
 		check(t, assert.ExitFail, `no for test["long_prefill"]`, "FAIL    compare.mtp.tolerate.throughput at 4")
@@ -62,14 +62,14 @@ func TestLongShippedComparisons(t *testing.T) {
 	tokgate(t, "run", "--simulate", "--out", good, upgrade).check(t, assert.ExitPass, "upgrade: no difference that counts for chat")
 	tokgate(t, "run", "--simulate", "--out", bad, "--var", "next=profiles/slower.json", upgrade).
 		check(t, assert.ExitFail, "upgrade: no for chat", "FAIL    compare.upgrade.tolerate.throughput at 8")
-	// Two runs: without pairs, which is noted.
+	// Rounds of two separate runs are not in pairs, and the output says so.
 	tokgate(t, "compare", good, bad, "--control", "today", "--candidate", "next", "--changed", "profile").
 		check(t, assert.ExitFail, "unpaired: drift not excluded", "against a record")
 }
 
-// A candidate as good as the control passes at least four times out of five, and a
-// worse one never, on the shipped gate with new noise each time. Seeds make the
-// counts always the same.
+// A candidate as good as the control passes at least four times out of five, and a worse
+// one never, on the shipped gate with new noise each time. Fixed seeds make the counts
+// repeatable.
 func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 	t.Parallel()
 	count := func(next string, runs int) map[assert.Outcome]int {
@@ -100,7 +100,7 @@ func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 	}
 }
 
-// A control that was recorded, and one on the base branch.
+// A control may be a recorded run, or a server on the base branch.
 func TestLongOtherControls(t *testing.T) {
 	t.Parallel()
 	const source = `server "next" {

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// onAllCores is a metric.Each that calls do on as many goroutines as there are cores. The first
-// panic of one comes out of it.
+// onAllCores is a metric.Each that calls do on as many goroutines as there are cores. If a call
+// panics, onAllCores panics with the first such value.
 func onAllCores(n int, do func(i int)) {
 	var (
 		next    atomic.Int64

@@ -151,8 +151,9 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// crash runs the gate, which takes about the time whole, disturbs it, and checks its
-// result. The gate must clean up what earlier runs left in its folders.
+// crash runs the gate, disturbs it at a random time, and checks its result. whole is the
+// time that the gate takes undisturbed. The gate must also clean up what earlier runs left
+// in its folders.
 func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, err error) {
 	cmd := osexec.Command(l.program, "run", "--out", l.out, filepath.Join(l.dir, "test.hcl"))
 	cmd.Env = l.environ
@@ -258,8 +259,8 @@ func (l *life) undisturbed() time.Duration {
 	return took
 }
 
-// mine lists the processes that this life started, directly or not: their environment
-// contains the folder of its notes.
+// mine lists the processes that this life started, directly or through others: their
+// environment contains the folder of its notes.
 func (l *life) mine() (pids []int) {
 	mark := []byte("TOKGATE_STATE_DIR=" + l.state() + "\x00")
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")

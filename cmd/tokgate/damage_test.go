@@ -22,8 +22,8 @@ import (
 
 var damage = flag.Float64("damage", 0.02, "the share of its 2,000 edits and 10,000 flipped bits that TestLongDamage does")
 
-// evidence holds the files that a failed gate left, and for each the commands that
-// read it with their results.
+// evidence holds the files that a failed gate left. Each file has the commands that read
+// it, with their results.
 type evidence struct {
 	t        *testing.T
 	n        *diskNight
@@ -33,7 +33,7 @@ type evidence struct {
 
 type reader struct {
 	args []string
-	code int // of the undamaged file
+	code int // exit code on the undamaged file
 	says string
 }
 
@@ -93,10 +93,10 @@ func worseNights(t *testing.T, n *diskNight) {
 	}
 }
 
-// TestLongDamage damages the files that a failed gate left: it edits lines and
-// fields, and flips single bits. Nothing panics, and no command has a better result
-// than on the undamaged file. With recomputed checks an edit is a forgery, which only
-// a sum stored elsewhere can detect; then nothing may panic.
+// TestLongDamage damages the files that a failed gate left: it edits lines and fields, and
+// flips single bits. Nothing panics, and no command has a better result than on the
+// undamaged file. An edit with recomputed checks is a forgery, which only a sum stored
+// elsewhere can detect; the test then only checks for panics.
 func TestLongDamage(t *testing.T) {
 	alone(func(t *testing.T) {
 		e := newEvidence(t)
@@ -106,7 +106,7 @@ func TestLongDamage(t *testing.T) {
 			name := e.files()[i%len(e.files())]
 			edited, what := edit(rng, e.original[name])
 			if unseen := name == "worse/1999-11.jsonl" && (what == "lines left out" || what == "cut"); unseen || bytes.Equal(edited, e.original[name]) {
-				continue // a history has no record of lines that are missing
+				continue // a history cannot show that lines are missing
 			}
 			said["refused or as bad, edited: "+name] += e.try(name, what, edited, false)
 			said["forged, and no panic: "+name] += e.try(name, what+", with its checks made anew", reseal(name, edited), true)
@@ -124,7 +124,7 @@ func TestLongDamage(t *testing.T) {
 	})(t)
 }
 
-// try runs every reader on a damaged file. It returns 1.
+// try runs every reader on a damaged file. It returns 1, for the caller to add up.
 func (e *evidence) try(name, what string, damaged []byte, forged bool) int {
 	path := e.n.path(name)
 	if err := os.WriteFile(path, damaged, 0o644); err != nil {
@@ -232,8 +232,8 @@ func deep(n int) (v any) {
 	return v
 }
 
-// reseal computes the checks of a file again, with its own code from the descriptions
-// of the formats.
+// reseal computes the checks of a file again. It has code of its own, written from the
+// descriptions of the formats.
 func reseal(name string, src []byte) []byte {
 	if strings.HasSuffix(name, ".json") {
 		return report.Seal(src)
@@ -254,7 +254,7 @@ func reseal(name string, src []byte) []byte {
 			line = line[:len(line)-1]
 		}
 		if strings.HasPrefix(name, "worse/") {
-			sum = [sha256.Size]byte{} // each line for itself
+			sum = [sha256.Size]byte{} // each check covers its own line alone
 		}
 		sum = sha256.Sum256(append(sum[:], line...))
 		fmt.Fprintf(&out, `%s,"check":"%s"}`+"\n", line, hex.EncodeToString(sum[:8]))

@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// settled holds the defaults of one block, or of several of its instances with the
+// settled holds the defaults of one block, or of several instances of a block that have the
 // same defaults.
 type settled struct {
 	block string     // "gate", "workload.chat", "workload.test[*]"
@@ -18,7 +18,7 @@ type settled struct {
 // that all instances of a for_each share are listed once.
 func settle(p *plan.Plan) []settled {
 	type entry struct{ block, name, value string }
-	keys := map[entry][]string{} // keys of for_each; one "" for a block without it
+	keys := map[entry][]string{} // for_each keys of the instances; a block without for_each has the one key ""
 	all := map[string][]string{} // likewise, by block
 	var order []entry
 	for _, d := range p.Defaults {

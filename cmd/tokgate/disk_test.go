@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// diskPlan gates an endpoint, and records its answers and nights. The verbs are the
-// URL and the limit.
+// diskPlan gates an endpoint, and records its answers and nights. The format verbs stand
+// for the URL and the limit.
 const diskPlan = `
 gate {
   decide = "estimate"
@@ -44,7 +44,7 @@ workload "w" {
 history { folder = "history" }
 `
 
-// diskFaults are ways in which the n-th call to the disk fails, counted from 1; calls
+// diskFaults lists ways in which the n-th call to the disk can fail, counted from 1. calls
 // counts all calls.
 var diskFaults = []struct {
 	name  string
@@ -81,7 +81,7 @@ var diskFaults = []struct {
 type diskNight struct {
 	t      *testing.T
 	url    string // of the server
-	passes bool   // with a working disk
+	passes bool   // the night's run passes if the disk works
 	dir    string // with the plan and all output
 }
 
@@ -223,8 +223,8 @@ func lines(path string, least int) error {
 
 var saidExit = regexp.MustCompile(`(?m)· exit (\d+)`)
 
-// agrees reports whether the last line and the exit code agree. After an error behind
-// the verdict the code is 4.
+// agrees reports whether the last line and the exit code agree. If an error follows the
+// verdict, the code is 4.
 func agrees(r result) bool {
 	if strings.HasPrefix(r.err, "tokgate: ") || strings.Contains(r.err, "\ntokgate: ") {
 		return r.code != assert.ExitPass || strings.Contains(r.err, " added to ")
@@ -253,7 +253,7 @@ func TestLongDiskFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				ran.try(0)
-				want := ran.before(i).try(i).code // with a working disk
+				want := ran.before(i).try(i).code // exit code with a working disk
 				tried := 0
 				for _, kind := range diskFaults {
 					first = (first + 7) % *everyCall
@@ -298,7 +298,7 @@ func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fau
 	if r.code != assert.ExitError && at <= counted && r.code != want {
 		fail("what a disk does is an error or nothing")
 	}
-	if c.name != "report" && !agrees(r) { // it shows the result of another command
+	if c.name != "report" && !agrees(r) { // report shows the result of another command
 		fail("its last line is of another exit code")
 	}
 	n.readable(fail)

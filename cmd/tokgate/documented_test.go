@@ -33,8 +33,8 @@ func pages(t *testing.T) []string {
 	return append(docs, filepath.Join(repository, "README.md"), filepath.Join(repository, "CONTRIBUTING.md"))
 }
 
-// A plan in the documentation, or its data set. With a name after the language it is a file for the
-// commands of its page.
+// fencedPlan matches a plan or a data set in the documentation. If a file name follows the
+// language, the commands of the page use it as that file.
 var fencedPlan = regexp.MustCompile("(?s)```(?:hcl|jsonl)([^\n]*)\n(.*?)```")
 
 var configMap = regexp.MustCompile(`(?m)^  \S+\.hcl: \|\n((?:    .*\n)+)`)
@@ -62,7 +62,7 @@ func TestLongDocumentedPlans(t *testing.T) {
 			})
 		}
 	}
-	// The plans in a ConfigMap too.
+	// Plans inside a ConfigMap are checked too.
 	for _, page := range pages(t) {
 		for _, m := range configMap.FindAllStringSubmatch(read(t, page), -1) {
 			found++
@@ -138,7 +138,8 @@ func TestDocumentedAnswers(t *testing.T) {
 // generated matches the generated parts of pages.
 var generated = regexp.MustCompile(`(?s)<!-- [\w.]+(?: [\w.]+)? -->\n.*?<!-- (?:/|end of )`)
 
-// A team reads a page, not a book. The generated reference, the list of messages and the studies do not count.
+// The documentation stays short enough to be read. The generated reference, the list of messages
+// and the studies do not count.
 func TestDocumentedInFewWords(t *testing.T) {
 	const most = 20_000
 	total := 0
@@ -175,8 +176,8 @@ func anchors(page string) []string {
 type command struct {
 	line  string
 	words []string // without the program
-	code  int      // from "# exit 1" after it
-	whole bool     // it is in a block of code, not in a sentence
+	code  int      // the exit code in a comment after the command, such as "# exit 1"
+	whole bool     // the command stands in a block of code, not in a sentence
 }
 
 var (
@@ -245,7 +246,7 @@ func (c command) parse() error {
 	root.InitDefaultCompletionCmd()
 	words := c.words
 	if !c.whole {
-		// A sentence may leave out the rest.
+		// A command in a sentence may end in "…", which stands for the rest.
 		if i := slices.Index(words, "…"); i >= 0 {
 			words = words[:i]
 		}
@@ -327,7 +328,7 @@ func TestLongDocumentedCommands(t *testing.T) {
 				}
 			}
 			for name := range plans {
-				if !isPlanFile(name) { // a plan of the page reads this file
+				if !isPlanFile(name) { // a plan of the page reads it as a data file
 					continue
 				}
 				t.Errorf("no command of the page tries %s", name)
@@ -381,11 +382,12 @@ func (c command) runnable(t *testing.T, url string) []string {
 	return append(args, "--quiet")
 }
 
-// A real server. (Comments mention endpoints too.)
+// realTarget matches a block for a real server. It must begin a line, because comments
+// mention endpoints too.
 var realTarget = regexp.MustCompile(`(?m)^\s*(endpoint|process|container) \{`)
 
-// validated returns the validation of the plan of a run, with its values: all that is
-// possible without its server.
+// validated returns the command that validates the plan of a run with its values. Without
+// its server, a run cannot be tested further.
 func validated(run []string) []string {
 	args := []string{"validate"}
 	for i, a := range run {
@@ -405,7 +407,7 @@ func conforms(t *testing.T, dir string) {
 	if err := json.Unmarshal(report.SchemaJSON, &schema); err != nil {
 		t.Fatal(err)
 	}
-	schema.ID = "" // it need not be an address here
+	schema.ID = "" // the schema's id need not be a URL here
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -18,11 +18,11 @@ import (
 
 // lastRun holds the times of the last recorded run of a plan.
 type lastRun struct {
-	path  string             // of its results.json
-	by    string             // seconds for each measured request, by case
-	cases map[string]float64 // seconds outside of cases, searches and starts: warm-up, teardown
-	rest  float64            // seconds of the last start, by address, and by image or command
-	loads map[string]float64 // seconds of a capacity search, by case
+	path  string             // results.json of that run
+	by    string             // kind of that run: "run" or "simulation"
+	cases map[string]float64 // seconds for each measured request, by case
+	rest  float64            // seconds outside of cases, searches and starts: warm-up, teardown
+	loads map[string]float64 // seconds of the last start, by address, and by image or command
 	spent map[string]float64 // seconds that a capacity search took, by case
 }
 
@@ -97,7 +97,7 @@ func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	switch {
 	case c.Level.Duration > 0:
 		return c.Level.Duration, true
-	case c.Load != nil && c.Level.Speedup > 0: // a trace lasts as long as it was recorded
+	case c.Load != nil && c.Level.Speedup > 0: // a replay lasts as long as its trace, at its speed
 		return c.Level.Lasts(), true
 	case l == nil:
 		return 0, false
@@ -142,8 +142,8 @@ func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*p
 	return f
 }
 
-// work is the amount of work in a leg of a case, in tokens of a slot: 16 tokens of a
-// prompt take about as long as one of an answer.
+// work is the amount of work in a leg of a case, in answer tokens of one slot: 16 prompt
+// tokens take about as long as one answer token.
 func work(c exec.Case) float64 {
 	waves := float64(c.Level.Rounds)
 	if c.Load.Kind == metric.ClosedLoop {

@@ -52,7 +52,7 @@ func TestLongLies(t *testing.T) {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			plan := long
 			if strings.Contains(tt.rule, "/tokenize") {
-				plan = faultPlan // of an unknown engine, which may lack the page
+				plan = faultPlan // an unknown engine may lack the page
 			}
 			r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(plan, simServer(t, tt.rule).URL())))
 			r.check(t, tt.code, tt.words)
@@ -66,8 +66,8 @@ func TestFaults(t *testing.T) { faults(t, 7) }
 
 func TestLongFaults(t *testing.T) { faults(t, 1) }
 
-// faults tries one in every of them. Under the race detector these are few, because
-// sim, exec/client and exec/server test each of them already.
+// faults tries every n-th fault, where every is n. Under the race detector only few are
+// tried, because sim, exec/client and exec/server test each of them already.
 func faults(t *testing.T, every int) {
 	tests := []struct {
 		name  string
@@ -76,7 +76,7 @@ func faults(t *testing.T, every int) {
 		words []string
 	}{
 		{"nothing is wrong", nil, 0, []string{"PASS"}},
-		// If no request completed there is no measurement, and not one of 0 ms.
+		// If no request completed, nothing was measured; a latency of 0 ms would be wrong.
 		{"every request 500", []string{"http-500:from=5"}, 4, []string{"scripted fault: Internal Server Error"}},
 		{"not even ready", []string{"http-500"}, 4, []string{"Internal Server Error"}},
 		// Failed requests count as over every latency limit.
@@ -116,7 +116,7 @@ func faults(t *testing.T, every int) {
 		{"dies mid-run", []string{"die:from=20"}, 4, nil},
 		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
 		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
-		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // otherwise each would contain text that was not counted
+		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // a share above this would make every answer contain text that the server did not count
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}
 	for i, tt := range tests {

@@ -141,5 +141,5 @@ func secretless(t *testing.T, name, s string) {
 	}
 }
 
-// tenth selects every tenth request after those that identify the server.
+// tenth selects every tenth request after the first 20, which identify the server.
 func tenth(n int64) bool { return n > 20 && n%10 == 0 }

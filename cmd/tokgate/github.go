@@ -108,7 +108,8 @@ func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
-// foreign shows text that quotes others, in which the runner must find no command.
+// foreign calls show, which writes text that may quote a server, and keeps the runner from
+// finding commands in that text.
 func (g *actions) foreign(w io.Writer, show func() error) error {
 	if g == nil {
 		return show()
@@ -171,7 +172,7 @@ func appendTo(path, what string, write func(io.Writer) error) error {
 	before, err := f.Stat()
 	if err == nil {
 		if err = write(f); err != nil {
-			_ = f.Truncate(before.Size()) // half of it could be taken for the whole
+			_ = f.Truncate(before.Size()) // a half-written file could be taken for a whole one
 		}
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
@@ -180,8 +181,8 @@ func appendTo(path, what string, write func(io.Writer) error) error {
 	return nil
 }
 
-// endStep ends a command as a step of a workflow and returns its exit code. A gate
-// that passed but could not tell later steps has not passed.
+// endStep ends a command as a step of a workflow and returns its exit code. A gate that
+// passed but could not write its outputs for later steps counts as an error.
 func (a *app) endStep(cmd *cobra.Command, exit *exitError) int {
 	if a.actions == nil { // the command line was wrong, so nothing was read
 		a.actions, _ = a.newActions()

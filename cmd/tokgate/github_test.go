@@ -133,7 +133,7 @@ func TestActionsRun(t *testing.T) {
 			if _, err := os.Stat(r.outputs["junit"]); err != nil {
 				t.Error(err)
 			}
-			// The phases are folded, the verdict is not.
+			// The log folds the phases of a run, but not the verdict.
 			groups, open := []string{}, false
 			for _, c := range r.commands {
 				switch c.Name {
@@ -239,7 +239,7 @@ func TestActionsOffAndOn(t *testing.T) {
 	tokgate(t, "version", "--github=maybe").check(t, assert.ExitPlan, "auto, on or off")
 }
 
-// A gate that passed but cannot tell later steps has not passed.
+// A gate that passed but cannot write its outputs for later steps counts as an error.
 func TestActionsUnwritable(t *testing.T) { alone(testActionsUnwritable)(t) }
 
 func testActionsUnwritable(t *testing.T) {

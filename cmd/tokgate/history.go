@@ -93,7 +93,7 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	if night.Started.IsZero() {
 		night.Started = time.Now().UTC() // a simulated run has no date: use the present time
 	}
-	// Add and the judgement report unreadable lines.
+	// history.Add and the judgement report unreadable lines.
 	if h, _, err := history.Read(dir); err == nil {
 		for _, n := range h.Nights {
 			if n.Simulated != night.Simulated {
@@ -299,8 +299,8 @@ const (
 )
 
 // nightly adds a run of a plan with a history block to its history and judges it. It
-// returns the exit code of the judgement. A run that does not count prints why, and
-// returns 0.
+// returns the exit code of the judgement. If the run does not count, nightly prints the
+// reason and returns 0.
 func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, error) {
 	h := p.History
 	fmt.Fprintln(a.Out)

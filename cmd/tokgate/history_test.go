@@ -42,8 +42,8 @@ workload "w" {
 }
 `
 
-// A run of a plan with a history block is its first night, and copies of it make
-// later nights. A worse one fails, and a pin accepts it.
+// A run of a plan with a history block is its first night, and copies of it make later
+// nights. A worse night fails until a pin accepts it.
 func TestNightly(t *testing.T) { inBubble(testNightly)(t) }
 
 func testNightly(t *testing.T) {
@@ -95,7 +95,7 @@ func testNightly(t *testing.T) {
 	for n := range 13 {
 		night(n, 1)
 	}
-	// The 13th was a week ago.
+	// The last night, the 13th, is older than the 3 days allowed.
 	junit := filepath.Join(t.TempDir(), "j.xml")
 	tokgate(t, "history", "check", dir, "--junit", junit).check(t, assert.ExitError, "8 days ago, longer than the 3 days allowed")
 	if got := read(t, junit); !strings.Contains(got, `errors="1"`) || !strings.Contains(got, "8 days ago") {
@@ -174,7 +174,7 @@ func TestCIJob(t *testing.T) {
 		want *metric.Job
 	}{
 		{nil, nil},
-		{map[string]string{"GITHUB_SHA": "abc"}, nil}, // set by somebody else
+		{map[string]string{"GITHUB_SHA": "abc"}, nil}, // GITHUB_SHA may be set outside of GitHub Actions
 		{map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_SHA": "abc", "GITHUB_REF": "refs/heads/main", "RUNNER_NAME": "gpu-0",
 			"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "o/r", "GITHUB_RUN_ID": "7"},
 			&metric.Job{Commit: "abc", Ref: "refs/heads/main", Runner: "gpu-0", URL: "https://github.com/o/r/actions/runs/7"}},

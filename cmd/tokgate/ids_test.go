@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// On completions, engines that accept token ids get them, with the exact length by
-// construction. A server that does not accept ids gets text.
+// On the completions API, engines that accept token ids get prompts as ids, whose length is
+// exact by construction. A server that does not accept ids gets text.
 func TestPromptsOfTokenIDs(t *testing.T) {
 	for _, tt := range []struct {
 		engine string
@@ -44,8 +44,8 @@ func TestPromptsOfTokenIDs(t *testing.T) {
 			src = strings.Replace(src, "input_tokens  = 64", "api = \"completions\"\n  input_tokens  = 64", 1)
 			src = strings.Replace(src, "endpoint {", fmt.Sprintf("engine = %q\n  endpoint {", tt.engine), 1)
 			tokgate(t, "run", "--out", t.TempDir(), writePlan(t, src)).check(t, assert.ExitPass, "20 of 20 requests completed")
-			// At least 20 measured requests, all of one form; the ready check and the
-			// calibration may have the other.
+			// The measured requests are at least 20 and all of one form. The ready check
+			// and the calibration may have the other form.
 			if got := ids.Load() >= 20; got != tt.ids {
 				t.Errorf("engine %s, refuse %t: %d prompts of ids, %d of text", tt.engine, tt.refuse, ids.Load(), text.Load())
 			}

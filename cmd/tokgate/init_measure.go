@@ -25,8 +25,8 @@ const (
 	// measureWaves is the number of requests of each slot in a measured round. It is 1 for long
 	// requests, and if several use cases share the time.
 	measureWaves = 2
-	// leastMargin is the minimum margin of a threshold: less than half of what a
-	// server loses that is slower by a quarter.
+	// leastMargin is the minimum margin of a threshold, relative to the measured value. It
+	// is less than half of the change in a server that is slower by a quarter.
 	leastMargin = 0.1
 )
 
@@ -137,9 +137,9 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	return p, nil
 }
 
-// thresholds returns each level's results with a margin, for a gate with the planned
-// number of requests at a level. A level without time is left out, except the first;
-// an invalid measurement is an error.
+// thresholds returns each level's results with a margin, for a gate with the planned number
+// of requests at a level. A level for which there was no time is left out, unless it is the
+// first; an invalid measurement is an error.
 func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned int) ([]starter.Measured, error) {
 	var out []starter.Measured
 	for _, l := range run.Levels {
@@ -182,9 +182,9 @@ func wholeRounds(l *metric.Level) int {
 	return n
 }
 
-// spared returns a threshold on a mean measured with the given number of requests.
-// Its margin covers the error of this measurement and twice that of the gate's own,
-// with the planned requests, and is at least a tenth.
+// spared returns a threshold on a mean that was measured with the given number of requests.
+// Its margin covers the error of this measurement, plus twice the error of a gate with the
+// planned number of requests. The margin is at least a tenth.
 func spared(v *assert.Verdict, measured, planned int) starter.Bound {
 	value, half := v.Value.V, 0.0
 	for _, end := range []metric.Value{v.Low, v.High} {

@@ -74,7 +74,8 @@ func TestInside(t *testing.T) {
 			if r.code != 1 {
 				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 			}
-			// Every report explains the failed threshold.
+			// Every report explains the failed threshold with the state of the server at
+			// the time.
 			const then = "the server then: the queue held up to "
 			for _, name := range []string{"junit.xml", "report.md", "results.json", "report.html"} {
 				raw, err := os.ReadFile(filepath.Join(out, name))
@@ -107,7 +108,8 @@ func TestInside(t *testing.T) {
 				}
 			}
 			c := &doc.Cases[0]
-			// Four slots for twelve requests: at most eight wait, most of the time.
+			// Twelve requests share four slots, so at most eight wait, and eight wait most
+			// of the time.
 			if w := c.Summary("waiting"); w.Max.V > 8 || w.Max.V < 5 || w.Mean.V < 3 {
 				t.Errorf("waiting %+v", w)
 			}
@@ -127,7 +129,7 @@ func TestInside(t *testing.T) {
 			if found["waiting"] < 5 || found["kv_usage"] < 5 || found["preemptions"] < 1 {
 				t.Errorf("series %v", found)
 			}
-			// The recorded metrics give the same judgement.
+			// Judging the recorded metrics again gives the same result.
 			again := tokgate(t, "judge", "--json", filepath.Join(dir, "again.json"), out, filepath.Join(dir, "p.hcl"))
 			if again.code != 1 {
 				t.Errorf("judged again: exit %d\n%s%s", again.code, again.out, again.err)

@@ -19,9 +19,9 @@ const (
 	hurriedGrace = 2 * time.Second
 )
 
-// interrupts makes the first SIGINT, SIGTERM or SIGHUP end drain, and the second end
-// now. After a SIGTERM or SIGHUP, and in CI after any of them, now ends by itself
-// soon after.
+// interrupts returns two contexts. The first SIGINT, SIGTERM or SIGHUP ends drain, and the
+// second signal ends now. After a SIGTERM or SIGHUP, and in CI after any of the three, now
+// ends by itself soon after drain.
 func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, stop func()) {
 	now, endNow := context.WithCancel(ctx)
 	drain, endDrain := context.WithCancel(now)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// allowed lists for each top-level package the packages that it may import; tests are
-// not checked. A package below it may import the same, and its siblings.
+// allowed lists for each top-level package the packages that it may import; tests are not
+// checked. A package below a top-level one may import the same packages, and its siblings.
 var allowed = map[string][]string{
 	"metric":       {},
 	"engine":       {"metric"},

@@ -22,9 +22,9 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// lifePlan starts a server. The verbs are its gpus, the words of its command and the
-// number of requests: 4,000 requests of 70 ms take two minutes, and all prompts are
-// made before the first is measured.
+// lifePlan starts a server. The format verbs stand for the server's gpus, the words of its
+// command and the number of requests: 4,000 requests of 70 ms take two minutes, and all
+// prompts are made before the first is measured.
 const lifePlan = `
 gate {
   decide = "estimate"
@@ -51,14 +51,15 @@ workload "w" {
 }
 `
 
-// life is a tokgate process, as in CI, with a server process. Its tests check the
-// effect of the operating system on them. No test checks a time or a verdict, because
-// a stalled machine may have kept the slots idle.
+// life is a tokgate process with a server process, as in CI. Its tests check what happens
+// to both when the operating system signals or kills processes, or when files or the disk
+// fail. No test checks a time or a verdict, because a stalled machine may have kept the
+// slots idle.
 type life struct {
 	*child   // the latest
 	t        *testing.T
 	program  string
-	dir, out string // of the plan, and of the reports
+	dir, out string // folders of the plan and of the reports
 	environ  []string
 }
 
@@ -92,7 +93,8 @@ func newLife(t *testing.T) *life {
 
 func (l *life) state() string { return filepath.Join(l.dir, "state") }
 
-// serve is the command of the built-in server as a process, after some words for sh.
+// serve returns a shell command: the words before, and then the command line of the
+// built-in server.
 func (l *life) serve(before string) string {
 	if before == "" {
 		return fmt.Sprintf(`[%q, "sim", "--listen", "127.0.0.1:{port}"]`, l.program)
@@ -128,7 +130,8 @@ func (l *life) check(code int, words ...string) (said string) {
 	return said
 }
 
-// says is check for runs that a stalled machine may have made invalid.
+// says waits for the run to end, and checks that it printed the words. Any exit code is
+// accepted, because a stalled machine may have made the run invalid.
 func (l *life) says(words ...string) (said string) {
 	l.t.Helper()
 	code, said := l.wait()
@@ -190,8 +193,8 @@ func (l *life) reports(code int, words ...string) {
 	}
 }
 
-// A person interrupts once or twice; a CI system sends SIGTERM. The server ends, also
-// one that has to be killed, and the reports are written.
+// A person interrupts once or twice; a CI system sends SIGTERM. In each case the server
+// ends, even if it has to be killed, and the reports are written.
 func TestInterrupted(t *testing.T) {
 	const stubborn = `trap "" TERM INT; SERVE & wait; while :; do sleep 1000; done`
 	for _, tt := range []struct {
@@ -262,10 +265,10 @@ func TestKilled(t *testing.T) {
 	l.under()
 	group := l.groups()[0]
 	l.signal(os.Kill)
-	l.wait() // for both, because they share one output
+	l.wait() // waits for both processes, because they share one output
 	l.nothing("the supervisor", group)
 
-	// Both at once: the next run removes what they left.
+	// Both are killed at once; the next run removes what they left.
 	l.start()
 	l.under()
 	group = l.groups()[0]
@@ -280,7 +283,7 @@ func TestKilled(t *testing.T) {
 // run returns the process that measures, whose supervisor is the started process.
 func (l *life) run() int {
 	l.t.Helper()
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid)) // each thread has its own
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid)) // each thread has a list of its own
 	for _, path := range lists {
 		raw, _ := os.ReadFile(path)
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
@@ -365,7 +368,8 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 	l.check(assert.ExitInterrupted, "gpu 1 x NVIDIA H100 80GB HBM3")
 }
 
-// If a server fails there is never a verdict, and every report has its last words.
+// If a server fails there is never a verdict, and every report quotes the last lines of the
+// server's log.
 func TestServerFails(t *testing.T) {
 	// The server prints its own pid, for a test to kill it.
 	const noted = `SERVE & echo "pid $!"; wait $!`
@@ -378,7 +382,8 @@ func TestServerFails(t *testing.T) {
 		{"runs out of memory at start", `: {port}; echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB" >&2; exit 1`, false,
 			[]string{"ended by itself: exit status 1; it ran out of memory: torch.OutOfMemoryError", "Tried to allocate"}},
 		{"dies", noted, true, []string{"the server's process ended by itself: exit status 137"}},
-		// Or, if that takes longer than the load, "no longer answers".
+		// The reason is the restart, or "no longer answers" if the restart takes longer
+		// than the load.
 		{"is started again by its supervisor", `while :; do ` + noted + `; done`, true, []string{"the server "}},
 		{"a flag it does not know", `SERVE --nonsense`, false, []string{"ended by itself: exit status 2", "unknown flag"}},
 	} {

@@ -45,9 +45,9 @@ func outcomeOf(v assert.LookVerdict) search.Outcome {
 	return search.Inconclusive
 }
 
-// lastLimits returns the capacities found by the earlier run in a results folder,
-// from which searches start; a wrong one costs a probe. It is 0 if there is none, or
-// if it was simulated.
+// lastLimits returns the capacities that the earlier run in a results folder found. A
+// search starts from the earlier capacity; a wrong one costs a probe. The capacity is 0 if
+// there is none, or if the run was simulated.
 func lastLimits(dir string) func(*plan.Server, *plan.Workload) int {
 	type key struct{ server, workload, over string }
 	limits := map[key]int{}

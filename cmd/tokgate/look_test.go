@@ -47,7 +47,7 @@ func TestLastLimits(t *testing.T) {
 		{"no JSON", 0},
 		{`{"server":"s","workload":"w","over":"closed","kind":"exact","pass":39,"fail":40}`, 39},
 		{`{"server":"s","workload":"w","over":"closed","kind":"server_cap","pass":64}`, 64},
-		{`{"server":"s","workload":"w","over":"closed","kind":"at_least","pass":8}`, 0}, // the limit is somewhere above it
+		{`{"server":"s","workload":"w","over":"closed","kind":"at_least","pass":8}`, 0}, // the limit is somewhere above 8
 		{`{"server":"s","workload":"w","over":"burst","kind":"exact","pass":39,"fail":40}`, 0},
 		{`{"server":"other","workload":"w","over":"closed","kind":"exact","pass":39,"fail":40}`, 0},
 	} {
@@ -81,7 +81,7 @@ func sealed(t *testing.T, src string) string {
 	return b.String()
 }
 
-// A search, its record, and the verdict on it judged again.
+// A capacity search is recorded, and judging the recording gives the same verdict again.
 func TestCapacity(t *testing.T) { inBubble(testCapacityOverASocket)(t) }
 
 func testCapacityOverASocket(t *testing.T) {
@@ -122,7 +122,7 @@ workload "w" {
 			t.Errorf("level %+v", l)
 		}
 	}
-	// The record alone gives the same.
+	// Judging the recording without the server gives the same verdict.
 	tokgate(t, "judge", dir, path).check(t, 0, "4+ requests in flight", "the plan requires 3")
 	tokgate(t, "run", "--only", "w/capacity", "--out", t.TempDir(), path).check(t, 0, "4+ requests in flight")
 }

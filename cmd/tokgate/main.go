@@ -141,7 +141,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	return root
 }
 
-// completion adds cobra's command, except for unknown shells.
+// completion adds cobra's completion command. Here an unknown shell is an error.
 func (a *app) completion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd() // it uses the output that is set now
 	for _, c := range root.Commands() {
@@ -156,7 +156,7 @@ func (a *app) completion(root *cobra.Command) {
 	}
 }
 
-// helpCommand is cobra's, except for unknown commands.
+// helpCommand is cobra's help command. Here an unknown command is an error.
 func (a *app) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// smallPlan gates an endpoint with one threshold. The verbs are the URL and the
-// threshold's line.
+// smallPlan gates an endpoint with one threshold. The format verbs stand for the URL and
+// the threshold's line.
 const smallPlan = `gate {
   decide = "estimate"
 }
@@ -75,7 +75,7 @@ func testRunPasses(t *testing.T) {
 	server.Close()
 	strict := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
 	tokgate(t, "judge", dir, strict).check(t, assert.ExitFail, "ttft p95", "1 µs")
-	// But not as another workload, because the requests are recorded.
+	// The recording cannot be judged as another workload, because it contains the requests.
 	for _, change := range [][2]string{
 		{"input_tokens  = 64", "input_tokens = 65"}, {"mean = 16", "mean = 17"}, {"jitter = \"10%\"", "jitter = \"20%\""},
 		{"input_tokens  =", "api = \"completions\"\ninput_tokens ="}, {"  load {", "request {\n temperature = 0.5\n}\n load {\n pause = \"0s\"\n"},
@@ -240,7 +240,8 @@ workload "w" {
 func TestPlanCommand(t *testing.T) {
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	r := tokgate(t, "plan", path)
-	// 20 requests with 64 tokens in and 16 out.
+	// 20 requests with 64 prompt tokens and 16 answer tokens each make 1,280 and 320
+	// tokens.
 	r.check(t, assert.ExitPass, "1,280", "320", "Defaults filled in", "load.stagger", "  workload.w\n", "ttft p95 < 2s")
 	path = writePlan(t, `
 server "one" {
@@ -441,7 +442,8 @@ func TestWorst(t *testing.T) {
 			t.Errorf("worst(%v) = %d, want %d", tt.codes, got, tt.want)
 		}
 	}
-	// An interrupt between two plans: the second did not run.
+	// If an interrupt prevents the second plan from running, the success of the first is
+	// not the result.
 	if got := worst(whole([]int{0}, 2)); got != assert.ExitInterrupted {
 		t.Errorf("one of two plans was run: %d", got)
 	}

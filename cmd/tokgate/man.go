@@ -41,7 +41,7 @@ func (a *app) manCommand() *cobra.Command {
 	}
 }
 
-// withoutFooter removes the line with the library that made the page, and its date.
+// withoutFooter removes the date, and the line that names the library which made the page.
 func withoutFooter(cmd *cobra.Command) {
 	cmd.DisableAutoGenTag = true
 	for _, c := range cmd.Commands() {

@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// pageFaultPlan has thresholds that only the server's metrics page can decide. The
-// verbs are the URL of the server, the URL of its page, and thresholds.
+// pageFaultPlan has thresholds that only the server's metrics page can decide. The format
+// verbs stand for the URL of the server, the URL of its page, and thresholds.
 const pageFaultPlan = `
 gate {
   decide = "estimate"
@@ -57,10 +57,10 @@ func TestPageFaults(t *testing.T) { pageFaults(t, 6) }
 
 func TestLongPageFaults(t *testing.T) { pageFaults(t, 1) }
 
-// pageFaults tries one in every of them; exec/telemetry has tests with the race
-// detector.
+// pageFaults tries every n-th fault, where every is n. exec/telemetry tests the same with
+// the race detector.
 func pageFaults(t *testing.T, every int) {
-	// waiting replaces the value of that gauge.
+	// waiting returns a change of the page that sets the gauge of waiting requests.
 	waiting := func(value string) func([]byte) []byte {
 		line := regexp.MustCompile(`(?m)^(vllm:num_requests_waiting(?:\{.*\})?) .*$`)
 		return func(page []byte) []byte { return line.ReplaceAll(page, []byte("${1} "+value)) }
@@ -77,7 +77,7 @@ func pageFaults(t *testing.T, every int) {
 	anew := regexp.MustCompile(`(?m)^([^#\n]*) [0-9.e+]+$`)
 	for i, tt := range []struct {
 		name      string
-		when      func(n int64) bool // for the n-th reading of the page
+		when      func(n int64) bool // whether the fault hits the n-th reading of the page
 		then      func(w http.ResponseWriter, page []byte)
 		threshold string
 		code      int

@@ -36,13 +36,13 @@ var (
 // peer is a load generator.
 type peer struct {
 	name, program string
-	version       string // dist-info of its version: the name in PyPI; "": this repository's
+	version       string // name in PyPI, to find the installed version; "" for the version of this repository
 	command       func(l peerLoad) []string
 	// times are the TTFTs of the requests that completed, in seconds.
 	times func(folder string) ([]float64, error)
 }
 
-// peerLoad is what a generator is to send.
+// peerLoad is the load that each generator sends.
 type peerLoad struct {
 	url, tokenizer, folder string
 	inFlight, requests     int
@@ -98,16 +98,17 @@ storage: {local_storage: {path: %s}}
 	}},
 }
 
-// peerRun is what a run of a generator was seen to take.
+// peerRun holds what a run of a generator cost, and what the server saw of it.
 type peerRun struct {
-	cpu            time.Duration // of it and its children
-	memory         int64         // bytes, the most that all its processes had at once
-	chunks         int           // that the server wrote
-	first, servers []float64     // TTFTs in seconds, by its results and by the server's log
+	cpu            time.Duration // CPU time of the generator and its child processes
+	memory         int64         // largest memory of all its processes together, in bytes
+	chunks         int           // number of chunks that the server wrote
+	first, servers []float64     // TTFTs in seconds, from the generator's results and from the server's log
 }
 
-// TestPeers measures load generators side by side: each sends the same load to the built-in server,
-// on one core where there are two, the server on the other. `make peers` calls it.
+// TestPeers measures load generators side by side. Each sends the same load to the built-in server.
+// On a machine with two cores or more, generator and server have one core each. `make peers` calls
+// it.
 func TestPeers(t *testing.T) {
 	if *peersDir == "" {
 		t.Skip("make peers")
@@ -143,8 +144,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// row measures a generator: in a short and a long closed loop, the difference of which is what its
-// chunks cost, and in a burst.
+// row measures a generator in a short closed loop, in a long one, and in a burst. The cost of its
+// chunks is the difference between the two loops.
 func (p *peer) row(t *testing.T, dir string) string {
 	name := p.name
 	if p.version != "" {
@@ -166,7 +167,8 @@ func (p *peer) row(t *testing.T, dir string) string {
 		float64(chunk)/1e3, (long.cpu - chunk*time.Duration(long.chunks)).Seconds(), long.memory>>20, long.beside(), len(long.first), burst.beside(), len(burst.first))
 }
 
-// beside is by how much the TTFTs of the generator exceed those of the server's log, by percentile.
+// beside returns by how much the TTFTs of the generator exceed the TTFTs in the server's log, by
+// percentile.
 func (r *peerRun) beside() string {
 	at := func(share float64) string {
 		mine, its := quantile(r.first, share), quantile(r.servers, share)
@@ -180,7 +182,7 @@ func quantile(list []float64, share float64) float64 {
 	return list[int(share*float64(len(list)-1))]
 }
 
-// run has the generator send a load to a server of its own.
+// run starts a server and makes the generator send it a load.
 func (p *peer) run(t *testing.T, dir string, inFlight, requests int) (*peerRun, error) {
 	folder := filepath.Join(dir, "peers", p.program, fmt.Sprintf("%d-of-%d", inFlight, requests))
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
@@ -224,7 +226,7 @@ func (p *peer) run(t *testing.T, dir string, inFlight, requests int) (*peerRun, 
 	}
 	stop()
 	if _, exited := errors.AsType[*osexec.ExitError](err); err != nil && (!exited || p.version != "") {
-		return nil, fmt.Errorf("%w, see %s", err, said.Name()) // a gate's verdict is no matter here
+		return nil, fmt.Errorf("%w, see %s", err, said.Name()) // a failed verdict of a gate does not matter here
 	}
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if r.first, err = p.times(folder); err != nil || len(r.first) == 0 {
@@ -237,7 +239,7 @@ func (p *peer) run(t *testing.T, dir string, inFlight, requests int) (*peerRun, 
 			served = append(served, x)
 		}
 	}
-	for _, x := range served[max(len(served)-len(r.first), 0):] { // others came before, to warm up
+	for _, x := range served[max(len(served)-len(r.first), 0):] { // the requests before these were for warm-up
 		r.servers = append(r.servers, x.First.Sub(x.Arrived).Seconds())
 	}
 	if len(r.servers) == 0 {
@@ -281,7 +283,8 @@ func peerServer(log string) (url string, stop func(), err error) {
 	return "", nil, fmt.Errorf("the server does not listen on %s", address)
 }
 
-// onCore is a command on one core, where there are several and taskset.
+// onCore returns a command that runs on one core, if there are several cores and the
+// program taskset.
 func onCore(core int, program string, args ...string) *osexec.Cmd {
 	if taskset, err := osexec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
 		return osexec.Command(taskset, append([]string{"-c", strconv.Itoa(core), program}, args...)...)
@@ -289,7 +292,8 @@ func onCore(core int, program string, args ...string) *osexec.Cmd {
 	return osexec.Command(program, args...)
 }
 
-// treeMemory is the memory of a process and of all below it, what they share counted once, in bytes.
+// treeMemory is the memory of a process and all its descendants in bytes. Shared memory counts
+// once.
 func treeMemory(root int) (sum int64) {
 	parents := map[int]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -418,7 +422,7 @@ func inferencePerfTimes(folder string) ([]float64, error) {
 	return out, nil
 }
 
-// under is the file of a name in a folder or in those below it.
+// under returns the path of the file with the given name in a folder or below it.
 func under(folder, name string) (found string, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == name {

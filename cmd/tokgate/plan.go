@@ -432,7 +432,7 @@ func grouped(n int) string {
 // Limits on what `tokgate plan` simulates: plans with few tokens, in few runs. The
 // strength command does more.
 const (
-	briefTokens = 40_000 // an estimate of tokens of answers and a sixteenth of prompts, in one run
+	briefTokens = 40_000 // estimated answer tokens plus a sixteenth of the prompt tokens, in one run
 	briefRuns   = 5
 	mostTokens  = 400_000 // above briefTokens there is only one run
 )

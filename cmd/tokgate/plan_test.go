@@ -188,8 +188,8 @@ workload "w" {
 	}
 }
 
-// A comparison starts each server for each leg. By the last run, 16 starts of 10 s
-// are most of the time, and the estimate says so.
+// A comparison starts each server for each leg. In the last run, 16 starts of 10 s took
+// most of the time, and the estimate for the next run shows it.
 func TestLongPlanCountsStarts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
@@ -246,9 +246,9 @@ compare "c" {
 	tokgate(t, "plan", "other.hcl").check(t, assert.ExitPass, "Starts: unknown: 16 starts")
 }
 
-// For servers that take 10 s to start, the first estimate of a run is within a fifth
-// of its time. It appears as soon as one leg is over, or before it if another run has
-// shown how long starts take.
+// For servers that take 10 s to start, the first estimate of a run is within a fifth of the
+// time that the run takes. The estimate appears as soon as one leg is over, or before it if
+// another run has shown how long starts take.
 func TestLongRunTellsItsEnd(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
@@ -306,7 +306,7 @@ compare "c" {
 		if math.Abs((at+left).Seconds()/run.End.Seconds()-1) > 0.2 {
 			t.Errorf("told wrongly:\n%s", lines.String())
 		}
-		// For the next run starts and levels are known.
+		// The document of this run gives the next run the times of starts and levels.
 		doc := report.New(run, p, assert.Verdicts{}, report.Meta{})
 		var b strings.Builder
 		if err := doc.Write(&b); err != nil {

@@ -19,9 +19,8 @@ import (
 	"github.com/tokgate/tokgate/strength"
 )
 
-// isPlanFile reports whether the name of a file in a folder is that of a plan.
-// Var-files and backups of editors are not plans; var-files are named on the command
-// line.
+// isPlanFile reports whether the name of a file in a folder is a plan's. Var-files and
+// backups of editors are not plans; var-files are named on the command line.
 func isPlanFile(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "~") {
 		return false

@@ -13,7 +13,8 @@ func TestCost(t *testing.T) {
 	w := &plan.Workload{Name: "chat", Servers: []*plan.Server{a, b},
 		Loads: []*plan.Load{{Kind: metric.ClosedLoop, Levels: []plan.Level{{Name: "8", N: 8, Requests: 100}}}}}
 	p := &plan.Plan{Servers: []*plan.Server{a, b}, Workloads: []*plan.Workload{w}}
-	// Half an hour each for 100 requests, and an hour besides.
+	// Each of the two cases took half an hour for 100 requests, and the rest of the run
+	// took an hour.
 	last := &lastRun{path: "results/x/results.json", by: "run", rest: 3600, cases: map[string]float64{
 		caseKey("a", "chat", "8"): 18, caseKey("b", "chat", "8"): 18,
 	}}
@@ -34,8 +35,8 @@ func TestCost(t *testing.T) {
 		// 0.5 h · 2 + 0.5 h · 6 + 1 h · (2 + 6)/2
 		{"two prices", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}, Electricity: 0.3}, 2 * time.Hour, last,
 			"about 8 USD, by the run in results/x/results.json, at a 2 USD, b 6 USD an hour · at most 12 USD by the budget · electricity on top, by the power that is measured"},
-		// A process is started once: 0.5 h · 6 for b in addition to the two cases, 0.5 h · 2 + 0.5 h
-		// · 6.
+		// A process is started once. b takes another half hour to start, so 0.5 h · 6 is added to
+		// the two cases, 0.5 h · 2 + 0.5 h · 6.
 		{"a start", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}}, 0,
 			&lastRun{path: "r", by: "run", cases: last.cases, loads: map[string]float64{"b": 1800}}, "about 7 USD, by the run in r, at a 2 USD, b 6 USD an hour"},
 		{"a case that the last run had not", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 0,

@@ -29,8 +29,8 @@ type spoiltRow struct {
 	name, how string
 	model     string // "": the control's
 	flags     []string
-	layer     string // that must fail; "" if none may
-	same      bool   // gated many times, with fewer prompts
+	layer     string // the layer that must fail; "" if none may fail
+	same      bool   // gated many times with fewer prompts, because nothing is spoilt
 }
 
 var spoilt = []spoiltRow{
@@ -177,8 +177,8 @@ func redBy(doc *report.Document) (layers []string) {
 	return layers
 }
 
-// spoiltTable writes the table of all gates that were run. Each must find its planted fault;
-// without a fault one gate in twenty may fail.
+// spoiltTable writes the table of all gates that were run. Each gate with a planted fault
+// must find it; of the gates without a fault one in twenty may fail.
 func (r *trial) spoiltTable() string {
 	var b strings.Builder
 	b.WriteString("| planted in the candidate | how | gates | odd answers | answer_nll, nats a token | agreement | recall right | red by | the gate |\n|---|---|---|---|---|---|---|---|---|\n")

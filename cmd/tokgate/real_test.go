@@ -50,7 +50,7 @@ func TestReal(t *testing.T) {
 			r.engine("tiny")
 			r.kill("tiny", "EngineCore")
 			r.expect("8 requests at a time against 2", "seqs.hcl", "tiny", 1)
-			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // a busy machine leaves it inconclusive
+			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // a busy machine may leave the result inconclusive
 			r.expect("a KV cache of 20 blocks", "full.hcl", "tiny", 1)
 			r.expect("80% of the prompts' tokens in the prefix cache", "hits.hcl", "tiny", 0)
 			r.replays("a trace of 102 requests", "trace.hcl", "tiny", 128)
@@ -78,16 +78,16 @@ func TestReal(t *testing.T) {
 type trial struct {
 	t         *testing.T
 	name      string
-	dir, out  string // the engines, and the run folders of this one
+	dir, out  string // folder of the engines, and folder of this trial's runs
 	program   string
 	environ   []string
-	served    int    // servers that it started itself
-	load      string // of the machine before the trial
+	served    int    // number of servers that the trial started itself
+	load      string // load of the machine before the trial
 	started   time.Time
 	interop   interopRow
 	runs      []string  // rows of the table of runs
 	witnessed []string  // rows of the table of figures
-	recounts  []float64 // for each level, tokens by the server's tokenizer over those by its usage
+	recounts  []float64 // for each level, answer tokens by the server's tokenizer divided by those in its usage
 }
 
 func newTrial(t *testing.T, name string) *trial {
@@ -106,7 +106,7 @@ func newTrial(t *testing.T, name string) *trial {
 		"PATH="+filepath.Join(r.dir, "bin")+":"+os.Getenv("PATH"),
 		// Nothing is downloaded, reported to anyone or stored elsewhere.
 		"HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "XDG_CACHE_HOME="+filepath.Join(r.dir, "cache"), "XDG_CONFIG_HOME="+filepath.Join(r.dir, "cache"),
-		// vLLM on a few shared cores.
+		// These settings let vLLM run on a few shared cores.
 		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",
 	)
 	return r
@@ -166,7 +166,7 @@ func (r *trial) run(what string, cmd *osexec.Cmd, out string, line func(string))
 func (r *trial) recounted(out string) {
 	run, _, err := record.Read(out)
 	if err != nil {
-		return // reported when the run is read
+		return // an unreadable run is reported later, when it is read again
 	}
 	for _, l := range run.Levels {
 		claimed, tokens := 0, 0
@@ -219,7 +219,7 @@ func (r *trial) expect(what, plan, model string, want ...int) {
 // what was found in the cache.
 func (r *trial) replays(what, plan, model string, block int) {
 	cmd, out := r.command(what, plan, r.model(model))
-	if code := r.run(what, cmd, out, nil); code != 0 && code != 3 { // inconclusive, with few requests
+	if code := r.run(what, cmd, out, nil); code != 0 && code != 3 { // 3 means inconclusive, which few requests may cause
 		r.t.Errorf("%s: exit %d", what, code)
 		return
 	}
@@ -414,8 +414,8 @@ func (r *trial) figures() {
 	}
 }
 
-// loaded returns the server's page after the two rounds of the plan: later requests examine
-// answers.
+// loaded returns the values of the server's metrics page when the plan's two rounds are
+// over, because the requests after them only examine answers.
 func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float64 {
 	for {
 		raw, _ := os.ReadFile(recording)
@@ -430,16 +430,16 @@ func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float
 	}
 }
 
-// sides holds values of one side, for requests with the same number of tokens; times
-// in seconds.
+// sides holds the values that one side, tokgate or the other client, measured for requests
+// with the same number of tokens. Times are in seconds.
 type sides struct {
 	requests, tokens int
 	cut              int     // further tokens, of requests that were cut off
 	ttft, tpot, e2e  float64 // means
 }
 
-// seen returns what tokgate measured, including completed fillers, because the server
-// counts them too.
+// seen returns what tokgate measured. Completed filler requests are included, because the
+// server counts them too.
 func seen(run *metric.Run) sides {
 	var s sides
 	var per int

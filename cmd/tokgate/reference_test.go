@@ -33,7 +33,7 @@ var reference = flag.String("reference", "", "write docs/reference.md from simul
 type system struct {
 	name  string // name of its part of docs/reference.md
 	file  string // name of its plan and of its published figures
-	quick string // workload that every test run simulates; "" means all, whose part of the page is then checked
+	quick string // workload that every test run simulates; "" means all workloads, and then the test also checks the system's part of the page
 	// promised is the largest allowed median error of the fitted figures, by server
 	// ("" for all).
 	promised map[string]float64
@@ -73,10 +73,10 @@ type figure struct {
 	Level    string // or "capacity"
 	Metric   string
 	Printed  string // "~8.1 s": the value as printed, with "~" if the report interpolated it
-	Exceeded bool   // printed as beyond its threshold
+	Exceeded bool   // the report marks the value as beyond its threshold
 	OfMean   bool   `json:"-"` // see published.Speed
 	Fitted   *bool  // false if the profile was not fitted to it
-	Derived  string // how it follows from printed values, if it is not printed itself
+	Derived  string // how the value follows from printed ones, if it is not printed itself
 	// Impossible explains why no server can show it.
 	Impossible string
 	Why        string // it differs
@@ -128,7 +128,7 @@ type simulation struct {
 	plan     *plan.Plan
 	run      *metric.Run
 	verdicts assert.Verdicts
-	again    []*simulation // the same with other seeds
+	again    []*simulation // simulations of the same plan with other seeds
 }
 
 // repeat simulates the published conditions with the other seeds.
@@ -264,10 +264,10 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	return mean(f.Metric, l)
 }
 
-// streamSpeed is the speed of one stream as the published reports define it: an
-// answer's tokens / the time from its first chunk to its last, averaged over
-// requests. With ofMean it is the mean of the tokens / the mean of the times. A first
-// chunk with many tokens makes it higher than the metric speed.
+// streamSpeed is the speed of one stream as the published reports define it: an answer's
+// tokens divided by the time from its first chunk to its last, averaged over requests. With
+// ofMean it is the mean number of tokens divided by the mean time. A first chunk with many
+// tokens makes it higher than the metric speed.
 func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
 	if l == nil {
 		return 0, false
@@ -509,7 +509,7 @@ func (out *page) judged(p published, theirs *simulation) {
 		want, _ := f.value()
 		passed, limit := v.Outcome == assert.Pass, theirs.limit(f)
 		if got, ok := theirs.measure(f); ok && len(theirs.again) > 0 {
-			passed = got < limit == (f.Metric != "speed") // by the mean over the seeds
+			passed = got < limit == (f.Metric != "speed") // decided by the mean over the seeds
 		}
 		near := math.Abs(want/limit-1) <= 0.1
 		switch {
@@ -547,8 +547,8 @@ func side(past bool) string {
 	return "within it"
 }
 
-// safe takes the bursts of which a report prints only the largest safe queue. It
-// compares what that implies with the plan's verdicts, and lists the differences.
+// safe handles bursts of which a report prints only the largest safe queue. It compares the
+// verdicts that this queue implies with the plan's verdicts, and lists the differences.
 func (out *page) safe(p published, f figure, theirs *simulation) (lines []string) {
 	printed, _ := f.value()
 	for _, l := range theirs.run.Levels {

@@ -62,7 +62,7 @@ func (a *app) report(args []string, out outputs) error {
 			return err
 		}
 		if docs = append(docs, doc); len(args) > 1 {
-			doc.Folder = dir // its place now, whatever it was before
+			doc.Folder = dir // the folder's path now, which may differ from the path at the time of the run
 		}
 		if i > 0 {
 			fmt.Fprintln(a.Out)
@@ -122,7 +122,7 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 // plan.
 func needFolder(path string) error {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return nil // the reader reports what is wrong
+		return nil // reading the folder will report what is wrong
 	}
 	hint := "name the folder that `tokgate run` wrote"
 	switch _, err := os.Stat(filepath.Join(filepath.Dir(path), record.File)); {
@@ -149,8 +149,8 @@ func (a *app) readRun(dir string) (*metric.Run, error) {
 	return run, nil
 }
 
-// needProtected refuses to judge a recording without checks on its lines, whose
-// damage would not be found, unless allowed.
+// needProtected refuses to judge a recording without checks on its lines unless that is
+// allowed, because damage to such lines cannot be found.
 func (a *app) needProtected(run *metric.Run, dir string, allowed bool) error {
 	if run.Recording != "" {
 		return nil

@@ -206,13 +206,13 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 // runPlan runs one plan and returns its exit code.
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	started := time.Now()
-	limits, last := lastLimits(out.dir), readLastRun(p.Path) // of the run that is replaced now
+	limits, last := lastLimits(out.dir), readLastRun(p.Path) // both come from the earlier run, whose results are about to be replaced
 	writer, err := record.Create(out.dir, reportNames()...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
 	}
 	defer func() {
-		// Reports without their evidence do not count.
+		// If the recording could not be written, the reports do not count.
 		if e := writer.Close(); err == nil && e != nil {
 			code, err = 0, measureError(e)
 		}
@@ -267,7 +267,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 // It returns the exit code.
 func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, opts assert.Options) (int, error) {
 	if stopped != nil {
-		// The reports still show what was measured until then.
+		// The reports still show what was measured before the error.
 		void(run, stopped.Error())
 		var hints []string
 		if _, _, err := a.conclude(p, run, out, opts); err != nil {
@@ -301,8 +301,8 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	}
 }
 
-// whole adds the code of an interrupt if it prevented some plans from running: the
-// success of the others must not count for all.
+// whole adds the exit code of an interrupt if there are fewer codes than plans. Then some
+// plans did not run, and the success of the others must not count for all.
 func whole(codes []int, plans int) []int {
 	if len(codes) < plans {
 		codes = append(codes, assert.ExitInterrupted)
@@ -408,8 +408,8 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 	}, nil
 }
 
-// mixOf returns the mix of a part that a pattern of --only names; nil if it names
-// none.
+// mixOf returns the mix whose part is named by a pattern of --only; nil if the pattern
+// names no part.
 func mixOf(p *plan.Plan, pattern string) *plan.Workload {
 	for _, w := range p.Workloads {
 		if w.Of != nil && strings.Contains("/"+pattern+"/", "/"+w.Address()+"/") {

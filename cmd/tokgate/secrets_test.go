@@ -25,8 +25,8 @@ import (
 // and encoding leaves unchanged.
 const spilled = "sp1ll"
 
-// secretsPlan declares secrets in every form that a plan allows. The verbs are the
-// words of the process's command and the URL of the endpoint.
+// secretsPlan declares secrets in every form that a plan allows. The format verbs stand for
+// the words of the process's command and the URL of the endpoint.
 const secretsPlan = `
 gate {
   decide = "estimate"
@@ -184,7 +184,7 @@ func TestSecretsStayInPlans(t *testing.T) {
 	l.nothingSpilled(1) // such a server cannot be simulated
 }
 
-// quiet runs a command with any result, which must not reveal a secret.
+// quiet runs a command. It may end in any way, but must not reveal a secret.
 func (l *life) quiet(args ...string) {
 	l.t.Helper()
 	cmd := osexec.Command(l.program, args...)
@@ -230,7 +230,7 @@ func TestSecretsStayInDiagnostics(t *testing.T) {
 	}
 }
 
-// secretsLife is a tokgate with that plan, run as a step of GitHub Actions.
+// secretsLife is a tokgate that runs secretsPlan as a step of GitHub Actions.
 func secretsLife(t *testing.T, shell, endpoint string, requests int) *life {
 	l := newLife(t)
 	command := strconv.Quote(strings.ReplaceAll(shell, "SERVE", l.program+" sim --listen 127.0.0.1:{port}"))
@@ -242,8 +242,8 @@ func secretsLife(t *testing.T, shell, endpoint string, requests int) *life {
 	return l
 }
 
-// nothingSpilled searches every file except the plan's own; there must be at least
-// the given number.
+// nothingSpilled searches every file except the plan's own for secrets. At least the given
+// number of files must exist.
 func (l *life) nothingSpilled(least int) {
 	l.t.Helper()
 	files := 0

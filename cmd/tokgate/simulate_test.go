@@ -71,7 +71,7 @@ func TestLongSimulate(t *testing.T) {
 		t.Errorf("the progress does not say that it is simulated:\n%s", r.err)
 	}
 
-	// The mark stays with the recording.
+	// The recording is still marked as simulated.
 	tokgate(t, "judge", dir, path).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
 	tokgate(t, "report", dir).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
 	tokgate(t, "plan", path).check(t, assert.ExitPass, "by the simulation in "+dir)

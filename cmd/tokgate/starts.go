@@ -19,13 +19,13 @@ import (
 // startTime is the time that a server takes until it is ready.
 type startTime struct {
 	took  time.Duration
-	basis string // the basis of it: "as long as the last one"
+	basis string // where the time comes from: "as long as the last one"
 }
 
-// startTimes returns how long each server of the plan takes to start. The basis is
-// its last start, or one of the same image or command and model in another results
-// folder or in the plan's history, or a stated assumption for a model of its size. A
-// server without any of these is missing.
+// startTimes returns how long each server of the plan takes to start. The time comes from
+// the server's own last start, else from a start with the same image or command and model
+// in another results folder or in the plan's history, else from a stated assumption for a
+// model of its size. A server without any of these is missing.
 func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 	out := map[*plan.Server]startTime{}
 	var others map[string]startTime // read only if needed
@@ -117,7 +117,7 @@ func newestResults(dir string) []string {
 	return paths[:min(len(paths), mostResults)]
 }
 
-// If nothing is known of a start, it is assumed to take a minute for the engine, and to read its
+// If no start is known, tokgate assumes a minute for the engine, plus the time to read the
 // weights from disk at a gigabyte a second.
 const (
 	assumedEngine = time.Minute

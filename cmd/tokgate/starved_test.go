@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// starvedPlan requires a TTFT that this server meets and a starved generator does not
-// see, so the run must blame the generator. %s is the server's URL.
+// starvedPlan requires a TTFT that the server meets. A starved generator measures a longer
+// TTFT, so the run must blame the generator. %s is the server's URL.
 const starvedPlan = `
 gate {
   decide = "estimate"
@@ -37,9 +37,9 @@ workload "w" {
 }
 `
 
-// A generator with one processor, shared with code that never yields, reads late whatever the server does. Such a
-// run is no measurement. The server is this process, which is not starved. The generator is a child with a real
-// socket and a real clock; a stalled machine only starves it more.
+// A generator with one processor, shared with code that never yields, reads late whatever the
+// server does. Such a run must be invalid. The server is this process, which is not starved. The
+// generator is a child with a real socket and a real clock; a stalled machine only starves it more.
 func TestStarvedGenerator(t *testing.T) {
 	if url := os.Getenv("TOKGATE_TEST_STARVED"); url != "" {
 		starve(t, url)
@@ -70,7 +70,7 @@ func starve(t *testing.T, url string) {
 			}
 		}()
 	}
-	// With the meter, unlike the other tests.
+	// Main uses the meter of the generator, unlike the other tests.
 	code := Main(t.Context(), []string{"run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(starvedPlan, url))},
 		os.Environ(), Streams{In: strings.NewReader(""), Out: os.Stdout, Err: os.Stdout})
 	fmt.Printf("exit code %d\n", code)

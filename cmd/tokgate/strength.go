@@ -142,8 +142,8 @@ func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 	return usageError("", "%s: the gate would not notice what it must, nothing was started", p.Path)
 }
 
-// demandedRuns is the number of simulated runs that decide whether a demanded
-// regression is noticed: one of them may miss it.
+// demandedRuns is the number of simulated runs that decide whether a demanded regression is
+// noticed. One of the runs may miss the regression.
 const demandedRuns = 20
 
 // needDemanded simulates the regressions that the plans must notice.

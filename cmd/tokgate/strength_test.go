@@ -42,8 +42,8 @@ func TestStrength(t *testing.T) {
 		"A server that decodes 10 times slower, or prefills 10 times slower, or takes 10 times as long before it begins", "By 21 simulated runs")
 }
 
-// More than a hundred simulated runs, independent except for the plan. TestStrength
-// makes some under the race detector.
+// TestLongStrength makes more than a hundred simulated runs, which share nothing but the
+// plan. TestStrength makes some under the race detector.
 func TestLongStrength(t *testing.T) {
 	const must = `gate { must_detect = { decode = "+25%" } }`
 	tokgate(t, "strength", gateOn(t, "", tightSLA), "--runs", "2").check(t, assert.ExitPass, "decode × 1.25                     2 of 2")

@@ -39,8 +39,8 @@ var (
 // ending is how a gate ended in one run.
 type ending struct {
 	Gate    string // path of a plan, or the flags of init
-	Hash    string // "" for the unchanged server
-	Planted string // "": the server as it is
+	Hash    string // hash of the plan
+	Planted string // name of the regression; "" for the unchanged server
 	Seed    int
 	Outcome string
 }
@@ -153,8 +153,8 @@ var outcomes = func() map[string]assert.Outcome {
 	return out
 }()
 
-// tenTimes plants steps that all take ten times as long; other kinds plant a quarter
-// more.
+// tenTimes plants steps that all take ten times as long; the other planted kinds take a
+// quarter longer.
 const tenTimes = "ten times slower"
 
 func plant(p *plan.Plan, planted string, to *sim.Profile) {
@@ -257,8 +257,8 @@ func TestLongInitNoticesTenfold(t *testing.T) {
 	}
 }
 
-// measuredIn returns the measurement of init in virtual time: on a shipped profile, or
-// on the plan's (""), without a bound on the time.
+// measuredIn returns a function that measures like init, in virtual time and without a
+// bound on the time. It uses a shipped profile, or the plan's own for "".
 func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*metric.Run, error) {
 	return func(p *plan.Plan, budget time.Duration) (*metric.Run, error) {
 		if profile != "" {
@@ -276,7 +276,7 @@ func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*
 	}
 }
 
-// The thresholds that init measures make a gate that notices a quarter.
+// The thresholds that init measures make a gate that notices a slowdown by a quarter.
 func TestLongInitMeasured(t *testing.T) {
 	sets := [][]string{{"code_completion"}}
 	if *strongRuns > 0 {
@@ -296,7 +296,7 @@ func TestLongInitMeasured(t *testing.T) {
 	}
 }
 
-// So does the comparison with the base branch.
+// The comparison with the base branch, as init writes it, notices a slowdown by a quarter.
 func TestLongInitUpgrade(t *testing.T) {
 	o := initOf("chatbot")
 	o.answers.URL, o.answers.Image, o.answers.Model, o.answers.Upgrade = "", "vllm/vllm-openai:v1", "Qwen/Qwen3-8B", true
@@ -326,7 +326,7 @@ func TestLongInitUpgrade(t *testing.T) {
 	mostly(t, "ten times slower, the gate fails", noticed(t, gate, p, 1, tenTimes).Failed, 1)
 }
 
-// holds checks that a gate passes the unchanged server and notices a quarter.
+// holds checks that a gate passes the unchanged server and notices a slowdown by a quarter.
 func holds(t *testing.T, gate string, p *plan.Plan) {
 	t.Helper()
 	runs := max(*strongRuns, 1)
@@ -336,7 +336,7 @@ func holds(t *testing.T, gate string, p *plan.Plan) {
 	}
 }
 
-// The table of all runs in the log, a row for each gate.
+// TestLongStrengthTable prints the table of all runs in the log, with a row for each gate.
 func TestLongStrengthTable(t *testing.T) {
 	if *strongDoc == "" {
 		t.Skip("writes a table: -strong-table")

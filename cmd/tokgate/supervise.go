@@ -35,7 +35,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	if err != nil {
 		return 0, false
 	}
-	alive, hold, err := os.Pipe() // the run's end closes when this process ends
+	alive, hold, err := os.Pipe() // the other end of the pipe, which the run holds, closes when this process ends
 	if err != nil {
 		return 0, false
 	}
@@ -47,7 +47,8 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(slices.Clone(environ), fmt.Sprintf("%s=%d", supervisedName, os.Getpid()))
 	cmd.ExtraFiles = []*os.File{alive, say}
-	// In a group of its own: a Ctrl-C reaches it once, through this process.
+	// The run has a process group of its own, so a Ctrl-C reaches it once, through this
+	// process.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	began := time.Now().Format(time.RFC3339Nano)
 	signals := make(chan os.Signal, 8)
@@ -92,12 +93,12 @@ func supervised() (done func()) {
 	if os.Getenv(supervisedName) == "" {
 		return func() {}
 	}
-	os.Unsetenv(supervisedName) // the servers are not
+	os.Unsetenv(supervisedName) // the servers that it starts are not supervised
 	alive, say := os.NewFile(3, "supervisor"), os.NewFile(4, "supervisor")
 	syscall.CloseOnExec(3)
 	syscall.CloseOnExec(4)
 	go func() {
-		_, _ = alive.Read(make([]byte, 1)) // nothing is ever sent: the read ends with the supervisor
+		_, _ = alive.Read(make([]byte, 1)) // nothing is ever sent: the read returns when the supervisor ends
 		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()
 	return func() { _, _ = say.WriteString(ended) }
@@ -117,7 +118,7 @@ func startsServers(root *cobra.Command, args []string) bool {
 	})
 }
 
-// surviveBrokenPipes turns a write to a pipe without a reader into an error, instead
-// of the end of the process. The signal is caught and not ignored, because servers
-// would inherit that it is ignored.
+// surviveBrokenPipes turns a write to a pipe without a reader into an error, instead of the
+// end of the process. The signal is caught instead of ignored, because servers would
+// inherit an ignored signal.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -71,8 +71,8 @@ func (t table) write(out io.Writer, width int) {
 	}
 }
 
-// para writes s after a lead, wrapped to width cells; further lines are aligned with
-// its beginning.
+// para writes s after a lead, wrapped to width cells. Further lines are indented to the
+// column in which s begins.
 func para(out io.Writer, width int, lead, s string) {
 	indent := text.Width(lead)
 	for _, line := range text.Wrap(s, max(width-indent, 20)) {

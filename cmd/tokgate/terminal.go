@@ -64,8 +64,8 @@ func (a *app) getenv(name string) (string, bool) {
 	return "", false
 }
 
-// complain prints an error, if there is one, and what to do. Each is one line, but
-// wrapped on a terminal, which would break inside words.
+// complain prints an error, if there is one, and hints on what to do. Each is one line. For
+// a terminal long lines are wrapped, because the terminal would break them inside words.
 func (a *app) complain(err error, hints ...string) {
 	say := func(lead, s string) { fmt.Fprintln(a.Err, lead+s) }
 	if t, unknown := a.terminal(a.Err); unknown == nil && t.isTTY {
@@ -88,7 +88,7 @@ type output struct {
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
-		return len(b), nil // its reader has seen enough, and the reports have it all
+		return len(b), nil // the reader has closed the pipe; the reports contain everything
 	}
 	if err != nil && o.err == nil {
 		o.err = err

@@ -21,7 +21,7 @@ func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try 
 }
 
 // mostTold bounds the number of requests of a run in which reports plant regressions,
-// because each run is judged again for each.
+// because the run is judged again for each regression.
 const mostTold = 10_000
 
 // requests is the number of requests of a run, counted up to about mostTold.

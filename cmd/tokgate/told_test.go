@@ -30,7 +30,7 @@ type toldPair struct {
 // apart is the difference of the two in percentage points.
 func (p toldPair) apart() float64 { return 100 * math.Abs(p.Told.Fails()-p.Simulated.Fails()) }
 
-// agrees allows for 10 points, and for rounding.
+// agrees reports whether the two differ by at most 10 points; the rest allows for rounding.
 func (p toldPair) agrees() bool { return p.apart() < 10.001 }
 
 // certain reports whether one more run would hardly change the pair.
@@ -77,8 +77,9 @@ func TestLongStrengthTold(t *testing.T) {
 	}
 }
 
-// toldBySimulation compares both for one gate, with the given number of runs, or -told
-// runs if these are not all alike.
+// toldBySimulation compares a stretched recording with simulated runs, for one gate and
+// each regression. It first makes the given number of runs; if their results differ, it
+// continues up to -told runs.
 func toldBySimulation(t *testing.T, profile string, set []string, list []strength.Regression, runs int) (out []toldPair) {
 	t.Helper()
 	o := initOf(set...)
@@ -106,7 +107,7 @@ func toldBySimulation(t *testing.T, profile string, set []string, list []strengt
 	}
 	for i, r := range list {
 		if a.Findings[i].Absent || b.Findings[i].Absent {
-			continue // the recording shows nothing of this kind
+			continue // a recording cannot show this kind of regression
 		}
 		pair := toldPair{profile, strings.Join(set, ","), r.Kind, r.String(), a.Findings[i].Tally, b.Findings[i].Tally}
 		if !pair.certain() && *toldRuns > runs {
@@ -158,8 +159,8 @@ func TestLongStrengthToldTable(t *testing.T) {
 	}
 }
 
-// tableOfTold counts pairs by system and by kind of regression, and lists those that
-// differ more.
+// tableOfTold counts pairs by system and by kind of regression, and lists the pairs that do
+// not agree.
 func tableOfTold(pairs []toldPair) string {
 	var b strings.Builder
 	for _, by := range []struct {

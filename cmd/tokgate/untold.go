@@ -33,7 +33,7 @@ func untold(p *plan.Plan) hcl.Diagnostics {
 						Detail:   fmt.Sprintf("%s of %s will have no value: %s.", t.Metric.Name, s.Address(), why),
 						Subject:  &rng,
 					})
-					break // one server says it
+					break // one such server is enough for the diagnostic
 				}
 			}
 		}
@@ -70,7 +70,8 @@ const telemetryOff = "telemetry is off there"
 // starts reports whether tokgate starts the server.
 func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
-// untoldByGPUs explains why nothing will be known of a server's GPUs; "" if it may.
+// untoldByGPUs explains why nothing will be known of a server's GPUs; "" if something may
+// be known.
 func untoldByGPUs(s *plan.Server) string {
 	t := s.Telemetry
 	switch {

@@ -22,7 +22,7 @@ import (
 
 // outputs says where the reports of one run are written.
 type outputs struct {
-	dir    string            // "" writes only the named files
+	dir    string            // folder for all reports; if "", only copies are written
 	copies map[string]string // files besides those in dir, by flag of the format
 	// summary prints the main results, not every level.
 	summary bool
@@ -53,8 +53,9 @@ func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) er
 	return report.Terminal(w, d, width, color)
 }
 
-// unshared refuses copies that several plans or runs cannot share: formats for which
-// cannot is true. together lists the flags that can be shared.
+// unshared returns an error if a requested copy has a format that several plans or runs
+// cannot share; cannot tells which these are. The error lists the flags of formats that can
+// be shared.
 func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 	var refused, together []string
 	named := false
@@ -77,8 +78,8 @@ func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 	return usageError(hint, "several %s cannot share one %s or %s file", what, strings.Join(refused[:last], ", "), refused[last])
 }
 
-// reportNames lists the reports in a results folder. A new run removes those of the
-// one before, so that none can be mistaken for its own.
+// reportNames lists the reports in a results folder. A new run removes the reports of the
+// previous run, so that none can be mistaken for a new one.
 func reportNames() []string {
 	names := []string{historyJUnit, historyMarkdown, historyPage}
 	for _, x := range formats.All {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Set by the linker in release builds. `go install` leaves them empty, and the build
+// The linker sets these in release builds. `go install` leaves them empty; then the build
 // information of the module is used.
 var (
 	version string

@@ -31,7 +31,8 @@ const asProgram = "TOKGATE_TEST_AS_PROGRAM"
 func TestMain(m *testing.M) {
 	mode, ok := os.LookupEnv(asProgram)
 	if !ok || mode == "virtual" {
-		// Signal handling starts with its first user, and must not start in a bubble.
+		// The first user of signals starts a goroutine for them, which must not belong to a
+		// bubble.
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, os.Interrupt)
 		signal.Stop(signals)
@@ -61,7 +62,7 @@ func virtually(m *testing.M) (code int) {
 		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory}).main(t.Context(), args)
 	}
 	os.Args = []string{os.Args[0], "-test.run=^TestVirtualProgram$"}
-	quiet, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // the test framework prints the coverage too
+	quiet, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // the test framework would add the coverage to the output
 	if err != nil {
 		panic(err)
 	}
@@ -285,8 +286,8 @@ workload "chat" {
 }
 `
 
-// compared returns a gate plan with enough requests to decide a comparison with the
-// server of the base branch, which another variable file may change.
+// compared returns a gate plan with enough requests to decide a comparison with the server
+// of the base branch. Each branch may have a variable file of its own.
 func compared(plan string) string {
 	return strings.Replace(plan, "= 200", "= 1600", 1) + againstBase
 }
@@ -316,7 +317,7 @@ var servers = []struct {
 	verdict                   string
 	annotations               []string
 	summary                   []string
-	failures                  string // in the JUnit file
+	failures                  string // number of failures in the JUnit file
 }{
 	{"green", "simulate", "simulator { profile = var.profile }", "2s", "today", "tomorrow", 0, "pass", []string{},
 		[]string{"## ✅ PASS · gate", "| ✅ pass | chat at 4 | e2e mean "}, ""},
@@ -326,7 +327,7 @@ var servers = []struct {
 	{"red by itself", "simulate", "simulator {}", "1ms", "", "", 1, "fail",
 		[]string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❌ FAIL · gate", "| ❌ fail | chat | vllm |"}, "<failure"},
-	// Of 200 requests 3% take longer: too close to the allowed 5%.
+	// Of 200 requests 3% take longer, which is too close to the allowed 5% to decide.
 	{"inconclusive", "simulate", "simulator {}", "50ms", "", "", 3, "inconclusive",
 		[]string{"error plans/gate.hcl:15 inconclusive: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❔ INCONCLUSIVE · gate", "| ❔ inconclusive | chat | vllm |"}, "<failure"},
@@ -387,7 +388,7 @@ func TestLongWorkflowGate(t *testing.T) {
 			if !strings.HasPrefix(strings.TrimSpace(summary), tt.summary[0]) {
 				t.Errorf("the summary begins %.200q", summary)
 			}
-			// Whatever the result, the results are there.
+			// The results exist whatever the verdict is.
 			results := gate.Outputs["results"]
 			for _, name := range []string{"junit.xml", "report.md", "results.json", "samples.jsonl"} {
 				if !slices.Contains(c.artifacts["tokgate-results"], results+"/"+name) {
@@ -593,7 +594,7 @@ func actionStep(with string) []byte {
 // The inputs reach tokgate unchanged, whatever a shell would make of them.
 func TestActionInputs(t *testing.T) {
 	c := newCheckout(t, "")
-	// A program in place of tokgate that prints its arguments.
+	// This program takes the place of tokgate and prints its arguments.
 	echo := filepath.Join(t.TempDir(), "tokgate")
 	if err := os.WriteFile(echo, []byte("#!/bin/sh\nfor a; do echo \"<$a>\"; done\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -632,8 +633,8 @@ func TestActionInputs(t *testing.T) {
 	}
 }
 
-// A base is found whatever parts of it the checkout has, and one that an earlier job
-// left behind does not matter.
+// The base branch is found even if the checkout has only parts of it. A base that an
+// earlier job left behind does not matter.
 func TestActionBase(t *testing.T) {
 	origin := newCheckout(t, "")
 	old := origin.commit(map[string]string{"f": "old"})

@@ -18,10 +18,10 @@ type Counter func(ctx context.Context, p client.Prompt) (int, error)
 type Options struct {
 	// Salt makes the prompts of one run differ from those of any other.
 	Salt uint64
-	// Tokenizer counts without running the model. nil means that the server has no
-	// tokenizer to ask; its first call returns client.ErrNoTokenizer for the same. It
-	// may leave out what the server puts around a prompt if that is the same for all
-	// prompts, because Usage shows it.
+	// Tokenizer counts without running the model. If it is nil, or if its first call
+	// returns client.ErrNoTokenizer, the server has no tokenizer to ask. It may leave out
+	// the tokens that the server puts around a prompt if they are the same for all prompts,
+	// because Usage shows them.
 	Tokenizer Counter
 	// Usage returns prompt_tokens of a real request for one token. Required.
 	Usage Counter
@@ -35,7 +35,7 @@ type Options struct {
 	Known *Known
 }
 
-// effort bounds how much a counter is asked.
+// effort bounds how many questions a counter is asked.
 type effort struct {
 	pool    int // words wanted
 	least   int // the smallest pool of words that is accepted
@@ -72,8 +72,8 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 			if m.exact, err = m.agree(ctx, o.Usage); m.exact || err != nil {
 				return m, err
 			}
-			// The tokenizer's count differs from what the model is charged for. A
-			// plan means the latter.
+			// The tokenizer's count differs from what the model is charged for. The plan's
+			// numbers mean what is charged.
 		case !errors.Is(err, errNotAdditive) && !errors.Is(err, client.ErrNoTokenizer):
 			return nil, fmt.Errorf("could not ask the tokenizer: %w", err)
 		}
@@ -164,10 +164,10 @@ func calibrateText(ctx context.Context, count Counter, ids func(context.Context,
 	return nil, last
 }
 
-// learn fills in pool and lead. What words cost is guessed first, and asked only if the guess does
-// not hold.
+// learn fills in pool and lead. It guesses what words cost, and asks only if the guess does not
+// hold.
 func (m *Maker) learn(q *questions, e effort) error {
-	quick := *q // these questions are long: a server that refuses them is asked shorter ones
+	quick := *q // these questions are long: if a server refuses them, shorter ones follow
 	brief := e
 	brief.segment, brief.hunts = e.volley, 0
 	if m.take(&quick, quick.likely(e.pool), brief) && m.begin(&quick) == nil {
@@ -253,9 +253,9 @@ func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]i
 	return off, nil
 }
 
-// agree compares tokenizer and usage by two prompts. If the difference is constant,
-// the tokenizer leaves out that much, and it is corrected. With any other difference
-// they do not agree.
+// agree compares tokenizer and usage by two prompts. If the difference is constant, the
+// tokenizer leaves out that many tokens, and m is corrected by it. With any other
+// difference they do not agree.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	off, err := m.off(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 
 // fit describes how a row gets the requested length.
 type fit struct {
-	bytes int    // of its question and the texts after it
+	bytes int    // bytes of the row's question and the texts after it
 	pad   string // text that follows them; "" for none
 }
 
-// Fit gives the first rows of the order, at most that many, the requested number of tokens
-// by the server's count, template included. The other rows are not sent. A row's question
-// is cut at its end, or continues with the texts of the rows after it. The server's
-// tokenizer is asked a few times for each row, and the model for two tokens.
+// Fit gives the first rows of the order, at most most of them, the requested number of
+// tokens by the server's count, template included. The other rows are not sent. A row's
+// question is cut at its end, or continues with the texts of the rows after it. The
+// server's tokenizer is asked a few times for each row, and the model for two tokens.
 func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	if o.Tokenizer == nil {
@@ -69,12 +69,12 @@ func (r *Rows) noRoom(row *traffic.Row, tokens int) error {
 	return fmt.Errorf("%s:%d: what stands around its question takes more than input_tokens = %d", r.set.Path, row.Line, tokens)
 }
 
-// joined returns the given bytes of the question of the row at a place of the order
-// followed by the texts of the rows after it. Characters are whole, and there is no
-// white space at either end.
+// joined returns text of about the given number of bytes: the question of the row at a
+// place of the order, followed by the texts of the rows after it. Characters are whole, and
+// there is no white space at either end.
 func (r *Rows) joined(place, bytes int) string {
 	var b strings.Builder
-	own, _ := r.set.Rows[r.order[place]].Question() // rows without one are refused
+	own, _ := r.set.Rows[r.order[place]].Question() // rows without a question are refused
 	b.WriteString(strings.TrimLeftFunc(own, unicode.IsSpace))
 	for next := place + 1; b.Len() < bytes; next++ {
 		if b.Len() > 0 {

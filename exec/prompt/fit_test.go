@@ -36,7 +36,7 @@ func mixed(t testing.TB) *traffic.Dataset {
 }
 
 // counting returns a server that counts chats as the built-in one does. Its tokenizer
-// leaves out that many tokens.
+// leaves out the given number of tokens.
 func counting(leaves int) Options {
 	count := func(off int) Counter {
 		return func(_ context.Context, p client.Prompt) (int, error) {
@@ -57,7 +57,7 @@ func TestFit(t *testing.T) {
 		o := counting(2)
 		tokenizer := o.Tokenizer
 		o.Tokenizer = func(ctx context.Context, p client.Prompt) (int, error) { asked++; return tokenizer(ctx, p) }
-		thorough.atOnce = 1 // asked is counted without a lock
+		thorough.atOnce = 1 // the counter asked has no lock
 		err := r.Fit(t.Context(), o, tokens, 40)
 		thorough.atOnce = 8
 		if err != nil {

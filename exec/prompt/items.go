@@ -15,7 +15,7 @@ import (
 type Items struct {
 	maker *Maker
 	items []answers.Item
-	costs []int // tokens of each without its filler
+	costs []int // tokens of each item without its filler
 	exact bool
 }
 
@@ -91,8 +91,8 @@ func (x *Items) Prompt(i, tokens int) (string, error) {
 	return x.with(i, filler)
 }
 
-// with returns the item with that many tokens of filler. It is the same for the same
-// numbers.
+// with returns the item with the given number of tokens of filler. The same numbers give
+// the same text.
 func (x *Items) with(i, filler int) (string, error) {
 	m, item := x.maker, x.items[i]
 	h := mix(m.salt ^ uint64(i)<<20)

@@ -12,8 +12,8 @@ import (
 
 // MakeParts returns a prompt of k made of parts. If two prompts of the same round have parts of the
 // same key, these begin alike for the length of the shorter one. The prompt has as many tokens as
-// its parts together, but at least Least. Shared is the share of it that may be in a cache in
-// addition, because of the server's own tokens around it.
+// its parts together, but at least Least. Its Shared is the share that may be in a cache besides
+// these parts, because of the server's own tokens around a prompt.
 func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	k.Order = 0
 	total := 0

@@ -28,7 +28,7 @@ type Key struct {
 	Level    string
 	Round    int
 	Phase    metric.Phase
-	Order    int // of the request within round and phase
+	Order    int // number of the request within its round and phase
 	// Shared is the beginning that the prompt has in common with others; the zero Prefix means
 	// none.
 	Shared Prefix
@@ -132,9 +132,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// digits returns the number of a prompt in its round as two digits, which are places
-// in the pool for the two words after the lead. Each digit starts where the round's
-// hash says.
+// digits returns the number of a prompt in its round as two digits, which are places in the
+// pool for the two words after the lead. The round's hash shifts each digit.
 func digits(h uint64, order, pool int) [2]int {
 	n, o := uint64(pool), uint64(order)
 	return [2]int{int((h%n + o) % n), int((mix(h+1)%n + o/n) % n)}
@@ -172,8 +171,8 @@ func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	return strings.TrimRight(string(b[:max(size, len(m.lead.text))]), " "), nil
 }
 
-// compose writes begin and then rest tokens of the pool, whose first words have these
-// numbers.
+// compose writes begin, and then rest tokens from the pool. numbers are the places of the
+// first two words in the pool.
 func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (string, bool) {
 	if !m.makes(rest) {
 		return "", false
@@ -185,7 +184,7 @@ func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (stri
 	return b.String(), true
 }
 
-// numbered writes those of the two words after which the rest can still be made, and
+// numbered writes the two words, except one after which the rest could not be made. It
 // returns how many tokens are left.
 func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
 	for _, n := range numbers {
@@ -201,7 +200,7 @@ func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
 func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	n := uint64(len(m.pool))
 	if m.single {
-		for rest > 0 { // four words a draw
+		for rest > 0 { // one random number for four words
 			x := r.Uint64()
 			for range min(rest, 4) {
 				b.WriteString(m.pool[(x&0xffff)*n>>16].text)
@@ -213,7 +212,7 @@ func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	}
 	for rest > 0 {
 		hi, _ := bits.Mul64(r.Uint64(), n)
-		for i := range m.pool { // the first one from there whose rest can be made
+		for i := range m.pool { // take the first word from there on after which the rest can be made
 			w := m.pool[(int(hi)+i)%len(m.pool)]
 			if w.cost <= rest && m.makes(rest-w.cost) {
 				b.WriteString(w.text)

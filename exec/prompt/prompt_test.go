@@ -84,8 +84,8 @@ func acrossSpaces(text string) []string {
 	return merged
 }
 
-// fake is a server that counts by t, with that many tokens of a template around a
-// prompt and a limit on the length.
+// fake is a server that counts with the tokenizer t. A template of around tokens surrounds
+// a prompt, and prompts may have a largest length.
 type fake struct {
 	t       tokenizer
 	around  int
@@ -98,7 +98,7 @@ type fake struct {
 
 func (f *fake) count(p client.Prompt) int {
 	if len(p.IDs) > 0 {
-		return len(p.IDs) + 1 // its own token at the beginning
+		return len(p.IDs) + 1 // 1 for the server's own token at the beginning
 	}
 	return f.around + len(f.t(p.Text))
 }
@@ -248,9 +248,9 @@ func TestFewQuestions(t *testing.T) {
 	}
 }
 
-// No two prompts of a run are equal. Those of a round differ after the two words that
-// all begin with, as long as there are enough words, and none share more than a few
-// words.
+// No two prompts of a run are equal. If there are enough words, the prompts of a round
+// differ right after the two words that all prompts begin with. No two prompts share more
+// than a few words.
 func TestUnique(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -307,9 +307,9 @@ func TestUnique(t *testing.T) {
 				}
 				longest, longestWords = max(longest, n), max(longestWords, words)
 			}
-			// For 960 prompts and at least 12 words, two share the lead and five more
-			// words with probability below 960²/2 / 12⁵ ≈ 2 for the smallest possible
-			// pool. 40 words or more are usual, and the salt is fixed.
+			// In the smallest possible pool, of 12 words, about 960²/2 / 12⁵ ≈ 2 pairs of
+			// the 960 prompts share the lead and five more words. Pools of 40 words or more
+			// are usual, and the salt is fixed.
 			if longestWords > 5 {
 				t.Errorf("two prompts share %d words (%d tokens)", longestWords, longest)
 			}
@@ -406,7 +406,7 @@ func TestProportional(t *testing.T) {
 	}
 }
 
-// If the tokenizer and the bill disagree, the bill counts.
+// If the tokenizer and the usage disagree, the usage counts.
 func TestTokenizerDisagrees(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	o := f.options(7)

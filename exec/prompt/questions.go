@@ -16,10 +16,10 @@ import (
 type questions struct {
 	ctx   context.Context
 	count Counter
-	ids   func(ctx context.Context, text string) ([]int, error) // of bare text; nil if unknown
+	ids   func(ctx context.Context, text string) ([]int, error) // token ids of bare text; nil if unknown
 	sep   string
 	base  int   // tokens of lead and of what surrounds a prompt; 0 if not asked yet
-	err   error // the counter's first
+	err   error // the counter's first error
 }
 
 func (q *questions) total(text string) (int, error) {
@@ -82,7 +82,8 @@ func (q *questions) likely(want int) []word {
 }
 
 // counted returns the cost of all words from one question. Each word stands between two copies of
-// the same mark, whose ids are recognized. nil if they are not, or if the server returns no ids.
+// the same mark, whose ids are recognized. It returns nil if the mark's ids are not recognized,
+// or if the server returns no ids.
 func (q *questions) counted() []word {
 	mark := q.sep + opening[1]
 	list := []word{{text: mark}}
@@ -100,7 +101,7 @@ func (q *questions) counted() []word {
 		q.err = err
 	}
 	n := len(ids)
-	size := 1 // ids of the mark: it is the last text, twice
+	size := 1 // number of ids of the mark, which stands twice at the end of the text
 	for 2*size <= n && !slices.Equal(ids[n-size:], ids[n-2*size:n-size]) {
 		size++
 	}
@@ -116,7 +117,7 @@ func (q *questions) counted() []word {
 		}
 		at++
 	}
-	if len(ends) != len(list)+1 { // after each word, once before them, and once more at the end
+	if len(ends) != len(list)+1 { // the mark stands after each word, once before all words, and once more at the end
 		return nil
 	}
 	list[0].cost = size

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// waves is what a probe sends besides its measured requests, in multiples of N: one
-// wave to warm up, and one that is still in flight at the end.
+// waves is the number of requests that a probe sends besides its measured ones, in
+// multiples of N: one wave to warm up, and one that is still in flight at the end.
 const waves = 2
 
 // left is what remains of the budget.
@@ -36,10 +36,10 @@ func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	return p, need, true
 }
 
-// reserve is the time that other probes must leave for a confirmation. That is the
-// time that L took to be certified, or the time of the probe's own level, which would
-// be the next L if it passed with k requests. A probe that decides the gate need not
-// leave it.
+// reserve is the time that other probes must leave for a confirmation. L, the largest
+// certified pass, takes as long to confirm as it took to certify. If the probe's own level
+// may become L, the confirmation takes the time of k requests there. A probe that decides
+// the gate need not leave this time.
 func (s *Search) reserve(p Probe, k int) time.Duration {
 	if !s.opts.Confirm || p.Purpose == Confirm || p.N == s.opts.Require {
 		return 0
@@ -63,7 +63,8 @@ func (s *Search) again(k, n int) time.Duration {
 	return keep
 }
 
-// windows reports whether probes take the time that their schedule sets.
+// windows reports whether the schedule, not the number of requests, sets how long a probe
+// takes.
 func (s *Search) windows() bool { return s.opts.Over == Speedup || s.opts.Over == Users }
 
 // predict returns the time of the given number of requests at level n; 0 while

@@ -11,9 +11,9 @@ type Crossing struct {
 	N         float64 // within [L, U] if these exist
 	Low       float64 // its interval
 	High      float64
-	Threshold string // the one met first
-	OK        bool   // there is an estimate N
-	// Open means that nothing bounds it above; High is then 0.
+	Threshold string // name of the threshold that reaches its limit first
+	OK        bool   // there is an estimate, in N
+	// Open means that nothing bounds the load from above; High is then 0.
 	Open bool
 }
 

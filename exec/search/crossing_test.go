@@ -70,9 +70,10 @@ func TestCross(t *testing.T) {
 	}{
 		{"nothing", nil, 0, 0, Crossing{Open: true}},
 		{
-			// −0.2 at 16, +0.2 at 64: the zero is halfway in ln N, at 32. The upper
-			// ends −0.1 and 0.3 are zero a quarter of the way, at 16·4^¼ = 22.63; the
-			// lower ends −0.3 and 0.1 at three quarters, 16·4^¾ = 45.25.
+			// The margin is −0.2 at 16 and +0.2 at 64, so its zero is halfway in ln N, at
+			// 32. The upper ends of the interval, −0.1 and 0.3, reach zero a quarter of the
+			// way, at 16·4^¼ = 22.63. The lower ends, −0.3 and 0.1, reach zero at three
+			// quarters, at 16·4^¾ = 45.25.
 			"halfway", []Visit{visit(16, 400, at("ttft", -.2, .1)), visit(64, 400, at("ttft", .2, .1))}, 16, 64,
 			Crossing{N: 32, Low: 16 * math.Sqrt2, High: 32 * math.Sqrt2, Threshold: "ttft", OK: true},
 		},
@@ -97,9 +98,9 @@ func TestCross(t *testing.T) {
 		{"over everywhere", []Visit{visit(4, 400, at("ttft", .5, .1))}, 0, 4, Crossing{High: 4, Threshold: "ttft"}},
 		{"nothing over", []Visit{visit(4, 400, at("ttft", -.5, .1))}, 4, 0, Crossing{Low: 4, Open: true}},
 		{
-			// At 16 the extended samples replace the first ones, and the fresh ones
-			// are added: (−0.1 + 0.1)/2 = 0 at 16, so the zero is there. The lower
-			// ends are −0.1 at 16 and 0.1 at 64, with the zero at 32.
+			// At 16 the extended samples replace the first ones, and the fresh ones are
+			// added. The mean margin at 16 is (−0.1 + 0.1)/2 = 0, so the zero is at 16. The
+			// lower ends are −0.1 at 16 and 0.1 at 64, with the zero at 32.
 			"samples pool by level", []Visit{visit(16, 400, at("ttft", -9, .1)), again, fresh, visit(64, 800, at("ttft", .2, .1))}, 0, 64,
 			Crossing{N: 16, Low: 0, High: 32, Threshold: "ttft", OK: true},
 		},

@@ -99,7 +99,7 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	pass, fail := s.bounds()
 	n := s.top() - 1
 	if l := s.find(fail); l != nil && l.deep != nil {
-		n = int(float64(fail) / apart) // just below it, as many requests would show no more
+		n = int(float64(fail) / apart) // just below the lowest fail, the same requests would raise the answer no further
 	}
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
 		n = max(n-step(n), pass)
@@ -241,8 +241,8 @@ func (s *Search) lacking() string {
 		return said + near + "hardly any number of requests would decide"
 	}
 	if have := s.judged(n); needs <= have {
-		// That many did not decide: the margins of some threshold give no number, as
-		// for a share, for which rounds count.
+		// This many requests did not decide. The margins of some threshold predict no
+		// number, for example those of a share, for which rounds count.
 		said, needs = said+"more requests would decide", have+1
 	} else {
 		said += near + fmt.Sprintf("about %s requests at %s would decide", thousands(needs), s.label(n))
@@ -272,10 +272,10 @@ func (s *Search) judged(n int) float64 {
 // unaffordable is a number of requests that nobody sends to one level.
 const unaffordable = 1e6
 
-// cheapest is the level that the fewest requests would decide. It is the required
-// level while it is open, or else the highest that seems to pass or the lowest that
-// seems to fail. Levels so near to the crossing that they need many times as many are
-// left out.
+// cheapest is the level that the fewest requests would decide. It is the required level
+// while it is open, or else the highest that seems to pass or the lowest that seems to
+// fail. Levels very near to the crossing are left out, because they would need many times
+// as many requests.
 func (s *Search) cheapest(ts []trend) (n int, requests float64) {
 	us := s.undecided()
 	if r := s.opts.Require; slices.ContainsFunc(us, func(l *level) bool { return l.n == r }) {

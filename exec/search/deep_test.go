@@ -63,24 +63,24 @@ func TestDeep(t *testing.T) {
 		line   string // the beginning of the answer's line
 		notes  []string
 	}{
-		// A margin of 1/64 needs 64² = 4096 requests, which is the fourth look with
-		// 6400. The highest level that may pass is 60, and 62 fails beside it:
-		// 61/1.05 is 58.
+		// A margin of 1/64 needs 64² = 4096 requests, so the fourth look decides, with
+		// 6400. The highest level that may pass is 60, and 62 beside it fails. The deep
+		// probe stays a ratio of 1.05 below the fail: 61/1.05 is 58.
 		{
 			"passes", flat(-1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
-		// Above the limit 56 may no longer pass once enough is known of it and the
-		// levels below. The lowest that may fail is 8, and 7 passes beside it: 8·1.05
-		// is 9.
+		// Above the limit 56 may no longer pass once enough is known of it and the levels
+		// below. The lowest level that may fail is 8, and 7 beside it passes. The deep
+		// probe stays a ratio of 1.05 above the pass: 8·1.05 is rounded up to 9.
 		{
 			"fails", flat(1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 6p 7p deep 9i 9i 9i 9f check 2p confirm 7p'",
 			"~7 requests in flight (7 passes, 9 fails) ·", nil,
 		},
-		// A margin of 1/256 needs 65,536 requests. For a bound of two thirds of the
-		// margin it needs 147,456. After 3200 there is no hope.
+		// A margin of 1/256 needs 65,536 requests. The search plans for a bound that is two
+		// thirds of the margin, which needs 147,456. After 3200 requests it gives up.
 		{
 			"too near", flat(-1. / 256), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -99,10 +99,10 @@ func TestDeep(t *testing.T) {
 			"~60 requests in flight (7 passes, 61 fails) ·",
 			[]string{"from 8 to 60 ttft stays within 2 % of its limit: about 9,200 requests at 60 would decide (max_requests)"},
 		},
-		// 32 passes and 36 is undecided. With a resolution of a tenth nothing is
-		// measured between them, so 36 is the lowest that may fail: 36·1.05 is 38. In
-		// the same way 56 is the highest that may pass, beside 60, which fails:
-		// 57/1.05.
+		// 32 passes and 36 is undecided. With a resolution of a tenth nothing is measured
+		// between them. So 36 is the lowest level that may fail, and the deep probe is at
+		// 36·1.05, which is 38. In the same way 56 is the highest level that may pass
+		// beside 60, which fails: the deep probe is at 57/1.05.
 		{
 			"fails, beside a pass as far as the resolution", func(n int) float64 {
 				if n < 34 {
@@ -126,8 +126,8 @@ func TestDeep(t *testing.T) {
 			"ladder 8p 16p 32p 64f bisect 48i 40p 44i 56i 60f deep 54i 54i 54i 54p check 24p confirm 54p'",
 			"54 requests in flight", nil,
 		},
-		// The ends of the search have no levels beside them: they are probed
-		// themselves.
+		// The ends of the search have no levels beside them, so deep probes are made at the
+		// ends themselves.
 		{
 			"nothing passes", func(n int) float64 { return flat(1. / 64)(max(n, 8)) }, Options{},
 			"ladder 8i 4i 2i 1i 16i 32i 64f bisect 48i 56i deep 1i' 1i' 1i' 1f'",
@@ -185,8 +185,8 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// The looks of a deep probe are held one at a time; the error is split over all of
-// them from the first on. Its confirmation may have as many requests.
+// The looks of a deep probe are held one at a time; the allowed error is split over all
+// looks before the first one. Its confirmation may have as many requests.
 func TestDeepLooks(t *testing.T) {
 	s := New(Options{UpTo: 128, Begin: 8, Confirm: true, Looks: Doubling(100, 400), Deep: func(int) []int { return Halving(800, 6400) }})
 	var got []Probe
@@ -222,8 +222,8 @@ func TestDeepOfManyLevels(t *testing.T) {
 	}
 }
 
-// If nothing failed, no margin shows how many requests would decide. They count by
-// their rounds, and a higher level has fewer rounds.
+// If nothing failed, no margin shows how many requests would decide. For such levels rounds
+// count, and a higher level has fewer rounds.
 func TestLackingWithoutBounds(t *testing.T) {
 	answer := func(p Probe) Result {
 		k := p.Looks[len(p.Looks)-1]
@@ -288,9 +288,9 @@ func TestMay(t *testing.T) {
 		n, most    int
 		pass, fail bool
 	}{
-		{8, 400, true, false}, // 0.05 is the bound of 400
+		{8, 400, true, false}, // the bound of 400 requests is 0.05
 		{8, 399, false, false},
-		// 1200 more requests may change it by 0.75·√(1/400 − 1/1600) = 0.032: from
+		// 1200 more requests may change the margin by 0.75·√(1/400 − 1/1600) = 0.032: from
 		// -0.05 to -0.018, which does not reach the bound of 1600 on the other side.
 		{8, 1600, true, false},
 		{32, 400, false, true}, // 0.05 ± 0.75·√(1/100 − 1/400) = ±0.065, and bounds 0.05 away

@@ -72,7 +72,8 @@ func (o *judgedOracle) measure(p Probe) Result {
 	r := Result{N: p.N, Outcome: Inconclusive}
 	have := p.Have
 	for _, k := range p.Looks {
-		// Divided as in a run: rounds have about the size of the first ones.
+		// The requests are divided as in a run: rounds have about the size of the first
+		// ones.
 		add := k - have
 		rounds := max(1, min((add*level.Rounds+level.Requests-1)/level.Requests, add/p.N))
 		for i := range rounds {

@@ -68,7 +68,7 @@ type Limit struct {
 type Contradiction struct {
 	Fails   int
 	Passes  int
-	Retried bool // both levels did so again on fresh samples
+	Retried bool // both levels had the same verdict again on fresh samples
 }
 
 // Limit returns what may be claimed from the results so far.

@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// wants yields the probes that are worth making, most important first. Next takes the
-// first that the budget allows. What comes last is done with what is left: the
-// confirmation.
+// wants yields the probes that are worth making, most important first. Next takes the first
+// that the budget allows. The confirmation comes last, with what is left of the budget.
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
@@ -310,7 +309,7 @@ func (s *Search) more(l *level, need int) (Probe, bool) {
 func (s *Search) fresh(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
 	if l.deep != nil {
-		looks = s.opts.Deep(l.n) // fewer could not tell
+		looks = s.opts.Deep(l.n) // fewer requests could not decide
 	}
 	return Probe{N: l.n, Purpose: why, Set: l.sets, Looks: looks, Planned: len(looks)}
 }

@@ -88,7 +88,8 @@ func mayPass(ts []trend, n, most int, hope float64) bool {
 	return len(ts) > 0
 }
 
-// mayFail reports whether they may show that a threshold does not hold.
+// mayFail reports whether the given number of requests at level n may show that a threshold
+// does not hold, with the given hope.
 func mayFail(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); may(t.below, m, have, float64(most), hope) {
@@ -129,8 +130,8 @@ func number(unit, margin float64) float64 {
 	return unit / math.Pow(margin*2/3, 2)
 }
 
-// nearest returns the threshold that is nearest to its limit between two levels, and
-// its largest distance from it there.
+// nearest returns the threshold that is nearest to its limit between two levels, and the
+// threshold's largest distance from its limit there.
 func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	least := math.Inf(1)
 	for _, t := range ts {
@@ -143,10 +144,10 @@ func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	return threshold, least
 }
 
-// may reports whether the margin may end up as far from the limit, on its own side,
-// as the bound of most requests is wide. It is expected to stay at its value, give or
-// take what the missing requests may change (stochastic curtailment: Lan, Simon and
-// Halperin, Sequential Analysis 1, 1982).
+// may reports whether most requests may decide a margin: whether it can then be as far from
+// the limit, on its present side, as the bound of these requests is wide. The margin is
+// expected to stay at its value, give or take what the missing requests may change
+// (stochastic curtailment: Lan, Simon and Halperin, Sequential Analysis 1, 1982).
 func may(unit, margin, have, most, hope float64) bool {
 	switch {
 	case most <= 0:

@@ -14,8 +14,8 @@ const (
 	Ladder  Purpose = "ladder"
 	Bisect  Purpose = "bisect"
 	Extend  Purpose = "extend"  // more samples of an inconclusive level
-	Check   Purpose = "check"   // in a stretch that the ladder skipped
-	Retry   Purpose = "retry"   // fresh samples: a pass above a fail
+	Check   Purpose = "check"   // a level in a stretch that the ladder skipped
+	Retry   Purpose = "retry"   // fresh samples, because a level passes above one that fails
 	Again   Purpose = "again"   // fresh samples: the generator may have been saturated only by chance
 	Deep    Purpose = "deep"    // fresh samples, far more than usual, if they may decide
 	Confirm Purpose = "confirm" // fresh samples at L
@@ -35,8 +35,8 @@ type Probe struct {
 	Looks []int
 	// Planned is the number of looks over which the error probability is split.
 	Planned int
-	// Within is the remaining budget for this probe. What is not certain by then is
-	// inconclusive. 0 means no budget.
+	// Within is the remaining budget for this probe. A result that is not certain by then
+	// is inconclusive. 0 means no budget.
 	Within time.Duration
 	// Expected is the predicted duration if every look is held; 0 if unknown.
 	Expected time.Duration

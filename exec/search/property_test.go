@@ -15,7 +15,7 @@ type world struct {
 	truth int     // all levels up to it hold
 	doubt float64 // probability that a level next to the truth is inconclusive
 	share float64 // seconds of one request at level 1
-	power float64 // … which falls with N to this power
+	power float64 // exponent of N by which the time of a request falls
 }
 
 func draw(r *rand.Rand) world {
@@ -48,8 +48,8 @@ func (w world) spent(p Probe, requests int) time.Duration {
 	return time.Duration(t * float64(requests-p.Have+waves*p.N) * float64(time.Second))
 }
 
-// honest never errs, but may be inconclusive: more likely near the truth and with few
-// requests.
+// honest answers without error, but may be inconclusive. That is more likely near the truth
+// and with few requests.
 func (w world) honest(r *rand.Rand, p Probe) Result {
 	res := Result{N: p.N, Outcome: Inconclusive}
 	for _, k := range p.Looks {
@@ -145,13 +145,14 @@ func TestLongHonestOracle(t *testing.T) {
 			if first := l.Probes[0].Probe; first.N != r || first.Purpose != Gate {
 				t.Fatalf("run %d: first %+v, the gate asks for %d", i, first, r)
 			}
-			// A requirement passes up to L, and fails from U on.
+			// A requirement up to L must be one that holds, and a requirement from U on
+			// must not.
 			if r <= l.L && r > w.truth || l.U > 0 && r >= l.U && r <= w.truth {
 				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
 			}
 		}
-		// Twice the probes of a binary search, one for each side, times the number of
-		// looks.
+		// The bound is twice the probes of a binary search, one for each side, times the
+		// number of looks.
 		if most := 24 + 8*int(math.Log2(float64(w.opts.UpTo))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d", i, n, most)
 		}
@@ -179,15 +180,16 @@ func TestLongCertainOracle(t *testing.T) {
 		if w.opts.Confirm && l.L > 0 && !l.Confirmed {
 			t.Errorf("run %d: not confirmed", i)
 		}
-		// The ladder up and down, the bisection, gate, check and confirmation.
+		// The bound counts the ladder up and down, the bisection, the gate, the check and
+		// the confirmation.
 		if most := 6 + 3*int(math.Ceil(math.Log2(float64(w.opts.UpTo)))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d: %+v", i, n, most, w)
 		}
 	}
 }
 
-// If the time of a request falls with a power of N, it is predicted exactly between
-// two levels and from above elsewhere. So the budget holds, except for the first
+// If the time of a request falls with a power of N, it is predicted exactly between two
+// levels, and predicted too long elsewhere. So the budget holds, except for the first
 // probe, whose time is unknown.
 func TestLongBudgetHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -10,16 +10,17 @@ import (
 )
 
 // Rates finds the largest rate that meets the thresholds. It is a state machine like Search. Near
-// a server's largest rate busy periods are few and long, so that no affordable number of requests
-// certifies a rate just below the limit. So Rates first estimates the limit, and then certifies a
-// rate below it:
+// a server's largest rate, busy periods are few and long, so that no affordable number of
+// requests certifies a rate just below the limit. So Rates first estimates the limit, and then
+// certifies a rate below it:
 //
-//  1. Short probes estimate the crossing. They claim nothing, whatever they come to.
-//  2. A required rate is certified first, where there is one; else sharply below the
-//     estimate, or lower where the budget does not last.
-//  3. Then it goes halfway to the estimate, as long as the budget lasts.
+//  1. Short probes estimate the crossing. They claim nothing, whatever their result.
+//  2. The required rate is certified first, if there is one. Otherwise the first rate to certify
+//     lies well below the estimate, or lower if the budget does not last.
+//  3. Each further rate lies halfway between the certified rate and the estimate, while the
+//     budget lasts.
 //
-// Its claim is one probe on fresh samples that passed, with no failed probe below it. RFC 9971
+// The claim is one probe on fresh samples that passed, with no failed probe below it. RFC 9971
 // (MLRsearch) also finds a rate by short and long trials. It gives no error guarantee; here a
 // claim is certified at the plan's confidence.
 type Rates struct {
@@ -52,19 +53,20 @@ type RateOptions struct {
 }
 
 const (
-	// Estimate is the purpose of a probe that only estimates, Certify of one that must
-	// pass.
+	// Estimate is the purpose of a probe that only estimates, Certify the purpose of a
+	// probe that must pass.
 	Estimate Purpose = "estimate"
 	Certify  Purpose = "certify"
 
 	shortProbes = 2
 	longProbes  = 5
-	// firstShort is the rate of the first estimating probe as a share of the largest
-	// rate, mostShort the highest of any: nearer to it a short window shows nothing.
+	// firstShort is the rate of the first estimating probe as a share of the largest rate,
+	// and mostShort the highest such share. Nearer to the largest rate a short window shows
+	// nothing.
 	firstShort, mostShort = 0.8, 0.93
 	// below is the first rate to certify, as a share of the estimate.
 	below = 0.82
-	// reserve is the ratio of the requests sent to the least that certify, because
+	// reserve is the ratio of the requests sent to the fewest that can certify, because
 	// some requests may exceed the limit.
 	reserve = 1.5
 	growing = "backlog_growth"

@@ -8,12 +8,13 @@ func (s *Rates) estimate() (n float64, ok bool) {
 	return n, ok
 }
 
-// crossing returns that rate and the threshold.
+// crossing returns the rate at which the first threshold reaches its limit, and the
+// threshold's name.
 func (s *Rates) crossing() (n float64, name string, ok bool) {
 	least := math.Inf(1)
 	for _, th := range thresholds(s.visits) {
 		if th == growing {
-			continue // its limit is the largest rate itself
+			continue // the largest rate itself is the limit
 		}
 		if x, found := s.meets(th); found && x < least {
 			least, name = x, th

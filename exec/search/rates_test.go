@@ -13,7 +13,7 @@ import (
 // a limit on TTFT. A rate whose TTFT is below the limit passes with enough requests.
 type queue struct {
 	limit float64 // seconds
-	tells bool    // its probes are certain with the planned number of requests
+	tells bool    // probes with the planned number of requests are certain
 }
 
 func (q queue) play(p Probe) Result {
@@ -67,8 +67,10 @@ func TestRates(t *testing.T) {
 	}{
 		{
 			name: "below the estimate, then halfway to it", queue: queue{limit: 0.9, tells: true},
-			// 0.8 of 10; 9; 0.82 of 9 is 7.38; (7.38 + 9)/2 is 8.19; (8.19 + 9)/2 is 8.595,
-			// which is within 5 % of 9.
+			// The first estimate is at 0.8 of the largest rate, 10, and the second at 9.
+			// The first rate to certify is 0.82 of 9, which is 7.38. Then each rate lies
+			// halfway to 9: (7.38 + 9)/2 is 8.19, and (8.19 + 9)/2 is 8.595, which is
+			// within 5 % of 9.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.19 req/s, certify 8.59 req/s",
 			kind:   Interpolated, l: 8590, about: 9000, ended: "near enough",
 		},
@@ -84,14 +86,15 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "no time for more than the first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Budget = 15 * time.Minute },
-			// 48 + 77 s for the estimates. At 7.38 of 9.9 at least 1.5·59·1.5/(1 − 0.745)² = 2,048
-			// requests, 288 s, so 487 s are left. At 8.19 it would take 553 s, at 8.02 469 s.
+			// The estimates take 48 + 77 s. At 7.38 of 9.9 a probe needs at least 1.5·59·1.5/(1 −
+			// 0.745)² = 2,048 requests. They take 288 s, so 487 s are left. A probe at 8.19 would
+			// take 553 s, and one at 8.02 takes 469 s.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.02 req/s",
 			kind:   Interpolated, l: 8020, about: 9000, ended: "budget",
 		},
 		{
 			name: "no rate is certain", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Relative = 0.2 },
-			// Each time a tenth lower, five times in all.
+			// After each fail the next rate is a tenth lower, five times in all.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 6.64 req/s, certify 5.97 req/s, certify 5.37 req/s, certify 4.83 req/s",
 			kind:   Unknown, about: 9000, ended: "5 rates",
 		},
@@ -101,18 +104,19 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "the smallest of interest is too much", queue: queue{limit: 0.01, tells: true}, set: func(o *RateOptions) { o.From = 5000 },
-			// ρ/(1 − ρ) is 0.1 at 0.91 req/s.
+			// At the limit ρ/(1 − ρ) is 0.1, which means 0.91 req/s.
 			probes: "estimate 8 req/s, estimate 5 req/s, certify 5 req/s", kind: Below, u: 5000, about: 909, ended: "goes down to",
 		},
 		{
 			name: "what is required takes what time is left", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
-			// 1.5·59·1.5/(1 − 0.859)² is 6,638 requests, 781 s and 10 beside; 776 s are left.
+			// The required rate needs 1.5·59·1.5/(1 − 0.859)² = 6,638 requests. They take 781
+			// s, and the probe 10 s more; only 776 s are left.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
 			kind:   Interpolated, l: 8500, about: 9000, ended: "no higher rate",
 		},
 		{
 			name: "too few requests for any", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Most = 200 },
-			// At 0.4 of 7.38 it takes 1.5·59·1.5/(1 − 0.298)² = 270.
+			// Even 0.4 of 7.38 needs 1.5·59·1.5/(1 − 0.298)² = 270 requests.
 			probes: "estimate 8 req/s, estimate 9 req/s",
 			kind:   Unknown, about: 9000, ended: "more than max_requests = 200",
 		},

@@ -1,27 +1,26 @@
-// Package search finds the capacity limit: the largest level (requests in flight, or
-// in one burst) at which every threshold still holds. It is a state machine without
-// clock, network or chance: given the results of the levels measured so far, it
-// decides which level to measure next, and what may be claimed.
+// Package search finds the capacity limit: the largest level (requests in flight, or in one
+// burst) at which every threshold still holds. It is a state machine without clock, network
+// or chance: from the results of the levels measured so far, it decides which level to
+// measure next, and what may be claimed.
 //
-//  1. A requirement is decided first, where there is one.
-//  2. A ladder climbs by doubling, or gallops away from the last known limit,
-//     until a level certifiably passes and a higher one certifiably fails.
-//  3. Bisection closes the bracket between the largest certified pass L and the
-//     smallest certified fail U. An inconclusive level bounds neither side: it
-//     is extended where that can settle it, and passed by on both sides where
-//     it cannot.
-//  4. Where inconclusive levels far apart are left, one is measured with far
-//     more fresh samples: the highest that these may show to pass, or else the
+//  1. A required level is decided first, if there is one.
+//  2. A ladder climbs by doubling, or gallops away from the last known limit, until a level
+//     certifiably passes and a higher one certifiably fails.
+//  3. Bisection closes the bracket between the largest certified pass L and the smallest
+//     certified fail U. An inconclusive level bounds neither side. It is extended if more
+//     requests can settle it. Otherwise the search goes on both below and above it.
+//  4. If inconclusive levels far apart are left, one is measured with far more fresh
+//     samples. It is the highest level that these samples may show to pass, or else the
 //     lowest that they may show to fail.
-//  5. One level is measured in the widest stretch below L that the ladder
-//     jumped over: a server that fails there and passes above is not monotone.
-//  6. L is measured once more on fresh samples. Unless these pass too, L steps
-//     down to the next certified pass.
+//  5. One level is measured in the widest stretch below L that the ladder jumped over: a
+//     server that fails there and passes above is not monotone.
+//  6. L is measured once more on fresh samples. Unless these pass too, L steps down to the
+//     next certified pass.
 //
-// Step 6 is what keeps the claim honest. A search tests several levels just above the
-// true limit, and each may pass by chance with probability α. The same level passes
-// twice by chance, on samples that share no request, with probability α². The package
-// judges nothing itself, draws no samples, and never turns an estimate into a bound.
+// Step 6 keeps the claim honest. A search tests several levels just above the true limit,
+// and each may pass by chance with probability α. The same level passes twice by chance, on
+// samples that share no request, with probability α². The package judges nothing itself,
+// draws no samples, and never turns an estimate into a bound.
 package search
 
 import (
@@ -37,8 +36,8 @@ type Over string
 const (
 	Concurrency Over = "concurrency" // requests in flight, a closed loop
 	Burst       Over = "burst"       // requests sent at once: the largest safe queue
-	// Users are people with thinking time. The cost of a level is counted in parts of
-	// windows, which all take the same time.
+	// Users are people with thinking time. The cost of a level is counted in parts of a
+	// window, because all windows take the same time.
 	Users Over = "users"
 	// Rate is an arrival rate: N counts steps of Options.Step requests per second.
 	Rate Over = "rate"
@@ -70,9 +69,9 @@ type Options struct {
 	Start int
 	// Confirm measures L once more at the end, on fresh samples.
 	Confirm bool
-	// Looks returns the numbers of requests at which level n may be judged, ascending
-	// and planned in advance. The error probability is split over all of them, held
-	// or not. nil means Doubling(200, 800).
+	// Looks returns the numbers of requests at which level n may be judged, ascending and
+	// planned in advance. The error probability is split over all looks, held or not. nil
+	// means Doubling(200, 800).
 	Looks func(n int) []int
 	// First is the number of looks that a first visit may use; the others are for extension. 0
 	// means all but the last.
@@ -87,8 +86,8 @@ type Options struct {
 	Known []Result
 }
 
-// Doubling plans looks at first, 2·first, 4·first … up to most. At 400 and 1600 they
-// are 400, 800, 1600.
+// Doubling plans looks at first, 2·first, 4·first … up to most. For 400 and 1600 the looks
+// are 400, 800 and 1600.
 func Doubling(first, most int) func(int) []int {
 	if first < 1 || most < first {
 		panic("search: Doubling needs 1 <= first <= most")
@@ -101,8 +100,9 @@ func Doubling(first, most int) func(int) []int {
 	return func(int) []int { return slices.Clone(looks) }
 }
 
-// Halving plans looks at most, half of it and so on down to least. At 5000 and 40000
-// they are 5000, 10000, 20000, 40000. If least exceeds most, only most remains.
+// Halving plans looks at most, half of it and so on down to least. For least 5000 and most
+// 40000 the looks are 5000, 10000, 20000 and 40000. If least exceeds most, only most
+// remains.
 func Halving(least, most int) []int {
 	looks := []int{most}
 	for k := most / 2; k >= least; k /= 2 {
@@ -119,9 +119,9 @@ type level struct {
 	have      int     // requests of set 0
 	needs     int     // of set 0
 	sets      int
-	spent     time.Duration // time of its first decision, to predict its confirmation
-	saturated bool          // the generator was, once
-	again     bool          // the generator was saturated, and it is to be measured once more
+	spent     time.Duration // how long its first decision took, to predict the time of its confirmation
+	saturated bool          // the generator was saturated once at this level
+	again     bool          // the level is to be measured once more, because the generator was saturated
 	retried   bool
 	confirmed bool
 	tried     bool  // a confirmation was made
@@ -242,7 +242,7 @@ func (s *Search) take(p Probe, r Result) {
 	r.Margins = finite(r.Margins)
 	s.visits = append(s.visits, Visit{Probe: p, Result: r})
 	if r.N < s.opts.From || r.N > s.opts.UpTo {
-		return // a known level outside the search only helps the prediction
+		return // a known level outside the search's range only helps the prediction
 	}
 	l := s.at(r.N)
 	l.sets = max(l.sets, p.Set+1)
@@ -261,7 +261,7 @@ func (s *Search) take(p Probe, r Result) {
 	switch r.Outcome {
 	case Saturated:
 		if once := !l.saturated; once && (p.Set == 0 || p.Purpose == Confirm) {
-			// It may be chance: the generator's machine was busy.
+			// The saturation may be chance: the generator's machine was busy.
 			l.saturated, l.again = true, p.Set == 0
 			l.tried = l.tried && p.Purpose != Confirm
 			return
@@ -278,7 +278,7 @@ func (s *Search) take(p Probe, r Result) {
 		s.lower(r.N, byServer, r)
 		return
 	case Pass:
-		s.ceiling = max(s.ceiling, r.N+1) // known levels are in any order
+		s.ceiling = max(s.ceiling, r.N+1) // known levels come in any order
 	}
 	s.stand(l, p, r)
 }
@@ -292,7 +292,7 @@ func (s *Search) lower(n int, by cause, r Result) {
 	}
 	for _, l := range s.levels {
 		if l.stands == Pass {
-			top = max(top, l.n+1) // and so can levels that passed
+			top = max(top, l.n+1) // levels that passed can be measured too
 		}
 	}
 	if top >= s.ceiling {

@@ -17,7 +17,7 @@ import (
 type script struct {
 	limit  int
 	levels map[int]string
-	cap    int // of a capped answer
+	cap    int // Cap of a capped result
 	visits map[int]int
 }
 
@@ -92,8 +92,8 @@ func TestProbes(t *testing.T) {
 			name:   "double, then halve",
 			opts:   Options{UpTo: 128, Confirm: true},
 			script: script{limit: 39},
-			// 32 passes, 64 fails, then 48, 40, 36, 38, 39. The widest unmeasured
-			// stretch below 39 is 16 to 32.
+			// 32 passes and 64 fails, so 48, 40, 36, 38 and 39 follow. The widest
+			// unmeasured stretch below 39 is 16 to 32.
 			probes: "ladder 1p 2p 4p 8p 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39p'",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
@@ -101,7 +101,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, unmoved",
 			opts:   Options{UpTo: 128, Start: 39, Confirm: true},
 			script: script{limit: 39},
-			// An eighth of 39, rounded up, is 5: 34 and 44 bracket it.
+			// The stride is an eighth of the last limit 39, rounded up to 5: 34 and 44
+			// bracket that limit.
 			probes: "ladder 34p 44f bisect 39p 41f 40f check 17p confirm 39p'",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
@@ -109,7 +110,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, risen: the distance doubles",
 			opts:   Options{UpTo: 256, Start: 40},
 			script: script{limit: 130},
-			// 35, 45 = 40+5, 50 = 40+2·5, 60, 80; from twice the limit on it doubles.
+			// The levels are 35, 45 = 40+5, 50 = 40+2·5, 60 and 80. From twice the limit on
+			// they double.
 			probes: "ladder 35p 45p 50p 60p 80p 160f bisect 120p 140f 130p 135f 132f 131f check 100p",
 			kind:   Exact, l: 130, u: 131, reason: "the limit is found to within the resolution",
 		},
@@ -117,7 +119,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, fallen",
 			opts:   Options{UpTo: 256, Start: 40},
 			script: script{limit: 7},
-			// 35, 30 = 40−2·5, 20, 10 (0 would be twice 20 away), 5; 7, 8.
+			// The levels are 35, 30 = 40−2·5 and 20. The next distance, 40, would give 0,
+			// so levels are halved: 10 and 5. Then come 7 and 8.
 			probes: "ladder 35f 30f 20f 10f 5p bisect 7p 8f check 2p",
 			kind:   Exact, l: 7, u: 8, reason: "the limit is found to within the resolution",
 		},
@@ -145,7 +148,8 @@ func TestProbes(t *testing.T) {
 		{
 			name: "a wide bracket is halved geometrically",
 			opts: Options{UpTo: 128, Known: []Result{known(4, Pass), known(100, Fail)}},
-			// √(4·100) = 20, √(20·100) = 44; 20 to 44 spans less than a factor of three.
+			// The geometric middles are √(4·100) = 20 and √(20·100) = 44. 20 to 44 spans
+			// less than a factor of three, so its middle is arithmetic.
 			script: script{limit: 39},
 			probes: "bisect 20p 44f 32p 38p 41f 39p 40f check 12p",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
@@ -360,9 +364,11 @@ func TestLooks(t *testing.T) {
 		"extend 32 [400]":              {Outcome: Pass, Requests: 400},
 		"ladder 64 [100 200]":          {Outcome: Fail, Requests: 100},
 		"confirm 32 [100 200 400 800]": {Outcome: Pass, Requests: 200},
-		// It needs more than 800 in all, so it waits until its neighbours are known.
+		// The level needs more than 800 requests in all, so it waits until its neighbours
+		// are known.
 		"bisect 48 [100 200]": {Outcome: Inconclusive, Requests: 200, Needs: 601},
-		// The need is unknown: one look after the other.
+		// How many requests are needed is unknown, so the looks are held one after the
+		// other.
 		"bisect 40 [100 200]": {Outcome: Inconclusive, Requests: 200},
 		"extend 40 [400]":     {Outcome: Inconclusive, Requests: 400},
 		"extend 40 [800]":     {Outcome: Inconclusive, Requests: 800},
@@ -428,7 +434,8 @@ func TestBudget(t *testing.T) {
 		kind    Kind
 		reason  string
 	}{
-		// 16: 132 s, 32: 164 s, 64: 228 s; together 524 s. 48 takes 196 s.
+		// A probe takes 132 s at 16, 164 s at 32 and 228 s at 64, together 524 s. At 48 it
+		// takes 196 s.
 		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", Interpolated, "budget: 47s left, the next probe takes about 3m16s"},
 		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", Interpolated, "budget: 0s left, the next probe takes about 3m0s"},
 		// Time for a confirmation of the next L is reserved. After 16 and 32, 424 s
@@ -473,7 +480,7 @@ func TestBudgetForTheGate(t *testing.T) {
 	}{{20, Gate}, {0, Confirm}} {
 		s := New(Options{
 			From: 10, UpTo: 20, Confirm: true, Require: tt.require, Looks: Doubling(100, 100),
-			// 100 requests at 10 took 120 s; at 20 they take 140 s.
+			// 100 requests at level 10 took 120 s; at level 20 they take 140 s.
 			Known: []Result{{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second}}, Budget: 150 * time.Second,
 		})
 		if p, ok := s.Next(); !ok || p.Purpose != tt.want {
@@ -492,8 +499,8 @@ func TestPredict(t *testing.T) {
 		want        time.Duration
 	}{
 		{10, 80, 100 * time.Second},
-		{20, 60, 50 * time.Second}, // halfway in ln N: √(1·¼) = ½ s for 100
-		{5, 90, 200 * time.Second}, // below: at most 10/5 of the time
+		{20, 60, 50 * time.Second}, // halfway in ln N: √(1·¼) = ½ s for each of 60 + 2·20 requests
+		{5, 90, 200 * time.Second}, // below the lowest level: at most 10/5 of its time for each request
 		{80, 240, 100 * time.Second},
 	} {
 		if got := s.predict(tt.n, tt.requests); (got - tt.want).Abs() > time.Millisecond {
@@ -501,7 +508,7 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	windows := New(Options{Over: Users, UpTo: 100, Known: []Result{{N: 10, Outcome: Pass, Requests: 10, Spent: 400 * time.Second}}})
-	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // users come in windows, all as long
+	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // windows of users all take the same time
 		t.Errorf("20 parts at 40 users: %s, want %s", got, want)
 	}
 	if got := New(Options{UpTo: 8}).predict(4, 100); got != 0 {

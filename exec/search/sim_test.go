@@ -30,7 +30,7 @@ var (
 const (
 	quantile = 0.95
 	alpha    = 0.05
-	z95      = 1.6449 // of the standard normal distribution
+	z95      = 1.6449 // 95th percentile of the standard normal distribution
 	simUpTo  = 128
 )
 
@@ -44,8 +44,8 @@ const simMost = 6400
 // all rounds.
 type server struct {
 	margin func(n int) float64
-	sigma  float64 // of the log latencies within a round
-	tau    float64 // of the offset that the requests of a round share
+	sigma  float64 // standard deviation of the log latencies within a round
+	tau    float64 // standard deviation of the offset that the requests of a round share
 	cap    int     // requests admitted; 0: all
 	sat    float64 // level at which throughput is half of its maximum
 	truth  int     // the largest level such that all levels up to it hold
@@ -83,7 +83,7 @@ func test(n, looks int) (most, fewest int) {
 	return most, fewest
 }
 
-var tests sync.Map // by requests and looks
+var tests sync.Map // results of test, by requests and looks
 
 // samples holds the log latencies of one set at one level, relative to the limit.
 type samples struct {
@@ -116,7 +116,7 @@ func (o *oracle) measure(p Probe) Result {
 		}
 		o.sets[key] = d
 	}
-	// The mean that puts the p95 over all rounds at the margin.
+	// mu is the mean that puts the p95 over all rounds at the margin.
 	mu := o.server.margin(n) - z95*math.Hypot(o.server.sigma, o.server.tau)
 	r := Result{N: n, Outcome: Inconclusive, Binding: "ttft"}
 	for _, k := range p.Looks {
@@ -189,7 +189,7 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 		}
 		v /= rounds * (rounds - 1)
 		if v > 0 {
-			// (z/t)² at 1 − 0.01 and 9 degrees of freedom: (2.326/2.821)².
+			// 0.680 is (z/t)² at 1 − 0.01 and 9 degrees of freedom: (2.326/2.821)².
 			eff = min(1, p*(1-p)/v*0.680/float64(n))
 		}
 		m, a := float64(n)*eff, alpha/float64(looks)
@@ -200,7 +200,8 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 			return Fail, 0
 		}
 	}
-	// The n at which this share would be 2.33 standard errors from the limit.
+	// Needs is the number of requests at which this share would be 2.33 standard errors
+	// from the limit.
 	if p == e {
 		return Inconclusive, -1
 	}
@@ -250,9 +251,9 @@ func incompleteBeta(a, b, x float64) float64 {
 }
 
 func TestLongBinomialOracle(t *testing.T) {
-	// Values of the binomial distribution at 5%. With 59 requests none exceeds with
-	// 0.95^59 = 0.0485; with 100 at most one exceeds with 0.95^100 + 100·0.05·0.95^99
-	// = 0.0371. Bin(10, 0.5) ≤ 5 has (1024 + 252)/2048 = 0.6230.
+	// Values of the binomial distribution at 5%. Of 59 requests none exceeds with
+	// probability 0.95^59 = 0.0485; of 100 at most one with 0.95^100 + 100·0.05·0.95^99 =
+	// 0.0371. Bin(10, 0.5) ≤ 5 has probability (1024 + 252)/2048 = 0.6230.
 	for _, tt := range []struct{ k, n, e, want float64 }{
 		{0, 59, .05, 0.0485}, {1, 100, .05, 0.0371}, {5, 10, .5, 0.6230},
 	} {
@@ -295,8 +296,8 @@ var scenarios = []scenario{
 		return &server{margin: knee(r, top), sigma: between(r, .2, .5), sat: top / 2}
 	}, .9, .95, .3, 0},
 	{"admission cap", func(r *rand.Rand, _ uint64) *server {
-		// Beyond the cap a request waits for a slot. If the limit allows that wait,
-		// the server reports that it admitted fewer.
+		// Beyond the cap a request waits for a slot. If the limit allows that wait, the
+		// server reports that it admitted fewer requests.
 		c, low := math.Floor(logBetween(r, 6, 110)), between(r, .3, .7)
 		s := &server{sigma: between(r, .2, .5), sat: c / 2}
 		wait := 4.0
@@ -335,8 +336,8 @@ var scenarios = []scenario{
 	{"flat at the limit, `max_requests = 80000`", flatAtLimit, .9, .95, .15, 80000},
 }
 
-// share is the number of runs that a scenario gets: a quarter of them if it
-// sets max_requests, because each then takes long.
+// share is the number of runs that a scenario gets. A scenario that sets max_requests gets
+// a quarter of runs, because each then takes long.
 func (sc scenario) share(runs int) int {
 	if sc.most > 0 {
 		runs /= 4
@@ -362,7 +363,7 @@ type tally struct {
 
 	probes, sent int
 	spent        time.Duration
-	widths       []float64 // of the brackets, U/L − 1
+	widths       []float64 // widths of the brackets, as U/L − 1
 
 	// The same searches are compared with full sweeps whose levels are spaced like
 	// the final bracket. In a sweep of equal size every level has the requests that
@@ -535,7 +536,8 @@ func (c *tally) String() string {
 func pct(k, n int) string    { return fmt.Sprintf("%.1f%%", 100*share(k, n)) }
 func whole(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
 
-// found begins a row of the tables: the results of the searches and their cost.
+// foundHead is the head of the columns with the results of the searches and their cost,
+// which begin each row of the tables.
 const foundHead = "| server | over-claims | within 10% or 1 | exact | confirmed | interval holds the crossing | bracket, median | probes | requests | minutes |"
 
 func (c *tally) found(name string) string {
@@ -564,7 +566,7 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	b.WriteString("**Capacity search, up to 128 in flight**\n\n" + foundHead + " time of a sweep of equal size | of equal rule | point estimates: over-claims | within 10% or 1 | requests |\n" +
 		strings.Repeat("|---", 15) + "|\n")
 	for i, sc := range scenarios {
-		if tallies[i].runs > 0 { // not with -run for other scenarios
+		if tallies[i].runs > 0 { // 0 if -run selected other scenarios
 			b.WriteString(tallies[i].row(sc.name))
 		}
 	}

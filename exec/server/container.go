@@ -58,7 +58,7 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	if err != nil {
 		return nil, err
 	}
-	// Before the container exists.
+	// Write the note before the container exists.
 	h.server.Container, h.server.Runtime = c.name, r.name
 	if err := h.update(); err != nil {
 		return nil, fmt.Errorf("could not note the server: %w", err)

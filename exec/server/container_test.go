@@ -166,7 +166,7 @@ func TestContainer(t *testing.T) {
 	nothingHeld(t, l)
 }
 
-// vague removes what differs between two runs.
+// vague removes the parts of words that differ between two runs.
 func vague(words []string) []string {
 	for i, w := range words {
 		switch {
@@ -189,7 +189,7 @@ func nothingHeld(t *testing.T, l *Launcher) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".start") {
-			continue // the duration of a start
+			continue // skip the duration of a start
 		}
 		t.Errorf("%s is still held", e.Name())
 	}
@@ -199,9 +199,9 @@ func TestContainerFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		mode   string
-		files  []string // of the stand-in
+		files  []string // files of the stand-in
 		change func(*plan.Server)
-		want   []string // in the error or the log
+		want   []string // text that the error or the log must contain
 	}{
 		{"it dies", "die", nil, nil, []string{"the server's container ended by itself: exit status 3", "it ran out of memory: CUDA error: out of memory", "args in-container"}},
 		{"it takes too much memory", "die", []string{"oom"}, nil, []string{"exit status 3, killed for using more memory than it may"}},
@@ -276,7 +276,7 @@ func TestContainerIsRestarted(t *testing.T) {
 	}
 }
 
-// A container that ends only when killed.
+// This container ends only when killed.
 func TestStubbornContainer(t *testing.T) {
 	d := newDock(t, "stubborn")
 	l := childLauncher(t)
@@ -291,7 +291,7 @@ func TestStubbornContainer(t *testing.T) {
 	if d.has("there") {
 		t.Error("the container is still there")
 	}
-	kill9(t, grandchild) // of the stand-in, which runs outside of a container
+	kill9(t, grandchild) // a process of the stand-in, which runs outside of a container
 }
 
 func TestCreate(t *testing.T) {
@@ -372,7 +372,8 @@ func TestLeftoverContainer(t *testing.T) {
 			}
 			n.Leave()
 		} else {
-			// One has the pid of this process, which is alive, the other a dead pid.
+			// One container has the pid of this process, which is alive, the other a dead
+			// pid.
 			d.put(t, "ps", fmt.Sprintf("tokgate-alive\tr\tp\ts\t%d\t%s\tnow\t1\n", os.Getpid(), startOf(os.Getpid()))+
 				"tokgate-run-1\trun-1\tnight.hcl\tvllm\t999999\tboot/1\tyesterday\t8000\n")
 		}

@@ -25,7 +25,7 @@ func (f *logFacts) line(line string) {
 		if f.found == nil {
 			f.found = metric.Fingerprint{}
 		}
-		if key == "kv_cache_tokens" { // vLLM's has commas
+		if key == "kv_cache_tokens" { // vLLM writes this number with commas
 			value = strings.ReplaceAll(value, ",", "")
 		}
 		f.found[key] = value

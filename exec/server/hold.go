@@ -19,7 +19,7 @@ import (
 // tokgate may use meanwhile.
 type held struct {
 	server    lease.Server
-	gpus      []gpu.GPU // what it may use
+	gpus      []gpu.GPU // the GPUs that the server may use
 	inventory gpu.Inventory
 	port      int
 	locks     []*lease.Note
@@ -33,7 +33,7 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	h := &held{server: lease.Server{Holder: l.Holder, Mark: l.Holder.Run + "/" + s.Address()}}
 	h.server.Holder.Server = s.Address()
 	if l.Holder.Run == "" {
-		h.server.Mark = "" // of nobody in particular
+		h.server.Mark = "" // without a run, the mark would identify nobody
 	}
 	g := s.GPUs()
 	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {
@@ -118,7 +118,7 @@ func (l *Launcher) takePort(h *held, s *plan.Server) error {
 		if err := l.lockPort(h, fixed); err != nil {
 			return err
 		}
-		// Otherwise whatever answers there would be measured.
+		// If the port were taken, whatever answers there would be measured.
 		if err := bindable(fixed); err != nil {
 			return fmt.Errorf("port %d is not free: %w; leave port out for a free one", fixed, err)
 		}
@@ -132,7 +132,7 @@ func (l *Launcher) takePort(h *held, s *plan.Server) error {
 		}
 		err = l.lockPort(h, port)
 		if _, busy := errors.AsType[*lease.Busy](err); busy {
-			continue // another run chose it too
+			continue // another run chose the same port
 		}
 		h.port = port
 		return err

@@ -64,7 +64,7 @@ func TestGPUsAreHeld(t *testing.T) {
 	if err != nil || second != "2,3" {
 		t.Fatalf("the second got %q, %v", second, err)
 	}
-	// Only the busy one is left.
+	// Only the busy GPU is left.
 	_, _, err = start(other, &plan.GPUs{Count: 2})
 	if err == nil || !strings.Contains(err.Error(), "free GPUs: 1 of the 4 that would do, and 2 needed: GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run+" of test.hcl (server") {
 		t.Errorf("error %v", err)
@@ -232,7 +232,8 @@ func TestLeftoverChild(t *testing.T) {
 	}
 }
 
-// If both are confined to different GPUs, a leftover is only named.
+// If the leftover and the new server are confined to different GPUs, the leftover is only
+// named.
 func TestLeftoverElsewhere(t *testing.T) {
 	withSMI(t)
 	l := childLauncher(t)
@@ -292,7 +293,7 @@ func bin(t *testing.T) string {
 	return dir
 }
 
-// The tools run as programs: their output, and their errors when they fail.
+// The tools run as programs, so both their output and their errors are tested.
 func TestInventory(t *testing.T) {
 	for want, text := range map[string]string{
 		"4, driver 570.124.06, CUDA 12.8": fourGPUs,

@@ -18,7 +18,7 @@ var ErrLeftover = errors.New("a killed run left a server behind")
 // leftover is a server that still runs although its tokgate is gone.
 type leftover struct{ lease.Server }
 
-// String names it for people.
+// String names the leftover for people.
 func (o leftover) String() string {
 	what := fmt.Sprintf("process group %d", o.Group)
 	if o.Container != "" {
@@ -63,7 +63,7 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 		runs, err := l.runs(ctx, o)
 		switch {
 		case err != nil:
-			// It may be running: a later run will check.
+			// The server may still be running: a later run will check.
 			state(fmt.Sprintf("could not look for %v: %v", o, err))
 			n.Leave()
 		case !runs:
@@ -96,7 +96,7 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[string]bool, state func(string)) (found []leftover, err error) {
 	c, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
-		return nil, nil // the start says so
+		return nil, nil // the start will report that there is no runtime
 	}
 	labelled, err := c.labelled(ctx)
 	if err != nil {

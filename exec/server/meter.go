@@ -26,8 +26,8 @@ func Meter() exec.Meter {
 		return func() metric.Health {
 			h := metric.Health{CPU: -1}
 			if after, ok := CPUTime(); known && ok {
-				// Count only the cores that it may use: a container may have one of
-				// many.
+				// Count only the cores that this process may use: a container may have one
+				// of many.
 				if wall := c.Now(); wall > 0 {
 					h.CPU = min(max(float64(after-cpu)/float64(wall)/float64(runtime.GOMAXPROCS(0)), 0), 1)
 				}
@@ -40,7 +40,8 @@ func Meter() exec.Meter {
 	}
 }
 
-// histograms reads both; a histogram that this version of Go lacks is missing.
+// histograms reads both of the runtime's histograms; one that this version of Go lacks is
+// missing.
 func histograms() map[string]*metrics.Float64Histogram {
 	samples := []metrics.Sample{{Name: pauses}, {Name: latencies}}
 	metrics.Read(samples)

@@ -18,7 +18,7 @@ type virtualPrompts struct {
 	datasets map[*plan.Workload]rowPrompts
 }
 
-// of is Target.Prompts.
+// of implements Target.Prompts.
 func (v virtualPrompts) of(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
 	if err := fits(w, v.limit); err != nil {
 		return nil, err

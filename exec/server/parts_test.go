@@ -113,10 +113,10 @@ func TestQuantile(t *testing.T) {
 		q             float64
 		want          time.Duration
 	}{
-		{h(0, 0, 0, 0), h(99, 1, 0, 0), 0.99, 1 * ms}, // the 99th of 100 is in the first
-		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // and here in the second
+		{h(0, 0, 0, 0), h(99, 1, 0, 0), 0.99, 1 * ms}, // the 99th of 100 is in the first bucket
+		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // the 99th of 100 is in the second bucket
 		{h(0, 0, 0, 0), h(99, 0, 1, 0), 1, 10 * ms},   // the longest
-		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // only new counts matter
+		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // only the counts after the first reading matter
 		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // without an upper edge the lower one is used
 		{h(5, 0, 0, 0), h(5, 0, 0, 0), 0.99, 0},       // nothing new
 		{nil, h(1, 0, 0, 0), 0.99, 0},
@@ -176,7 +176,8 @@ func TestEndOf(t *testing.T) {
 		name, log, err, begins string
 		lines                  int // of the excerpt
 	}{
-		// 103 lines from the first error on: ten, a line that says so, four.
+		// There are 103 lines from the first error on. The reason quotes the first ten,
+		// says that lines are left out, and quotes the last four.
 		{"the engine", log, "the engine process ended: (APIServer pid=1) WARNING 11-22 05:15:04 [core_client.py:817] [shutdown] MPClient: engine core exited unexpectedly; starting cleanup; then the server's process ended by itself: exit status 0", first, 15},
 		{"a traceback", start + "Traceback (most recent call last):\nValueError: x\n", "the server's process ended by itself: exit status 0", "Traceback", 2},
 		{"no error told", start + last, "the server's process ended by itself: exit status 0", start, 3},
@@ -195,8 +196,8 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
-// The log of a ready server is read from then on: errors while it started are not the
-// reason for its end.
+// The log is searched for errors from the moment when the server is ready: errors while it
+// started are not the reason for its end.
 func TestLogSince(t *testing.T) {
 	log := &tail{}
 	fmt.Fprint(log, "ERROR: no GPU, going on without\n")

@@ -28,13 +28,13 @@ type child struct {
 	died    []string // words of its log that report its end; see engine.Engine
 	port    int
 	exited  chan struct{} // closed when the process ended
-	err     error         // of Wait; read it after exited
+	err     error         // the error of Wait; read it after exited
 	grace   func() time.Duration
 	closing bool          // set once it was asked to end
 	first   string        // the listening socket when it became ready; "" if not known
-	since   time.Duration // and when that was
+	since   time.Duration // when the server became ready
 	spent   time.Duration // time spent finding out who listens now
-	before  int           // bytes of the log at that time
+	before  int           // bytes of the log when the server became ready
 }
 
 // process starts a server as a child.
@@ -47,7 +47,7 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 		c.cmd.Dir = l.Dir
 	}
 	if strings.ContainsRune(words[0], filepath.Separator) && !filepath.IsAbs(words[0]) {
-		// Otherwise the place of a relative program would depend on the working
+		// Make the path absolute, because a relative one would depend on the working
 		// directory.
 		path, err := filepath.Abs(filepath.Join(c.cmd.Dir, words[0]))
 		if err != nil {
@@ -62,7 +62,7 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 		}
 	}
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
-	// Processes that it leaves behind may hold its output open.
+	// Processes that the server leaves behind may hold its output open.
 	c.cmd.WaitDelay = reaped
 	ownGroup(c.cmd)
 	if err := c.cmd.Start(); err != nil {
@@ -111,16 +111,17 @@ func (c *child) over() bool {
 	}
 }
 
-// Finding out who listens costs more with more connections. It may take at most
-// lookFirst and a twentieth of the time. The end of a process whose place another one
-// took is known only a moment later, after lookOn.
+// Finding out who listens costs more with more connections. It may take lookFirst in all,
+// plus 1/lookShare of the time since the server became ready. If another process took the
+// place of one that ended, that end is known only a moment later; the check waits lookOn
+// for it.
 const (
 	lookFirst = 200 * time.Millisecond
 	lookShare = 20
 	lookOn    = time.Second
 )
 
-// replaced reports whether another process listens in its place, or none.
+// replaced reports whether another process, or none, listens in place of the server.
 func (c *child) replaced() bool {
 	now := c.Clock.Now()
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {

@@ -38,11 +38,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// launch is set by the file of the soak test, if it is built.
+// launch is set in the file of the soak test, if that file is built.
 var launch = func([]string) {}
 
 func childMain(mode string, args []string) {
-	time.AfterFunc(10*time.Minute, func() { os.Exit(1) }) // its test was killed
+	time.AfterFunc(10*time.Minute, func() { os.Exit(1) }) // ends this process if its test was killed
 	fmt.Println("key", os.Getenv("TOKGATE_TEST_KEY"))
 	fmt.Println("args", strings.Join(args, " "))
 	fmt.Println("gpus", os.Getenv("CUDA_VISIBLE_DEVICES"), os.Getenv("CUDA_DEVICE_ORDER"))
@@ -58,7 +58,7 @@ func childMain(mode string, args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		os.Setenv("TOKGATE_TEST_CHILD", "stubborn-grandchild")
 		grandchild := osexec.Command(os.Args[0])
-		grandchild.Stdout = os.Stdout // it holds the process's output open
+		grandchild.Stdout = os.Stdout // the grandchild holds the process's output open
 		if err := grandchild.Start(); err != nil {
 			panic(err)
 		}
@@ -121,7 +121,7 @@ func childServerOf(self, mode, dir string) *plan.Server {
 	}
 }
 
-// testHolder is a run of its own.
+// testHolder returns a holder with a run of its own.
 func testHolder() lease.Holder {
 	return lease.Holder{Run: "test-" + rand.Text(), Plan: "test.hcl", PID: os.Getpid(), Started: "now"}
 }
@@ -196,7 +196,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// transformers serve lists the contents of its download cache, not the loaded model.
+// The command transformers serve lists the contents of its download cache, not the loaded
+// model.
 func TestProcessThatListsNoModel(t *testing.T) {
 	s := childServer(t, "unlisted")
 	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "the server lists none; set served_as") {
@@ -280,7 +281,7 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	// It is gone, or a zombie that only its new parent can remove.
+	// The process is gone, or a zombie that only its new parent can remove.
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") {
 		t.Errorf("the grandchild %d is still there: %s", pid, stat)
 	}

@@ -91,8 +91,8 @@ func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found
 	return made, err
 }
 
-// countsKey is equal for servers that should count alike: same engine, version and
-// model, asked in the same way. Two questions check whether they do.
+// countsKey is equal for servers that should count tokens alike: same engine, version and
+// model, asked in the same way. Two requests check whether they do.
 func (r *reached) countsKey(t prompt.Target, found metric.Fingerprint) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%q\n%s\n%s\n%v\n", r.config.Engine.Name, []string{found["version"], found["model"], found["revision"]}, t.API, t.Model, t.Extra)
@@ -208,7 +208,7 @@ func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string,
 func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 	before := cmp.Or(sent.Tokens, w.Input) + tokens
 	out := client.Prompt{Tokens: before + w.Input}
-	// As a part of the prompt an answer may have a few tokens more or fewer.
+	// An answer may have a few more or fewer tokens as a part of a prompt.
 	out.Shared = min(1, 1.05*float64(before)/float64(out.Tokens))
 	return out
 }

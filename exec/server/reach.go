@@ -23,13 +23,13 @@ type reached struct {
 	datasets map[*plan.Workload]rowPrompts
 	items    map[*plan.Workload]taskPrompts
 	listed   []string     // ids in the server's list
-	gone     func() error // why it is gone; nil if not known
+	gone     func() error // returns why the server is gone; nil if not known
 	log      func() string
-	cleanup  func() error     // ends it; nil if tokgate did not start it
-	gpu      telemetry.Source // of a simulator that has one; nil: its tools are looked for
+	cleanup  func() error     // ends the server; nil if tokgate did not start it
+	gpu      telemetry.Source // the GPU of a simulator; nil means that the tools of the GPU's vendor are looked for
 	// The next three are set for a server that was started on this machine; else nil.
 	facts     func(metric.Fingerprint)     // adds further known facts
-	instance  func(context.Context) string // distinguishes it from a later one in its place
+	instance  func(context.Context) string // distinguishes the server from a later one in its place
 	lastWords func() string                // of its log
 }
 

@@ -85,7 +85,7 @@ func realContainer(t *testing.T, name, image string) {
 	}
 	nothingHeld(t, l)
 
-	// It ends under way.
+	// The container ends during the run.
 	target, err = l.Launch(t.Context(), s, func(string) {})
 	if err != nil {
 		t.Fatal(err)

@@ -15,9 +15,10 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// A minute of the example in Mooncake's form, and the minute before it, in virtual time and
-// over HTTP: the built-in server finds in its cache what the hashes imply, to within one
-// point; each prompt and each answer is as long as it was, and due when it was sent.
+// TestLongReplayHits replays a minute of the example in Mooncake's form, and the minute
+// before it, in virtual time and over HTTP. The built-in server finds in its cache what the
+// hashes imply, to within one point. Each prompt and each answer has its recorded length,
+// and each request is due when it was recorded.
 func TestLongReplayHits(t *testing.T) {
 	traces := filepath.Join("..", "..", "plans", "traces")
 	trace, err := traffic.ReadTrace(filepath.Join(traces, "mooncake-synthetic.jsonl"), "", nil)

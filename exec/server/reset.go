@@ -17,8 +17,8 @@ const (
 )
 
 // reset waits until the server has dropped earlier requests, and clears its caches. A
-// server without that endpoint is left alone. It is only for servers that tokgate
-// started: running ones have other users.
+// server without that endpoint is left alone. reset is only for servers that tokgate
+// started, because others have other users.
 func (r *reached) reset(ctx context.Context) error {
 	ctx, cancel := clock.WithTimeout(ctx, r.Clock, settling)
 	defer cancel()

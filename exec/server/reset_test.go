@@ -25,8 +25,8 @@ func TestReset(t *testing.T) {
 	}{
 		{"sglang", 0, 200, 1, 0, false},
 		{"sglang", 2, 200, 3, 500 * time.Millisecond, false},
-		{"sglang", 1000, 200, 40, 10 * time.Second, true}, // every 250 ms for 10 s
-		{"vllm", 0, 404, 1, 0, false},                     // offers none: no problem
+		{"sglang", 1000, 200, 40, 10 * time.Second, true}, // tried every 250 ms for 10 s
+		{"vllm", 0, 404, 1, 0, false},                     // the server offers no reset, which is no error
 		{"llama.cpp", 0, 200, 0, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {

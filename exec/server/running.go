@@ -29,13 +29,14 @@ const tick = 20 * time.Millisecond
 // running is a server that tokgate started on this machine, outside of its own
 // process.
 type running interface {
-	// gone is the reason why it is no longer there, unless it was asked to end.
+	// gone is the reason why the server is no longer there. It is nil if the server is
+	// there, or was asked to end.
 	gone() error
-	// instance distinguishes it from a later one in its place; "" if not known.
+	// instance distinguishes the server from a later one in its place; "" if not known.
 	instance(context.Context) string
-	// settled is called when it is ready: what listens from now on is this server.
+	// settled is called when the server is ready: what listens from now on is this server.
 	settled()
-	// end ends it with everything that it started. It returns an error if something
+	// end ends the server with everything that it started. It returns an error if something
 	// remains. A second call does nothing.
 	end() error
 }
@@ -88,8 +89,8 @@ func firstWith(log string, any []string) string {
 // failing matches the beginning of an engine's error report.
 var failing = regexp.MustCompile(`\b(?:ERROR|CRITICAL|FATAL)\b|Traceback \(most recent call last\)|\bpanic:`)
 
-// Lines that an excerpt of a log keeps: the first ones from the first error on, and
-// the last ones, which are mostly its end.
+// Lines that an excerpt of a log keeps: the first ones, from the first error on, and the
+// last ones, which mostly tell how the server ended.
 const (
 	firstLines = 10
 	lastLines  = 4

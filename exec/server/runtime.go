@@ -100,7 +100,7 @@ func (e *runtimeError) Error() string { return fmt.Sprintf("%s %s: %s", e.runtim
 // lastWords returns the end of a program's output before it failed.
 func lastWords(said string) string {
 	lines := strings.Split(said, "\n")
-	// Docker ends with a pointer to its own --help.
+	// Docker ends its errors with a pointer to its own --help.
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.TrimSpace(s) == "" || strings.HasPrefix(s, "Run 'docker ") || strings.HasPrefix(s, "See 'docker ")
 	})

@@ -95,7 +95,7 @@ func TestScores(t *testing.T) {
 }
 
 // TestLongScoringTakesNoLonger: scoring 200 answers of 64 tokens takes no longer than
-// giving them, with as many in flight, whatever the length of the prompts.
+// generating them, with the same number in flight, whatever the length of the prompts.
 func TestLongScoringTakesNoLonger(t *testing.T) {
 	for _, tt := range []struct{ input, atOnce int }{{32, 1}, {256, 16}, {256, 64}, {8192, 8}} {
 		c := clock.NewVirtual()

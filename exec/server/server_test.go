@@ -87,7 +87,7 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// It checks every half second: the eighth check comes after 3.5 s.
+		// The launcher checks every half second: the eighth check comes after 3.5 s.
 		if now := w.clock.Now(); now < 3500*time.Millisecond || now > 4*time.Second {
 			t.Errorf("ready at %v, want soon after 3.5s", now)
 		}
@@ -104,7 +104,7 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 		if target.Model != "tokgate-sim" {
 			t.Errorf("model %q", target.Model)
 		}
-		if err := target.Check(t.Context()); !errors.Is(err, exec.ErrIdentityUnknown) { // it does not report its start time
+		if err := target.Check(t.Context()); !errors.Is(err, exec.ErrIdentityUnknown) { // the server does not report its start time
 			t.Errorf("the same server is taken for another: %v", err)
 		}
 		w.serve(t, sim.Options{Model: "other"})
@@ -191,8 +191,8 @@ func TestExpectedOfAnEndpoint(t *testing.T) {
 func TestEndpointIsStartedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		starts []string // reported in turn, the last one for ever; "hangs" never ends
-		want   string   // in the error; "" if there is none
+		starts []string // start times that the server reports in turn, the last one from then on; "hangs" never answers
+		want   string   // text in the error; "" if there is none
 	}{
 		{"the same", []string{"100"}, ""},
 		{"another", []string{"100", "200"}, "restarted under the load"},
@@ -260,11 +260,11 @@ func TestUnlisted(t *testing.T) {
 		want            string
 		ok              bool
 	}{
-		{"id", "real/name", status(500), "id", true}, // cannot make the list
-		{"id", "", status(403), "id", true},          // does not show it
+		{"id", "real/name", status(500), "id", true}, // the server cannot list its models
+		{"id", "", status(403), "id", true},          // the server refuses to list its models
 		{"", "real/name", status(404), "real/name", true},
 		{"", "real/name", status(500), "", false}, // perhaps still loading
-		{"", "", status(404), "", false},          // nothing to ask for
+		{"", "", status(404), "", false},          // the plan names no model to ask for
 		{"id", "", &client.Error{Kind: metric.FailConnect}, "", false},
 		{"id", "", context.Canceled, "", false},
 	} {
@@ -301,7 +301,7 @@ func TestMinutesOverHTTP(t *testing.T) {
 		profile := sim.DefaultProfile()
 		profile.OverheadMS = 0
 		profile.Prefill = sim.PrefillCost{USPerToken: 1}
-		profile.Decode = sim.DecodeCost{BaseMS: 20_000} // so long a token
+		profile.Decode = sim.DecodeCost{BaseMS: 20_000} // 20 s a token
 		profile.Noise = sim.Noise{}
 		profile.Limits = sim.Limits{MaxBatchedTokens: 1 << 20}
 		w := newWorld(t, sim.Options{Profile: profile})
@@ -329,8 +329,8 @@ func TestMinutesOverHTTP(t *testing.T) {
 		if !r.Complete || !run.Levels[0].Exact || r.Busy < 0.999 {
 			t.Errorf("complete %v (%s), exact %v, busy %v", r.Complete, r.Stopped, run.Levels[0].Exact, r.Busy)
 		}
-		// Five waves of three steps. A request may wait up to one more step, until
-		// the current one is over.
+		// There are five waves of three steps. A request may wait up to one more step,
+		// until the current one is over.
 		if took := r.End - r.Start; took < 5*time.Minute || took > 8*time.Minute {
 			t.Errorf("the round took %v, want five minutes and a bit", took)
 		}
@@ -367,8 +367,8 @@ func TestPromptsDoNotFit(t *testing.T) {
 }
 
 // The message names the row of a data set that does not fit. n words and spaces are 2·n +
-// 12 tokens of the built-in server: 16,350 words fit 32,768 alone, but not with an answer
-// of 100.
+// 12 tokens of the built-in server: 16,350 words fit a context of 32,768 alone, but not
+// with an answer of 100.
 func TestRowsDoNotFit(t *testing.T) {
 	row := func(line, words, answer int) traffic.Row {
 		return traffic.Row{Line: line, Prompt: strings.Repeat("word ", words), MaxTokens: answer}
@@ -461,9 +461,9 @@ func TestPick(t *testing.T) {
 		{[]client.Model{a}, "", "another name", "a"}, // the only one
 		{[]client.Model{a, b}, "", "", ""},
 		{[]client.Model{a, b}, "", "b", "b"},
-		{[]client.Model{a, b}, "", "org/A", "a"}, // by what was loaded
+		{[]client.Model{a, b}, "", "org/A", "a"}, // found by the model that was loaded
 		{[]client.Model{a, b}, "b", "org/A", "b"},
-		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed: the completion shows whether it is served
+		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed, but the completion will show whether it is served
 		{nil, "", "", ""},
 		{nil, "", "org/A", ""},
 		{nil, "x", "", "x"},

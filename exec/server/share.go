@@ -28,7 +28,7 @@ func hashOf(format string, args ...any) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, format, args...)
 	x := h.Sum64()
-	// The finalizer of SplitMix64, because the low bits of FNV depend on the last
+	// Apply the finalizer of SplitMix64, because the low bits of FNV depend on the last
 	// byte alone.
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -10,7 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The phase of a starting server precedes its last line, followed by the duration of its last start.
+// The state of a starting server shows its phase, then the last line of its log, then how long its
+// last start took.
 func TestStarting(t *testing.T) {
 	l := &Launcher{Options: Options{State: lease.Folder(t.TempDir())}}
 	s := &plan.Server{Engine: "vllm", Model: "tiny", Process: &plan.Process{}}

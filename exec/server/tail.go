@@ -19,10 +19,10 @@ const (
 	lastSize = 160      // of the last line, for a progress display
 )
 
-// tail captures a process's output of any length. The beginning goes to a file, the
-// end stays in memory. It handles whole lines, so that no secret is hidden by the cut
-// between two writes. It is safe for concurrent use. If the file cannot be written,
-// it stops writing to it.
+// tail captures a process's output of any length. The beginning goes to a file, the end
+// stays in memory. It handles whole lines, so that no secret is hidden by the cut between
+// two writes. It is safe for concurrent use. Once a write to the file has failed, it writes
+// no more to the file.
 type tail struct {
 	redactor record.Redactor
 
@@ -35,7 +35,7 @@ type tail struct {
 	skipped bool   // lines that are not in the file
 	last    string // the last line that is not empty, up to lastSize bytes
 	watch   func(line string)
-	closer  io.Closer // of file; nil: none
+	closer  io.Closer // closes file; nil if there is none
 	// finished is set when the output has ended.
 	finished bool
 }

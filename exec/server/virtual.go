@@ -130,7 +130,7 @@ type virtual struct {
 	flights []*virtualFlight // in flight, in order of start
 	step    func()           // takes it
 	stop    func() bool      // stops the timer for the server's next step
-	next    time.Duration    // when that is due
+	next    time.Duration    // time at which that step is due
 	armed   bool
 	event   client.Event // the last event, reused for each
 	usage   client.Usage
@@ -217,7 +217,7 @@ func (v *virtual) giveUp(f *virtualFlight, err error) {
 	}
 	now := v.Clock.Now()
 	v.server.Cancel(now, f.call)
-	if !f.over { // the events on the way may have ended it
+	if !f.over { // an event that was already on the way may have ended the request
 		f.end(now, err)
 	}
 }

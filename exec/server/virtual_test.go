@@ -142,7 +142,7 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 			change(o.Profile)
 			script := busy(60)
 			script[10].cancel = script[10].at + 80*time.Millisecond
-			script[11].cancel = script[11].at + time.Millisecond // before it reaches the queue
+			script[11].cancel = script[11].at + time.Millisecond // cancelled before it reaches the queue
 			script[12].timeout = 40 * time.Millisecond
 			script[13].timeout = time.Millisecond
 			want := overSockets(t, o, script)
@@ -169,7 +169,7 @@ func sameSample(a, b *metric.Sample) bool {
 // TestFaultsInVirtualTime: every fault has the same effect on the client as over
 // HTTP, except faults of the connection, which virtual time does not have.
 func TestFaultsInVirtualTime(t *testing.T) {
-	// The texts that differ, and why.
+	// Messages that differ between the two, and why.
 	words := map[string]string{
 		"not-sse": "the object itself is quoted over HTTP",
 		"die":     "over HTTP the words are those of the network",
@@ -410,7 +410,7 @@ func TestVirtualLaunch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// 12 ms of overhead, 16 tokens of prompt and one step; readiness is
+			// A start takes 12 ms of overhead, 16 prompt tokens and one step. Readiness is
 			// checked twice a second.
 			if took := c.Now(); took < tt.ready-20*time.Millisecond || took > tt.ready+500*time.Millisecond {
 				t.Errorf("ready after %v, want about %v", took, tt.ready)

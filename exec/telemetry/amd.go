@@ -57,9 +57,9 @@ func AMDProcesses(ctx context.Context, path string, gpus []string) ([]int, error
 	return slices.Compact(pids), nil
 }
 
-// addProcesses reads the output of amd-smi process --json: for each GPU a list with
-// an object for each process, or a text if there is none. With placed, a process
-// without memory belongs to another GPU.
+// addProcesses reads the output of amd-smi process --json: for each GPU a list with an
+// object for each process, or a text if there is none. If placed is true, a process without
+// memory belongs to another GPU.
 func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 	var told []struct {
 		Processes []struct {
@@ -82,7 +82,7 @@ func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 			if math.IsNaN(memory) {
 				memory = quantity(p.Info, []string{"memory_usage", "vram_mem"})
 			}
-			if !placed || memory != 0 { // not a number differs from zero
+			if !placed || memory != 0 { // NaN is kept too, because it differs from zero
 				pids = append(pids, int(pid))
 			}
 		}

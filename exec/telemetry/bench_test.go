@@ -34,7 +34,7 @@ func realistic() []byte {
 	return []byte(b.String())
 }
 
-// BenchmarkParsePage reports the share of one core for reading such a page once a
+// BenchmarkParsePage reports the share of one core for reading the realistic page once a
 // second.
 func BenchmarkParsePage(b *testing.B) {
 	page := realistic()

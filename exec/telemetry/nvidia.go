@@ -59,7 +59,7 @@ type NvidiaSMI struct {
 	out    io.Closer
 	closed bool
 	cards  map[string]line // by index
-	failed string          // what it said instead
+	failed string          // what nvidia-smi printed instead of values
 	stderr bytes.Buffer
 	err    error // of the process
 }
@@ -101,7 +101,7 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 				return
 			}
 			if out, err = start(health); err != nil {
-				return // it was closed, or has ended
+				return // nvidia-smi was closed, or has ended
 			}
 		}
 		s.follow(out)
@@ -147,7 +147,7 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 			return
 		}
 		if long {
-			continue // no line of ours
+			continue // not a line that was asked for
 		}
 		index, c, ok := nvidiaLine(string(text))
 		s.mu.Lock()

@@ -21,7 +21,7 @@ const MaxPage = 8 << 20
 // rule maps the lines of one name on a page to a value of ours.
 type rule struct {
 	engine.Series
-	part  string // of a histogram: "bucket", "sum" or "count"; else ""
+	part  string // for a histogram "bucket", "sum" or "count"; else ""
 	order int    // priority among the engine's series: the first one counts
 }
 

@@ -57,7 +57,8 @@ func TestParsePage(t *testing.T) {
 		want              Reading
 	}{
 		{"vLLM, two engines", vllmPage, "m", Reading{
-			// 7+5, 3+8, and the fuller of the two caches.
+			// Two engines run 7+5 requests, 3+8 wait, and kv_usage is that of the fuller
+			// cache.
 			Gauges: map[string]float64{"running": 12, "waiting": 11, "kv_usage": 0.98},
 			Counters: map[string]float64{
 				metric.Preempted: 14, metric.CacheQueries: 1e6, metric.CacheHits: 25000, metric.Drafts: 100, metric.DraftTokens: 200,
@@ -65,7 +66,8 @@ func TestParsePage(t *testing.T) {
 				metric.PrefillTokens: 8192, metric.PrefillSeconds: 2,
 			},
 			Histograms: map[string]metric.Histogram{
-				// 4+1 up to 0.3 s, 6−4+0 up to 0.5 s, 8−6+0 above.
+				// The counts of two engines are added: 4+1 up to 0.3 s, 6−4+0 up to 0.5 s,
+				// 8−6+0 above.
 				"queue_wait": {Bounds: []float64{0.3, 0.5}, Counts: []float64{5, 2, 2}, Sum: 3.75},
 				"prefill":    {Bounds: []float64{}, Counts: []float64{8}, Sum: 2},
 			},

@@ -9,10 +9,10 @@ import (
 // the one before only in their values; then only these are parsed. It is safe for
 // concurrent use.
 type Pages struct {
-	Model string // whose series are read
+	Model string // the model whose series are read
 
 	mu   sync.Mutex
-	last layout // of the last page that was read without error
+	last layout // layout of the last page that was read without error
 }
 
 // Parse reads the next page.
@@ -33,9 +33,9 @@ func (p *Pages) Parse(page []byte) (*Reading, error) {
 // each. Anything that does not depend on the values, such as that no line occurs
 // twice, holds for all pages with the same layout.
 type layout struct {
-	text  string // of a whole page
+	text  string // a whole page
 	slots []slot
-	end   int // of the last value
+	end   int // where the last value ends in text
 }
 
 // slot is the place of a line's value.

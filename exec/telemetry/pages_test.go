@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// sameAsAlone reads a page after another one; the result must be as if it were the
-// first.
+// sameAsAlone reads a page after another one. The result must be the same as without the
+// other page.
 func sameAsAlone(t *testing.T, model, before, page string) {
 	t.Helper()
 	pages := &Pages{Model: model}

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// program is a stand-in as a shell script.
+// program returns a stand-in for a program, a shell script.
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "smi")
@@ -77,7 +77,7 @@ done`)
 // them.
 func TestNvidiaSMIOfOlderDrivers(t *testing.T) {
 	for _, tt := range []struct {
-		unknown   string // a field of the query
+		unknown   string // a field of the query that the driver does not know
 		reading   string
 		throttled bool
 	}{

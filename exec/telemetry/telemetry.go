@@ -1,10 +1,10 @@
-// Package telemetry observes a server from the inside while the load runs. It reads
-// the server's metrics page and its GPUs at intervals, and summarises the readings of
-// a round as a metric.Telemetry.
+// Package telemetry observes a server from the inside while the load runs. It reads the
+// server's metrics page and its GPUs at intervals, and summarises the readings of a round
+// as a metric.Telemetry.
 //
-//   - page.go reads the Prometheus text format, as far as names.go asks for it;
+//   - page.go reads the Prometheus text format, for the names in names.go;
 //   - nvidia.go and amd.go read the GPUs' own tools, dcgm.go an exporter's page;
-//   - watch.go reads at an interval, and when it is told to;
+//   - watch.go reads at an interval, and on request;
 //   - window.go takes the differences over the measured window.
 //
 // A value that cannot be read is missing, with the reason. It never ends a run.

@@ -21,8 +21,8 @@ type Watch struct {
 // patience is the time limit of one reading.
 const patience = 5 * time.Second
 
-// mostReadings bounds the readings that are kept of one source in a round. Beyond it
-// every other reading is dropped and the interval doubled.
+// mostReadings bounds the readings that are kept of one source in a round. Beyond that
+// number every other reading is dropped and the interval doubled.
 const mostReadings = 4096
 
 // Begin starts to read at the interval. Call it and all methods of the Session only from the
@@ -53,8 +53,8 @@ type Session struct {
 	ended       bool
 }
 
-// Read takes a reading now, outside of the interval. At the edges of the measured
-// window it makes differences those of the window.
+// Read takes a reading now, outside of the interval. Readings at both edges of the measured
+// window make differences of counters cover just that window.
 func (s *Session) Read() {
 	s.server.read()
 	s.gpu.read()
@@ -154,7 +154,7 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 	f.busy = false
 	f.late()
 	now := f.session.watch.Clock.Now()
-	// The server wrote it at some moment between the question and the answer.
+	// The server wrote the values at some moment between the question and the answer.
 	at := asked + (now-asked)/2
 	switch {
 	case err == errSlow:

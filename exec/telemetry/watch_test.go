@@ -13,7 +13,7 @@ import (
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
-// scripted answers the n-th reading after some time; 0 means never.
+// scripted answers the n-th reading after the time that answer returns; 0 means never.
 func scripted(c clock.Clock, asked *[]time.Duration, answer func(n int) (time.Duration, error)) Source {
 	return func(ctx context.Context, done func(*Reading, error)) {
 		n := len(*asked)
@@ -56,7 +56,7 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 		if !session.Busy() {
 			session.Read() // at 3.5 s, outside of the interval
 		}
-		session.Read() // busy, so it reads once more as soon as possible
+		session.Read() // the source is busy, so it is read once more as soon as possible
 		sleep(t, c, 600*time.Millisecond)
 		session.End()
 		session.End()
@@ -72,8 +72,8 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 			}
 		}
 		got := session.Over(1500*ms, 3530*ms)
-		// The time of a reading is the middle between question and answer: 2.02 s and
-		// 3.52 s lie within; the third reading failed.
+		// The time of a reading is the middle between question and answer. 2.02 s and 3.52
+		// s lie within the window; the third reading failed.
 		if g := got.Gauges["waiting"]; g.N != 2 || g.Max != 3 || got.Failed != 1 || got.Reads != 6 {
 			t.Errorf("got %+v, %+v", g, got)
 		}
@@ -117,7 +117,7 @@ func TestWatchInVirtualTime(t *testing.T) {
 	session := w.Begin(t.Context())
 	sleep(t, c, time.Second+time.Millisecond)
 	session.End()
-	// At 0, 0.1 … 1.0 s: eleven, 1 to 11.
+	// The readings at 0, 0.1 … 1.0 s are eleven, with the values 1 to 11.
 	if g := session.Over(0, 2*time.Second).Gauges["running"]; g.N != 11 || g.Mean != 6 {
 		t.Errorf("got %+v", g)
 	}
@@ -129,7 +129,7 @@ func TestWatchIsBounded(t *testing.T) {
 		return &Reading{Gauges: map[string]float64{"running": 1}}, nil
 	})}
 	session := w.Begin(t.Context())
-	sleep(t, c, 20*time.Minute) // 12,000 readings at that interval
+	sleep(t, c, 20*time.Minute) // 12,000 readings, at an interval of 0.1 s
 	session.End()
 	if n := len(session.server.readings); n > mostReadings || n < mostReadings/4 {
 		t.Errorf("%d readings are kept", n)

@@ -38,16 +38,16 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{metric.Preempted: 14}, got.Added); diff != "" {
 		t.Error(diff)
 	}
-	// 20 − 12 requests up to 1 s and 5 − 0 above, in 20 − 3 s.
+	// The window has 20 − 12 requests up to 1 s and 5 − 0 above. Their sum is 20 − 3 s.
 	if diff := cmp.Diff(map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms); diff != "" {
 		t.Error(diff)
 	}
-	// (2 + 4 + 3 + 0)/4; the readings of nine lie outside.
+	// The mean is (2 + 4 + 3 + 0)/4; the two readings of nine lie outside of the window.
 	if diff := cmp.Diff(map[string]metric.Gauge{"waiting": {N: 4, Mean: 2.25, Min: 0, Max: 4}}, got.Gauges); diff != "" {
 		t.Error(diff)
 	}
-	// The gauge over the whole round, and the counter as its increase at each
-	// reading.
+	// The series have the gauge over the whole round, and the counter as its increase at
+	// each reading.
 	want := []metric.Series{
 		{Metric: "waiting", At: []int64{1000, 2010, 3000, 4000, 5980, 7000}, Values: []float64{9, 2, 4, 3, 0, 9}},
 		{Metric: "preemptions", At: []int64{3000, 4000, 5980}, Values: []float64{1, 3, 10}},
@@ -148,7 +148,7 @@ func TestGPUEnergy(t *testing.T) {
 		return stamped{t, &Reading{Gauges: map[string]float64{"power": watts}, Counters: map[string]float64{metric.Energy: joules}}}
 	}
 	got := summarize(2*s, 6*s, history{}, history{every: 2 * s, readings: []stamped{gpu(2*s, 300, 1000), gpu(4*s, 500, 1800), gpu(6*s, 400, 2600)}})
-	// 2600 − 1000 J in 4 s; the power is the mean of the readings.
+	// The energy is 2600 − 1000 J in 4 s; the power is the mean of the readings.
 	if got.Added[metric.Energy] != 1600 || got.Added[metric.EnergySeconds] != 4 || got.Gauges["power"].Mean != 400 || got.Gauges["power"].Max != 500 {
 		t.Errorf("got %+v %+v", got.Added, got.Gauges)
 	}

@@ -113,7 +113,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// A client and a server of net/http in a bubble; an hour passes at once.
+// A client and a server of net/http talk in a bubble, where an hour passes at once.
 func TestHTTPInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Listen()

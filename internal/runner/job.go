@@ -35,7 +35,7 @@ type Action func(with map[string]string) (map[string]string, error)
 
 // Job is a finished job of a workflow.
 type Job struct {
-	Skipped  bool // its if did not hold
+	Skipped  bool // the condition in its "if" was false
 	Failed   bool
 	Outputs  map[string]string
 	Steps    []Step    // in the order in which they ran; an action's own steps follow it
@@ -66,8 +66,8 @@ func (j *Job) Step(name string) *Step {
 	return nil
 }
 
-// Summary is the summary of the job: those of its steps, without those that the
-// runner drops for their size.
+// Summary returns the summaries of the job's steps, without the ones that the runner drops
+// for their size.
 func (j *Job) Summary() string {
 	var b strings.Builder
 	for _, s := range j.Steps {
@@ -78,8 +78,8 @@ func (j *Job) Summary() string {
 	return b.String()
 }
 
-// Run runs a job of a workflow. more holds its needs, matrix, inputs and other
-// contexts of its expressions.
+// Run runs a job of a workflow. more holds the other contexts that its expressions use:
+// needs, matrix, inputs and so on.
 func (m *Machine) Run(ctx context.Context, workflow []byte, job string, more map[string]any) (*Job, error) {
 	doc, err := DecodeYAML(workflow)
 	if err != nil {
@@ -134,14 +134,14 @@ type run struct {
 	machine *Machine
 	ctx     context.Context
 	job     *Job
-	env     map[string]string // of the job, with additions by steps
+	env     map[string]string // variables of the job, with those that steps added
 	path    string
 }
 
 // scope holds what belongs to the steps of one composite action.
 type scope struct {
 	action string            // folder of the action; "" for the job's own steps
-	env    map[string]string // of the step that uses it
+	env    map[string]string // variables of the step that uses the action
 }
 
 func (r *run) setEnv(env any, c contexts) error {
@@ -212,7 +212,7 @@ func (r *run) step(step *Step, def map[string]any, c contexts, s scope) error {
 	if env == nil {
 		env = map[string]string{}
 	}
-	// The env of a step may use that of the job.
+	// A step's env may refer to variables of the job's env.
 	for name, value := range object(def["env"]) {
 		v, err := interpolate(toString(value), c, status{})
 		if err != nil {
@@ -232,7 +232,7 @@ func (r *run) step(step *Step, def map[string]any, c contexts, s scope) error {
 
 // uses runs an action.
 func (r *run) uses(step *Step, uses string, def map[string]any, c contexts, env map[string]string) error {
-	name, _, _ := strings.Cut(uses, "@") // "./" names one in the workspace
+	name, _, _ := strings.Cut(uses, "@") // "./" begins the path of an action in the workspace
 	with := map[string]string{}
 	for k, v := range object(def["with"]) {
 		value, err := interpolate(toString(v), c, status{})

@@ -52,7 +52,7 @@ func TestConditions(t *testing.T) {
 	c := contexts{"github": map[string]any{"ref": "main"}}
 	for _, tt := range []struct {
 		src        string
-		fine, late bool // before and after a failure
+		fine, late bool // the value of the condition before and after a failure
 	}{
 		{"", true, false}, {"success()", true, false}, {"failure()", false, true}, {"always()", true, true},
 		{"github.ref == 'main'", true, false}, {"${{ always() && github.ref == 'main' }}", true, true}, {"always() && github.ref == 'x'", false, false},
@@ -142,7 +142,7 @@ jobs:
 	}
 }
 
-// A step that cannot be parsed is an error, and not left out.
+// A step that cannot be parsed is an error; it is not skipped.
 func TestRunRefuses(t *testing.T) {
 	m := &Machine{Workspace: t.TempDir(), Temp: t.TempDir()}
 	for name, steps := range map[string]string{

@@ -145,7 +145,7 @@ func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool 
 			}
 			used := p.info.Uses[ident]
 			if used == nil || used.Pkg() == nil || used.Pkg().Path() != module+p.name || !topLevel(used) {
-				return true // another package may have a file of the same name
+				return true // the name is declared elsewhere: another package may have a file of the same name
 			}
 			to := filepath.Base(fset.Position(used.Pos()).Filename)
 			if p.files[to] == nil || to == from {
@@ -202,8 +202,8 @@ func largest(arrows map[string]map[string]map[string]bool) []string {
 	return biggest
 }
 
-// functions calls tell for every function of a file: declared ones with their
-// contents, and function literals outside of them.
+// functions calls tell for each declared function of a file, with its body, and for each
+// function literal outside of these.
 func functions(file *ast.File, tell func(name string, n ast.Node)) {
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {

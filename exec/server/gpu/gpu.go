@@ -167,7 +167,7 @@ func Confine(gpus []GPU) map[string]string {
 	}
 	list := strings.Join(IDs(gpus), ",")
 	if gpus[0].Vendor == "amd" {
-		// Engines require both to be equal if both are set.
+		// Engines require both variables to be equal if both are set.
 		return map[string]string{"CUDA_VISIBLE_DEVICES": list, "HIP_VISIBLE_DEVICES": list}
 	}
 	// By default CUDA orders GPUs by speed, and nvidia-smi by slot.

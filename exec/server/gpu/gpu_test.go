@@ -115,12 +115,12 @@ func TestRestrict(t *testing.T) {
 		{all, "2,0", "2,0"}, // in its order
 		{all, " 1 , 3", "1,3"},
 		{all, "GPU-22222222-aaaa", "2"},
-		{all, "GPU-2222", "2"}, // the beginning is enough
+		{all, "GPU-2222", "2"}, // the beginning of a UUID is enough
 		{all, "0,7,1", "0"},    // CUDA stops at an unknown name
 		{all, "0,0,1", "0"},
 		{all, "-1", ""},
 		{all, "0,-1,1", "0"},
-		{all, "MIG-1234", "MIG-1234"}, // a part that no list contains
+		{all, "MIG-1234", "MIG-1234"}, // a part of a GPU, which no list contains
 		{nil, "0,1", "0,1"},           // no tool lists GPUs, so the names are believed
 		{nil, "x", "x"},
 	} {
@@ -134,7 +134,7 @@ func process(g *plan.GPUs) *plan.Server {
 	return &plan.Server{Name: "s", Process: &plan.Process{GPUs: g}}
 }
 
-// Choose says how many GPUs a server takes, and of which, the best first.
+// Choose returns how many GPUs a server takes, and the GPUs to choose from, best first.
 func TestChoose(t *testing.T) {
 	four := smi(t)
 	none := Inventory{Why: "this machine has none"}

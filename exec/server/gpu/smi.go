@@ -181,7 +181,7 @@ func parseAMD(out string) (Inventory, error) {
 				Unit  string      `json:"unit"`
 			} `json:"size"`
 		}
-		// Ignore the error: a version that writes this differently leaves it unknown.
+		// Ignore errors: what a version of amd-smi writes differently stays unknown.
 		_ = json.Unmarshal(raw["asic"], &asic)
 		_ = json.Unmarshal(raw["driver"], &driver)
 		_ = json.Unmarshal(raw["vram"], &vram)

@@ -41,7 +41,7 @@ func TestDiskFaults(t *testing.T) {
 				if err := n.Update(after); err == nil {
 					noted = after
 				} else if half {
-					begun = false // it was ended by its own run
+					begun = false // the server was ended by its own run
 				}
 				n.Leave()
 			}

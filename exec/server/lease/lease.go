@@ -209,7 +209,7 @@ func (f Folder) lock(name string) (*Note, error) {
 			file.Close()
 			return nil, err
 		}
-		// Its former holder may have removed it between our open and lock.
+		// The former holder may have removed the note between our open and lock.
 		mine, err1 := file.Stat()
 		there, err2 := disk.Stat(path)
 		if err1 == nil && err2 == nil && os.SameFile(mine, there) {

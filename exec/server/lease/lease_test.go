@@ -97,7 +97,8 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	empty(t, f)
 }
 
-// If many want one thing, one at a time has it, and nothing remains at the end.
+// If many processes take the same thing, one at a time has it, and no note remains at the
+// end.
 func TestOneAtATime(t *testing.T) {
 	f := Folder(t.TempDir())
 	var wg sync.WaitGroup
