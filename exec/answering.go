@@ -19,13 +19,13 @@ import (
 // belong to no level and are not samples.
 const Answered metric.Phase = "answers"
 
-// answering sends the same prompts to both sides of a comparison, right after the
-// measured requests of each leg and with as many in flight. The control then reports
-// how likely each answer is. If both servers are never up at the same time, it does so
-// in its next leg.
+// answering sends the same prompts to both sides of a comparison, right after the measured
+// requests of each leg and with the same number in flight. The control then reports how
+// likely each answer is. If both servers are never up at the same time, it does so in its
+// next leg.
 type answering struct {
 	*turns
-	places []place // for each workload the level with the most load
+	places []place // the level with the most load of each workload
 	due    []int   // prompts of each round
 	most   int     // tokens of an answer
 }
@@ -101,9 +101,9 @@ func (a *answering) questions(round int, at place, again bool) []question {
 	return out
 }
 
-// twice reports whether the control answers the n-th prompt a second time. One prompt in four
-// is, spread by the golden ratio. So it is also one in four for each workload, if a few
-// workloads get the prompts in turn.
+// twice reports whether the control answers the n-th prompt a second time. It is one prompt
+// in four, spread by the golden ratio. So it is also one in four of each workload's prompts,
+// if a few workloads get the prompts in turn.
 func twice(n int) bool { return uint32(n)*0x9e3779b9 < 1<<30 }
 
 // Asks returns how many prompts both servers of a comparison answer, and how many of
@@ -212,7 +212,7 @@ func (a *answering) request(s *series, q question) (client.Request, error) {
 // hear keeps an answer.
 func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, said client.Said) {
 	if sample.Canceled() {
-		return // it was not answered
+		return // there is no answer
 	}
 	h := &response{question: q, raw: said.String(), values: map[*side][]float64{}}
 	h.Leg, h.Finish, h.Text = a.slot, a.secrets.Text(sample.Finish), a.secrets.Text(h.raw)

@@ -48,15 +48,15 @@ func TestAnswering(t *testing.T) {
 		fail    func(n int) error
 		starts  int // of the control
 		pairs   int
-		scored  int // of the candidate's answers
+		scored  int // number of the candidate's answers that were scored
 		again   int
-		weighed int // of the candidate's answers
+		weighed int // number of the candidate's answers whose values of both servers were compared
 		why     string
 	}{
 		// 53 prompts in 5 rounds are 11, 11, 11, 10, 10; in 6 rounds the last ones have 8.
 		// Before the last round the control answers 0, 2, 5, 10, 13, 18, 23, 26, 31, 34, 36, 39
-		// and, below 45, 44 twice. The candidate scores these, 47 and 52 itself. If the
-		// candidate has the last leg, the control starts for one more.
+		// and, below 45, 44 twice. The candidate itself scores these, and the answers to 47 and
+		// 52. If the candidate has the last leg, the control starts for one more.
 		{name: "each leg", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 12, weighed: 15},
 		{name: "the last leg is the control's", restart: plan.RestartLeg, rounds: 6, starts: 6, pairs: 53, scored: 53, again: 13, weighed: 15},
 		{name: "both stay", restart: plan.RestartNever, rounds: 5, starts: 1, pairs: 53, scored: 53, again: 12, weighed: 15},
@@ -195,8 +195,8 @@ func TestAnsweringUnread(t *testing.T) {
 	}
 }
 
-// TestAnsweringWithholds: a workload that records only hashes records no text of its
-// pairs either, but how far they agree.
+// TestAnsweringWithholds: a workload that records only hashes also records no text of its
+// pairs of answers. It does record how far they agree.
 func TestAnsweringWithholds(t *testing.T) {
 	for store, kept := range map[plan.Store]bool{"": true, plan.StoreText: true, plan.StoreHash: false, plan.StoreNone: false} {
 		d := newDuel(5, plan.RestartLeg, "a", "b")
@@ -224,7 +224,7 @@ func TestAnsweringSheds(t *testing.T) {
 	if n := len(got.Looks); n != 1 || got.Looks[0].Rounds >= 8 || got.Skipped != "" {
 		t.Fatalf("looks %v, skipped %q", got.Looks, got.Skipped)
 	}
-	// Ten prompts a round; none of the last round's is asked again.
+	// A round has ten prompts, and none of the last round's is answered twice.
 	again := 0
 	for _, p := range got.Answers.Pairs {
 		if p.Again != nil {

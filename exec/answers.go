@@ -17,7 +17,7 @@ import (
 // repeatedly.
 const (
 	keptAnswers = 12       // of a level
-	keptBytes   = 32 << 10 // bytes of the text of each; a longer text is not counted again
+	keptBytes   = 32 << 10 // bytes of text kept of an answer; a longer text is not counted again
 	recountTime = 10 * time.Second
 
 	// lookedAtBytes is the part of every natural answer that is kept until it ends,
@@ -28,7 +28,7 @@ const (
 	// recorded as hashes.
 	storedBytes = 64 << 20
 
-	againTokens = 48 // for the prompt that is sent again, unless the plan asks for fewer
+	againTokens = 48 // tokens of the answer to the prompt that is sent again, unless the plan asks for fewer
 	againTimes  = 3  // it is sent
 	againTime   = 10 * time.Second
 
@@ -41,7 +41,7 @@ const (
 // keptAnswer is an answer whose text was kept.
 type keptAnswer struct {
 	round, order, claimed int
-	row                   int // of the data set; 0 if there is none
+	row                   int // row of the data set; 0 if there is none
 	text                  string
 	whole                 bool // the text is complete
 }
@@ -128,7 +128,7 @@ func unheld(err error) string {
 // saidBy prepares an answer for examination, without secrets.
 func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers.Said {
 	clean := func(text string) string {
-		if said.Cut { // perhaps within a secret
+		if said.Cut { // the cut may be within a secret
 			text = text[:len(text)-secrets.Pending(text)]
 		}
 		return secrets.Text(text)

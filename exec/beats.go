@@ -19,14 +19,14 @@ const timerGrain = time.Millisecond
 type beats []time.Duration
 
 // late adds a beat that came late by the given time. Beats that were due meanwhile are
-// added too, because what arrived then waited for the rest of it.
+// added too, because anything that arrived then waited for the rest of that time.
 func (b *beats) late(by time.Duration) {
 	for *b = append(*b, max(by, 0)); by > heartbeat; *b = append(*b, by) {
 		by -= heartbeat
 	}
 }
 
-// stall is the latest.
+// stall is the largest lateness of a beat.
 func (b beats) stall() time.Duration {
 	if len(b) == 0 {
 		return 0

@@ -11,21 +11,24 @@ func TestBeats(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name         string
-		beats        int             // on time, apart from a timer's grain
+		beats        int             // number of beats on time, apart from a timer's grain
 		late         []time.Duration // besides
 		stall, delay time.Duration
 	}{
 		{"none", 0, nil, 0, 0},
 		{"on time", 1000, nil, ms, 0},
-		// 40, 30, 20 and 10 ms late; fewer than 50 ms are ignored.
+		// Four beats are late, by 40, 30, 20 and 10 ms; five and fewer are ignored.
 		{"one short stall in a short round", 100, []time.Duration{40 * ms}, 40 * ms, 0},
-		// Twice that: 40 40 30 30 20 | 20 10 10, and the 20 that is 5 from the end.
+		// Sorted, the late beats are 40 40 30 30 20 20 10 10. Five are ignored, and the
+		// next is 20, less the timer's grain.
 		{"two of them", 100, []time.Duration{40 * ms, 40 * ms}, 40 * ms, 19 * ms},
-		// 8 of 1,008 beats are less than 1 %.
+		// Eight of 1,008 beats are late, which is less than 1 %.
 		{"two of them in a long round", 1000, []time.Duration{40 * ms, 40 * ms}, 40 * ms, 0},
-		// 16 of 1,016: the 99th percentile is the 1,006th, 11 from the end: 4 × 40, 4 × 30, then 20.
+		// 16 of 1,016 beats are late. The 99th percentile is the 1,006th beat, the 11th from the
+		// end: after four of 40 and four of 30 comes 20.
 		{"four of them", 1000, []time.Duration{40 * ms, 40 * ms, 40 * ms, 40 * ms}, 40 * ms, 19 * ms},
-		// 100, 90 … 10: the 110 beats' 105th is 6 from the end: 50.
+		// The late beats are 100, 90 … 10. Of 110 beats the 105th counts, which is the 6th
+		// from the end: 50.
 		{"a long one", 100, []time.Duration{100 * ms}, 100 * ms, 49 * ms},
 	} {
 		var b beats

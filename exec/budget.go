@@ -8,11 +8,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// tight reports whether to leave out the next round of the level. The time left must
-// allow metric.LeastRounds rounds of everything still to come, at the pace so far,
-// and a few probes of every search. A short budget drops extensions first, then
-// resolution of searches (only those few probes are reserved), then rounds, and never
-// a workload.
+// tight reports whether to leave out the next round of the level. It is left out if the
+// time left would not suffice for metric.LeastRounds rounds of everything still to come, at
+// the pace so far, and for a few probes of every search. A short budget drops extensions
+// first, then resolution of searches (only those few probes are reserved), then rounds, and
+// never a workload.
 func (r *runner) tight(l *metric.Level) bool {
 	done := len(l.Rounds)
 	if l.Shed > 0 {
@@ -46,7 +46,7 @@ func (r *runner) ran(l *metric.Level, took time.Duration) {
 }
 
 // spare is the part of the run's budget that remains after the fixed levels still to come, if
-// each takes as long as those so far did on average. It is negative if the budget is too short.
+// each takes the mean time of the levels so far. It is negative if the budget is too short.
 func (r *runner) spare() time.Duration {
 	now := r.Clock.Now()
 	took, n := r.fixed, r.fixedLevels
@@ -70,8 +70,8 @@ func (r *runner) promised() time.Duration {
 	return sum
 }
 
-// searchBudget is the time of a search: its own budget, but at most its share of what
-// the fixed levels still to come leave of the run's. 0 means no bound; false means
+// searchBudget is the time of a search: its own budget, but at most its share of what the
+// run's budget has left after the remaining fixed levels. 0 means no bound; false means
 // that no time is left.
 func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 	if r.deadline == 0 {
@@ -140,8 +140,8 @@ func closedRound(c Case, n int, d time.Duration) load.Closed {
 	return cl
 }
 
-// Warmups is how many requests warm a case up, each of its rounds for the most; 0 where a
-// warm-up is a time.
+// Warmups is the number of warm-up requests of a case, mostly for each of its rounds; 0 if
+// the warm-up is a duration.
 func Warmups(c Case) int {
 	rounds := max(c.Level.Rounds, 1)
 	switch c.Load.Kind {

@@ -23,7 +23,7 @@ type hunt struct {
 	workload    *plan.Workload
 	capacity    *plan.Capacity
 	levelSearch searching
-	saturation  *metric.Level         // for a search over rates; else nil
+	saturation  *metric.Level         // the level that finds the server's largest rate, for a search over rates; else nil
 	known       map[int]*metric.Level // fixed levels by N
 	levels      map[sampleSet]*series
 	visits      []visit
@@ -36,7 +36,7 @@ type hunt struct {
 	invalidity string
 }
 
-// visit holds what the record of a probe needs and the search does not know.
+// visit holds the facts about a probe that its record needs and the search does not know.
 type visit struct {
 	split    int // number of looks that share the error; 0 if no look was held
 	requests int // that were judged
@@ -151,7 +151,8 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 			h.invalid = 0
 		}
 		if h.invalid == mostInvalid {
-			// Then the load is not the cause: more levels would only cost time.
+			// After several invalid probes in a row the load is not the cause, and more
+			// levels would only cost time.
 			h.levelSearch.Stop(h.invalidity)
 		}
 	}
@@ -210,7 +211,7 @@ func first(over metric.LoadKind) int {
 	return ladder
 }
 
-// searchOver names what grows.
+// searchOver returns the unit of load that the search raises.
 func searchOver(k metric.LoadKind) search.Over {
 	switch k {
 	case metric.Burst:
@@ -229,9 +230,10 @@ func (h *hunt) looks(n int) []int {
 	return plan.Doubled(h.capacity.Over, plan.Level{N: n, Requests: first}, min(4*first, h.workload.MostRequests(first)))
 }
 
-// deep plans the looks of a deep probe of level n. They are at the largest number of
-// requests, at half of it and so on, down to twice as many as any other probe may
-// have; for bursts at whole bursts. nil means that other probes may have as many.
+// deep plans the looks of a deep probe of level n: at the largest number of requests, at
+// half of it and so on, down to twice as many as any other probe may have. For bursts,
+// looks are at whole bursts. nil means that a deep probe could have no more requests than
+// other probes.
 func (h *hunt) deep(n int) []int {
 	unit := 1
 	if h.capacity.Over == metric.Burst {

@@ -91,7 +91,8 @@ func TestCapacity(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := run.Capacities[0]
-		// 19 in flight wait 1.9 s, 20 wait 2.0 s (a bit less at the ends of rounds).
+		// 19 requests in flight wait 1.9 s, and 20 wait 2.0 s (a bit less at the ends of
+		// rounds).
 		want := []string{
 			"ladder 8 pass", "ladder 16 pass", "ladder 32 fail", "bisect 24 fail", "bisect 20 fail", "bisect 18 pass", "bisect 19 pass",
 			"check 12 pass", "confirm 19 pass set 1",
@@ -200,8 +201,9 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 	if got.Probes[0].Level != "16" || got.Probes[2].Level != "probe 16" || got.Probes[2].Requests != 200 {
 		t.Errorf("visits %+v", got.Probes[:3])
 	}
-	// The looks at 16 are 100, 200 and 400 requests. The look at 160 is one more, and
-	// two remain. At 32 one remains of 160, 320 and 640.
+	// The looks at 16 are at 100, 200 and 400 requests. The look at the known 160 requests
+	// is one more, and two remain, so three share the error. At 32, one of 160, 320 and 640
+	// remains after the known 320.
 	if diff := cmp.Diff([]string{"16: 160 of 160 at 3", "32: 320 of 320 at 2", "16: 200 of 200 at 3"}, seen[:3]); diff != "" {
 		t.Errorf("judged (-want +got):\n%s", diff)
 	}
@@ -354,7 +356,7 @@ func TestCapacityInvalidIsNoAnswer(t *testing.T) {
 	}{
 		{"invalid", exec.Judgement{Outcome: search.Inconclusive, Invalid: "output length"}, metric.CapacityUnknown, "unknown: output length", 2},
 		{"nobody knows", exec.Judgement{}, metric.CapacityUnknown, "the judge gave no verdict", 2},
-		{"the generator", exec.Judgement{Outcome: search.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 8}, // 8, 4, 2 and 1, each of them twice
+		{"the generator", exec.Judgement{Outcome: search.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 8}, // levels 8, 4, 2 and 1, each of them twice
 	} {
 		p, _ := searching(16)
 		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
@@ -565,8 +567,8 @@ func TestLongCapacityDeep(t *testing.T) {
 		if want := "20 requests in flight"; !strings.HasPrefix(got.Line, want) || !got.Confirmed || got.Notes != nil {
 			t.Errorf("line %q, notes %q; want %q and none", got.Line, got.Notes, want)
 		}
-		// Sixteen times the first look of 100 requests, and half of that before. The
-		// second look has the samples of the first and as many more.
+		// The looks are at sixteen times the first look of 100 requests, and at half of
+		// that. The second look has the samples of the first and the same number more.
 		for _, x := range got.Probes {
 			if x.Purpose != "deep" && x.Purpose != "confirm" {
 				continue

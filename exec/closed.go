@@ -24,7 +24,8 @@ func (rd *round) closed(health *func() metric.Health) {
 		}
 	}
 	if rest := c.Warmup % c.Slots; !c.Fill && rest > 0 {
-		// Some slots would send them next to measured requests of other slots.
+		// Otherwise some slots would send warm-up requests next to measured requests of
+		// other slots.
 		rd.warmUp(c.Probes, rest)
 		c.Probes, c.Warmup = c.Probes+rest, c.Warmup-rest
 	}
@@ -52,7 +53,7 @@ func (rd *round) closed(health *func() metric.Health) {
 			return
 		}
 		if at <= rd.Clock.Now() {
-			rd.next(slot, at) // not through the queue: the slot would be idle until then
+			rd.next(slot, at) // not as an event: the slot would be idle until the event is handled
 		} else {
 			stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
 		}
@@ -60,7 +61,7 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 	rd.until(func() bool { return rd.loop.Over() || rd.halted() })
 	rd.ended = nil
-	if rd.timer != nil { // halted before the end of its time
+	if rd.timer != nil { // the round was halted before the end of its time
 		rd.timer()
 		rd.close()
 	}
@@ -76,7 +77,7 @@ func (rd *round) close() {
 	rd.out.Due = rd.loop.Due()
 }
 
-// next lets a slot do what comes next, which was due at at.
+// next makes a slot do its next step, which was due at time at.
 func (rd *round) next(slot int, at time.Duration) {
 	if rd.halted() {
 		return

@@ -176,7 +176,7 @@ func (c *crowd) counts() {
 		}
 	}
 	if !c.over {
-		due++ // it was cut short: more requests were due
+		due++ // the part was cut short, so more requests were due
 	}
 	of := [2]string{c.level.Server, c.level.Workload}
 	c.sent[of] += c.begun[metric.Measured] - c.out.Due
@@ -211,7 +211,7 @@ func (c *crowd) span() load.Window {
 func (c *crowd) rounds() []*metric.Round {
 	whole := c.out
 	if len(c.health) == 0 {
-		return []*metric.Round{whole} // no part of it has ended
+		return []*metric.Round{whole} // no part of the window has ended
 	}
 	var out []*metric.Round
 	for i := range len(c.health) {

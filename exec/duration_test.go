@@ -25,10 +25,10 @@ func timedLoad(n int, d time.Duration, seeds ...int64) *plan.Load {
 
 func TestRoundsByTime(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// 2 s a request, 4 slots half a second apart, two rounds of 15 s. A slot
-		// starts requests 0, 2, … 14 s after its first; the four first requests start
-		// at 0, 0.5, 1 and 1.5 s. The third slot's eighth would start at 14 + 1 = 15
-		// s, which is not before the end: 8 + 8 + 7 + 7.
+		// A request takes 2 s, 4 slots start half a second apart, and there are two rounds
+		// of 15 s. A slot starts requests 0, 2, … 14 s after its first; the four first
+		// requests start at 0, 0.5, 1 and 1.5 s. The third slot's eighth would start at 14
+		// + 1 = 15 s, which is not before the end: 8 + 8 + 7 + 7.
 		b := newBench(t, c, planOf(101, timedLoad(4, 30*s, 1, 2)), steady(s, 10*ms))
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
@@ -97,7 +97,7 @@ func TestLooksByTime(t *testing.T) {
 		on     plan.OnInconclusive
 		most   int
 		script []exec.Judgement
-		looks  []string // rounds/planned share outcome
+		looks  []string // each as "rounds/planned share outcome"
 		note   string
 	}{
 		{"a pass half-way does not end it", plan.Stop, 0, []exec.Judgement{pass}, []string{"5/10 0.00 inconclusive", "10/1 1.00 "}, ""},

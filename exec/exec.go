@@ -47,9 +47,9 @@ type CapacityObserver interface {
 	CapacityDone(*metric.Capacity) error
 }
 
-// AnswersObserver is an Observer that also receives a server's progress with the
-// answers of a comparison: giving them, or with reading scoring them. The first call
-// has 0 done, and the last has all that are due unless the run is stopped.
+// AnswersObserver is an Observer that also receives a server's progress with the answers of
+// a comparison: generating them, or scoring them if reading is true. The first call has 0
+// done, and the last has all that are due unless the run is stopped.
 type AnswersObserver interface {
 	Observer
 	AnswersDone(server string, reading bool, done, due int)

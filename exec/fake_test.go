@@ -26,7 +26,7 @@ type reply struct {
 	code   int           // its status; 0: 500
 	ttft   time.Duration // 0: no token ever
 	itl    time.Duration
-	deaf   bool // does not end when cancelled
+	deaf   bool // the request does not end when it is cancelled
 }
 
 // transport is a server with one script on the run's clock.
@@ -39,7 +39,7 @@ type transport struct {
 	requests []client.Request
 	starts   []time.Duration
 	inFlight int
-	accepted int // of these, those that are not refused
+	accepted int // number of requests that were not refused
 	most     int
 	prompts  map[string]int
 
@@ -134,8 +134,8 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 	t.clock.Timer(t.clock.Now()+a.ttft, token)
 }
 
-// watch ends what was cancelled since the last tick: on a virtual clock no other
-// goroutine may do it.
+// watch ends the requests that were cancelled since the last tick: on a virtual clock no
+// other goroutine may do it.
 func (t *transport) watch() {
 	flights := t.flights
 	t.flights = nil // an end may begin new flights
@@ -170,7 +170,7 @@ type observer struct {
 	samples []*metric.Sample
 	started int
 	onDone  func(*metric.Sample)
-	fail    error // of the next SampleDone
+	fail    error // error that the next SampleDone returns
 }
 
 func (o *observer) say(format string, args ...any) error {

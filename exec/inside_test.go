@@ -37,8 +37,8 @@ func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 // the window only.
 func TestInside(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// 2 s a request on 4 slots, started half a second apart: two rounds of 40, of
-		// which each slot sends ten.
+		// A request takes 2 s, and 4 slots start half a second apart. There are two rounds
+		// of 40, of which each slot sends ten.
 		b := newBench(t, c, planOf(101, closedLoad(4, 80, 1, 2)), steady(s, 10*ms))
 		b.target.Inside, _ = told(b, nil)
 		run, err := exec.Run(t.Context(), b.Config)

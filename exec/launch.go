@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// launch starts a server, and measures the generator during the first start. The
-// fingerprint of the server then has no secrets of the plan. The Target is nil if the
-// start failed, and found has the reason.
+// launch starts a server, and measures the generator during the first start. It removes the
+// plan's secrets from the server's fingerprint. The Target is nil if the start failed, and
+// found has the reason.
 func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, ready time.Duration) {
 	var err error
 	start := func() {
@@ -49,8 +49,8 @@ func (r *runner) calibrate() {
 	}
 }
 
-// unready is the reason why a starting server will not become ready. An end of the
-// start that follows from why is left out.
+// unready is the reason why a starting server will not become ready. A cancelled start
+// follows from why, so the text leaves it out.
 func unready(why string, err error) error {
 	if err == context.Canceled {
 		return errors.New(why + " before it was ready")
@@ -61,7 +61,8 @@ func unready(why string, err error) error {
 // takeDown checks a server a last time and ends it.
 func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
-		// Not under the context flying: a spent budget is no news of the server.
+		// Use the run's context instead of flying: that the budget is spent says nothing
+		// about the server.
 		if err := t.Check(r.ctx); errors.Is(err, ErrIdentityUnknown) {
 			found.EndUnknown = err.Error()
 		} else if err != nil && r.ctx.Err() == nil {

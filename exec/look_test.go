@@ -41,7 +41,7 @@ func TestLooks(t *testing.T) {
 		on     plan.OnInconclusive
 		most   int
 		script []exec.Judgement // one judgement for each look
-		looks  []string         // requests/planned share outcome
+		looks  []string         // each as "requests/planned share outcome"
 		due    int
 		note   string
 	}{
@@ -55,14 +55,15 @@ func TestLooks(t *testing.T) {
 			[]exec.Judgement{never, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
 		{"what is invalid does not", closedLoad(4, 200, tens...), plan.Stop, 0,
 			[]exec.Judgement{invalid, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
-		// 0.95^50 is more than 0.0125 and 0.95^70 more than 0.0245: no interim look could pass.
+		// A look passes if no request exceeds the limit. But 0.95^50 is more than 0.0125 and
+		// 0.95^70 more than 0.0245, so no interim look could pass.
 		{"too few to pass half-way", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{pass}, []string{"50/10 0.00 inconclusive", "100/1 1.00 "}, 100, ""},
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "it failed after 50 of 100 requests and was ended"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
-		// A quarter of a third of the error is 0.0042. 0.95^100 = 0.0059 is more, so there is no look at 100;
-		// 0.95^140 is less than 0.0082.
+		// A quarter of a third of the error is 0.0042. 0.95^100 = 0.0059 is more, so there is no
+		// look at 100. 0.95^140 is less than 0.0082, so there is one at 140.
 		{"nothing to extend", closedLoad(4, 200, tens...), plan.Extend, 0,
 			[]exec.Judgement{more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 pass"}, 200, ""},
 		{"extended once", closedLoad(4, 200, tens...), plan.Extend, 0,
@@ -198,7 +199,7 @@ func TestRoundsAreShedLast(t *testing.T) {
 		on     plan.OnInconclusive
 		seeds  []int64
 		search bool
-		rounds []int // measured, of each level
+		rounds []int // number of rounds measured at each level
 		shed   []int
 	}{
 		// A level of 200 requests of 1 s on 4 slots in ten rounds takes 70 s, a

@@ -49,8 +49,8 @@ func shared(l *metric.Level) map[string][]int {
 	return out
 }
 
-// Rounds of 30 should have 21, 7.5 and 1.5; four rounds have exactly 84, 30 and 6.
-// Rounds of a rate are parts of one window; rounds of a stage are windows.
+// Rounds of 30 requests should have 21, 7.5 and 1.5 of the parts; four rounds have exactly
+// 84, 30 and 6. Rounds of a rate are parts of one window; rounds of a stage are windows.
 func TestMix(t *testing.T) {
 	want := map[string][]int{"chat": {21, 21, 21, 21}, "rag": {8, 7, 8, 7}, "long": {1, 2, 1, 2}}
 	stage := plan.Level{Name: "spike", Rate: 4, Requests: 120, Rounds: 4, Stage: &metric.Stage{From: 4, To: 4}}
@@ -108,7 +108,7 @@ func TestMixOverATrace(t *testing.T) {
 					part.Type = "/v1/" + part.PartName()
 				}
 			}
-			// A round of 12 should have 8.4, 3 and 0.6.
+			// A round of 12 requests should have 8.4, 3 and 0.6 of the parts.
 			want := map[string][]int{"chat": {8, 9, 8, 9, 8, 8, 9, 8, 9, 8}, "rag": {3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, "long": {1, 0, 1, 0, 1, 1, 0, 1, 0, 1}}
 			if typed { // no row names rag; decode refuses such a plan
 				mix.Mix = []*plan.Workload{mix.Mix[0], mix.Mix[2]}
@@ -214,7 +214,7 @@ func TestMixThatIsNotSelected(t *testing.T) {
 // request in flight, the others always 20 ms.
 func TestMixCapacity(t *testing.T) {
 	for _, tt := range []struct {
-		limit   float64 // of the long ones, in seconds
+		limit   float64 // limit for the long requests, in seconds
 		pass    int
 		kind    metric.CapacityKind
 		binding string
@@ -268,9 +268,10 @@ func TestMixCapacity(t *testing.T) {
 	}
 }
 
-// A mix over a trace, by the types of its rows: its capacity is how much more of the
-// traffic the server carries while every part holds. Chats take 20 ms at any speed, the long
-// ones 0.2 s at the recorded speed and s times that at s times it: 0.75 s at 3.75.
+// The parts of the mix are the types of the trace's rows. The capacity is the largest speed
+// of the traffic at which every part holds. Chats take 20 ms at any speed. Long requests
+// take 0.2 s at the recorded speed, and s times as long at s times the speed: 0.75 s at
+// 3.75.
 func TestMixCapacityOverATrace(t *testing.T) {
 	var rows []traffic.Recorded
 	for i := range 600 {
@@ -321,7 +322,7 @@ func TestMixCapacityOverATrace(t *testing.T) {
 	}
 }
 
-// judge asks the real one.
+// judge returns the judge of a real run.
 func judge(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
 		v := assert.JudgeLook(p, w, l, at)

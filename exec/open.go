@@ -20,7 +20,7 @@ import (
 type window struct {
 	*round
 	schedule *load.Schedule
-	parts    []int // measured requests of each
+	parts    []int // number of measured requests of each part
 	// bounds holds the times at which the parts begin, and the end of the last one,
 	// as far as the window has come. health holds the generator's health in the parts
 	// that are over.
@@ -28,19 +28,19 @@ type window struct {
 	health  []metric.Health
 	pending int // measured requests that have not ended
 
-	steady *load.Steady // while it warms up
+	steady *load.Steady // set while the window warms up
 	warm   struct {     // warm-up requests that ended
 		completed, failed int
-		took              time.Duration // the completed ones, together
+		took              time.Duration // total time of the completed ones
 	}
 	token   atomic.Int64  // time of the last token
 	waiting time.Duration // time since which something is in flight
-	given   time.Duration // time at which it was given up; 0 if it was not
+	given   time.Duration // time at which the window was given up; 0 if it was not
 	// stages holds the levels whose rounds the parts are; empty if all parts are
 	// rounds of one level.
 	stages []*series
 	stop   func() bool
-	chats  // under way, if the rate is that of new conversations
+	chats  // conversations under way, if the rate is the rate of new conversations
 }
 
 // open runs the window of an open loop.
@@ -379,7 +379,7 @@ func (w *window) rounds() []*metric.Round {
 			r.Index += i
 		}
 		r.WindowStart, r.WindowEnd, r.Health = w.bounds[i], w.bounds[i+1], w.health[i]
-		if w.Workload.Prompt.Turns.Several() { // which continue after the end of the window
+		if w.Workload.Prompt.Turns.Several() { // conversations continue after the end of the window
 			r.Time = r.WindowEnd - r.WindowStart
 		}
 		r.Start, r.End, r.Samples = 0, 0, nil

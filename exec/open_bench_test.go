@@ -12,13 +12,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// BenchmarkOpenLoop runs 10,000 requests of 100 ms at 200 req/s, and as many with 20 in
-// flight, on a server and a clock that cost nothing. It reports the cost of a request in
-// the open loop over its cost in the closed one, each from its fastest run: open/closed.
+// BenchmarkOpenLoop runs 10,000 requests of 100 ms at 200 req/s, and the same number with
+// 20 in flight, on a server and a clock that cost nothing. It reports the cost of a request
+// in the open loop over its cost in the closed one, each from its fastest run: open/closed.
 func BenchmarkOpenLoop(b *testing.B) {
 	const requests = 10_000
 	closed := closedLoad(20, requests, 1)
-	// A stage, because a plain rate would measure the saturation first.
+	// Use a stage, because a plain rate would measure the saturation first.
 	open := rateLoad(200, requests, 1)
 	open.Levels[0].Stage = &metric.Stage{From: 200, To: 200}
 	open.Open.Warmup, open.Open.MaxInFlight = time.Second, 1000

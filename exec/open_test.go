@@ -42,8 +42,8 @@ func playRate(t *testing.T, c clock.Clock, l *plan.Load, script func(int, *clien
 	return b, run.Levels[0]
 }
 
-// Two requests a second of 1.2 s each (0.4 s to the first of three tokens). Each is
-// due half a second after the one before, however many are in flight; two or three
+// Two requests arrive each second and take 1.2 s each (0.4 s to the first of three tokens).
+// Each is due half a second after the one before, however many are in flight; two or three
 // are.
 func TestOpenLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
@@ -65,7 +65,8 @@ func TestOpenLoop(t *testing.T) {
 				}
 			}
 		}
-		// Twenty in flight, 3.6 s each of three tokens: 5.6 requests a second.
+		// Twenty requests in flight take 3.6 s each for three tokens, which makes 5.6
+		// requests a second.
 		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 5 || l.Saturation[0] > 6.1 {
 			t.Errorf("saturation %v, want ten times about 5.6", l.Saturation)
 		}
@@ -73,8 +74,9 @@ func TestOpenLoop(t *testing.T) {
 			slices.DeleteFunc(slices.Clone(b.calls), func(s string) bool { return !strings.HasPrefix(s, "round") })); diff != "" {
 			t.Error(diff)
 		}
-		// A warm-up of three mean requests, 3.6 s, ends with the arrival at 4 s or
-		// later; fillers come until the last measured one has ended: at 0.5 and 1 s.
+		// The warm-up takes at least three mean requests, 3.6 s, so it ends with the
+		// arrival at 4 s or later. Fillers are sent until the last measured request has
+		// ended: 0.5 and 1 s after it was sent.
 		count := map[metric.Phase]int{}
 		for _, r := range l.Rounds {
 			for _, s := range r.Samples {
@@ -84,8 +86,8 @@ func TestOpenLoop(t *testing.T) {
 		if count[metric.Warmup] < 8 || count[metric.Measured] != 40 || count[metric.Filler] != 2 {
 			t.Errorf("sent %v", count)
 		}
-		// Due at 0, 0.5, 1 …, each 1.2 s long: in every half second two are in flight
-		// for 0.3 s and three for 0.2 s.
+		// Requests are due at 0, 0.5, 1 … and take 1.2 s, so in every half second two are
+		// in flight for 0.3 s and three for 0.2 s.
 		if p := l.Passages(); len(p) != 1 || p[0].Arrivals != 40 || p[0].Max != 3 || p[0].Mean < 2.39 || p[0].Mean > 2.41 || p[0].Begin != p[0].End {
 			t.Errorf("passages %+v", p)
 		}
@@ -147,7 +149,7 @@ func TestOpenLoopFull(t *testing.T) {
 func TestOpenLoopStalled(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
-		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // more than arrive within a minute
+		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // 70 is more than arrive within a minute
 		_, l := playRate(t, c, load, func(n int, _ *client.Request) reply {
 			if n >= 10 {
 				return reply{}
@@ -161,7 +163,7 @@ func TestOpenLoopStalled(t *testing.T) {
 		for _, s := range l.MeasuredSamples() {
 			last = max(last, s.Last)
 		}
-		// The loop looks once a second.
+		// The loop checks for new tokens once a second.
 		if after := l.Rounds[len(l.Rounds)-1].WindowEnd - last; after < time.Minute || after > 62*time.Second {
 			t.Errorf("it ended %v after the last token", after)
 		}

@@ -73,7 +73,7 @@ func TestUsers(t *testing.T) {
 			t.Fatalf("%d rounds of %s %d", len(l.Rounds), l.Kind, l.N)
 		}
 		for i, r := range l.Rounds {
-			// 10 s of 8 users, each with a message every 2.6 s: about 31.
+			// In 10 s, 8 users with a message every 2.6 s each send about 31.
 			if !r.Complete || r.Due < 27 || r.Due > 35 || r.WindowEnd-r.WindowStart != 10*time.Second || r.Time != 10*time.Second {
 				t.Errorf("round %d: complete %v, %d due, window %v, %s", i, r.Complete, r.Due, r.WindowEnd-r.WindowStart, r.Stopped)
 			}
@@ -150,7 +150,7 @@ func TestFailedConversation(t *testing.T) {
 }
 
 // One conversation a second, three turns each: the 120 turns of 40 conversations are
-// judged, each due when the thinking after the one before ends.
+// judged, each due when the thinking time after the previous turn ends.
 func TestRateOfConversations(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := playChat(t, c, chat(&plan.Load{Kind: metric.OpenLoop, Open: &plan.Open{Arrivals: plan.Constant, MaxInFlight: 100, Warmup: plan.OpenWarmupAuto},

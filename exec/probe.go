@@ -44,8 +44,8 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	switch {
 	case j.Outcome == search.Saturated:
 	case j.Invalid != "" || j.Outcome == search.Pending:
-		// An invalid probe is no evidence about the server, and more of it would not
-		// be either.
+		// An invalid probe is no evidence about the server, and more requests would not
+		// make it valid.
 		r.Outcome, r.Needs = search.Inconclusive, -1
 		h.invalidity = cmp.Or(j.Invalid, "the judge gave no verdict")
 	case j.Outcome == search.Fail:
@@ -57,9 +57,9 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	return r
 }
 
-// admission returns the number of requests that the server admits at once. ok is true
-// if every failed request was turned away (429 or 503), and never n requests were in
-// flight that were not.
+// admission returns the number of requests that the server admits at once. ok is true if
+// every failed request was turned away (429 or 503), and fewer than n admitted requests
+// were in flight at any time.
 func admission(l *metric.Level) (admitted int, ok bool) {
 	type edge struct {
 		at    time.Duration

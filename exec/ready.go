@@ -44,8 +44,8 @@ func (rd *round) wants(phase metric.Phase, order int) bool {
 }
 
 // written adds the bytes of the request to a prompt, if the transport can encode it
-// beforehand. The prompts of a conversation contain earlier answers, so theirs cannot
-// be.
+// beforehand. The prompts of a conversation contain earlier answers, so they cannot be
+// encoded beforehand.
 func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.Prompt {
 	transport, ok := rd.target.Transport.(client.Prepared)
 	l, nth := rd.of(phase, order)
@@ -93,9 +93,10 @@ func (rd *round) connect(n int) {
 // the other.
 const mostExpected = 256
 
-// expected is how many requests are in flight on average where so many are due a second,
-// each above 0 as long as the last level's took: by Little's law (Operations Research 9,
-// 1961), as far as they are due before a connection that waits for them is closed.
+// expected is the number of connections that requests at a rate need at once. By Little's
+// law (Operations Research 9, 1961) that is the rate times each, the time of a request. An
+// unknown time (0) and a longer one count as client.IdleTimeout, after which a waiting
+// connection is closed. The result is at most mostExpected.
 func expected(rate float64, each time.Duration) int {
 	if each == 0 || each > client.IdleTimeout {
 		each = client.IdleTimeout
@@ -103,8 +104,8 @@ func expected(rate float64, each time.Duration) int {
 	return int(min(math.Ceil(rate*each.Seconds()), mostExpected))
 }
 
-// ahead makes a prompt when nothing more urgent is to be done: the one that is needed
-// after every slot has taken one more of the phase.
+// ahead makes a prompt beforehand when nothing more urgent is to be done. It is the prompt
+// that is needed once every slot has taken one more request of the phase.
 func (rd *round) ahead(turn load.Turn) {
 	rd.Clock.Post(func() {
 		if rd.loop != nil && !rd.halted() && !rd.loop.Over() {

@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// warmed is a transport that notes for how many requests it is to have connections.
+// warmed is a transport that records for how many requests connections are to be opened.
 type warmed struct {
 	*transport
 	conns []int
@@ -24,8 +24,9 @@ type warmed struct {
 func (w *warmed) Prepare(r *client.Request) client.Prompt { return r.Prompt }
 func (w *warmed) Warm(_ context.Context, n int)           { w.conns = append(w.conns, n) }
 
-// Connections are open before requests come one after the other: for those that are due
-// within 4 s, in which none is closed, or within what a request takes, 3 × 0.4 s.
+// Connections are opened before requests that come one after the other. There is one for
+// each request that is due within 4 s, in which no connection is closed, or within the time
+// of a request, 3 × 0.4 s.
 func TestConnectionsAhead(t *testing.T) {
 	rates := rateLoad(2, 40, 4)
 	rates.Levels = append(rates.Levels, plan.Level{Name: plan.RateName(5), Rate: 5, Requests: 40, Rounds: 4})

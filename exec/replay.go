@@ -27,12 +27,12 @@ type replay struct {
 	*load.Replay
 	rows     *traffic.Replay
 	speed    float64
-	context  int   // of the server, in tokens; 0 if not known
+	context  int   // context of the server in tokens; 0 if not known
 	first    int   // index in rows of the row with number 0
 	shared   []int // see Recorded; up to the last measured row
 	children map[int][]int
 	answered map[int]bool
-	ripe     map[int]bool // due, but waiting for the row before it
+	ripe     map[int]bool // rows that are due, but wait for the row before them
 	waits    map[int]func() bool
 	short    int // prompts that could not be made as short as recorded
 }

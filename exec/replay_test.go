@@ -38,9 +38,9 @@ func replayed(t *testing.T, c clock.Clock, rows []traffic.Recorded, s traffic.St
 	return run.Levels[0]
 }
 
-// 200 requests a second at random times for 10 s. In the stretch from 2 s to 8 s each is due when
-// it was recorded, and has its recorded length. The second before is a warm-up; what comes after
-// is not judged.
+// Requests were recorded at random times, 200 a second for 10 s. In the stretch from 2 s to 8 s
+// each is due when it was recorded, and has its recorded length. The second before the stretch is
+// a warm-up, and requests after it are not judged.
 func TestReplay(t *testing.T) {
 	for _, speed := range []float64{1, 2.5} {
 		onBoth(t, func(t *testing.T, c clock.Clock) {
@@ -133,8 +133,9 @@ func TestReplayCut(t *testing.T) {
 	}
 }
 
-// In a comparison of four rounds each leg replays a quarter of the stretch: together they take
-// both servers through each of its requests once, as far apart as they were.
+// In a comparison of four rounds each leg replays a quarter of the stretch: together the legs
+// send each request of the stretch once to each server, with the recorded times between
+// requests.
 func TestReplayCompared(t *testing.T) {
 	var rows []traffic.Recorded
 	for i := range 60 {

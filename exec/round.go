@@ -31,18 +31,18 @@ type round struct {
 	// picks holds the drawn order of a mix's requests, and given counts them by part.
 	picks map[metric.Phase][]pick
 	given map[metric.Phase][]int
-	// durations belongs to the series.
+	// durations is shared with the series.
 	durations map[*plan.Workload]time.Duration
 
 	ready map[turnID]client.Prompt // prompts made beforehand
 	// readyBytes is the total size of the ready prompts.
 	readyBytes int
 	flights    map[*flight]struct{} // what is in flight
-	judged     int                  // measured ones among them
+	judged     int                  // measured requests in flight
 	launched   int                  // flights so far
 
-	loop   *load.Loop // of a closed loop while it runs
-	window listening  // of an open loop
+	loop   *load.Loop // state of a closed loop while it runs
+	window listening  // handles the requests of an open loop
 	replay *replay    // recorded traffic; nil if requests are generated
 	// listen wraps an answer while it arrives; nil leaves it unwrapped.
 	listen func(*flight, *client.Answer) client.Stream
@@ -53,14 +53,14 @@ type round struct {
 	// before is how many tokens of a request's answer count as generated when it is sent,
 	// because its prompt holds them.
 	before map[turnID]int
-	held   []int         // slots to ask again
+	held   []int         // slots that wait to be asked again
 	timer  func() bool   // stops the timer of a round with a duration while it runs; else nil
 	ended  func(*flight) // called after the end of a request; may be nil
 
 	// inside reads the server's own metrics while the round runs; nil if they are not
 	// read.
 	inside *telemetry.Session
-	slots  map[int]bool // that sent a request
+	slots  map[int]bool // slots that sent a request
 	begun  bool         // a measured request was sent
 	opened bool         // the window has begun
 
@@ -74,7 +74,7 @@ type round struct {
 // asking describes the requests of a level: all of them, or those of one part of a mix.
 type asking struct {
 	workload *plan.Workload
-	level    *metric.Level // for a part its own level, not the mix's
+	level    *metric.Level // the requests' level; for a part of a mix the part's own level
 	planned  int           // requests of the level
 	prompts  Prompts
 	request  client.Request // the fields common to all requests
@@ -103,18 +103,18 @@ type turnID struct {
 
 // listening handles the requests of an open loop.
 type listening interface {
-	place(*metric.Sample)      // before it is sent
-	span() load.Window         // once it is over
+	place(*metric.Sample)      // called before a request is sent
+	span() load.Window         // called once the window is over
 	rounds() []*metric.Round   // likewise
-	unfinished(*metric.Sample) // when it has ended
+	unfinished(*metric.Sample) // called when a request has ended without completing
 }
 
 // flight is one request in flight.
 type flight struct {
 	number int // in order of start
 	turn   load.Turn
-	lot    *lot           // of which it is
-	nth    int            // and its number there
+	lot    *lot           // the lot to which the request belongs
+	nth    int            // number of the request in its lot
 	sample *metric.Sample // owned by the transport until the request ended
 	answer *client.Answer // keeps the answer's text; nil if it is not kept
 	asked  *answers.Ask   // requirements on the answer, if it is kept
@@ -123,7 +123,7 @@ type flight struct {
 	talk   *talk          // the conversation of the turn; nil if there is none
 	input  int            // requested tokens of its prompt; 0 if the prompt decides
 	output int            // tokens asked for
-	row    int            // of a data set
+	row    int            // row of a data set
 	shared float64        // see client.Prompt
 	cancel context.CancelFunc
 	over   bool
@@ -132,12 +132,12 @@ type flight struct {
 // talk is a running conversation. The number of its turns and each thinking time
 // depend only on seed, workload, level and the conversation's number.
 type talk struct {
-	phase  metric.Phase // in which it began
+	phase  metric.Phase // phase in which it began
 	number int          // of the conversation within its phase
 	slot   int
 	turn   int // under way, from 1
 	of     int
-	prompt client.Prompt // of the current turn
+	prompt client.Prompt // prompt of the current turn
 }
 
 // mostTurns exceeds the number of turns of any conversation.
@@ -295,7 +295,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 	if rd.ended != nil {
 		rd.ended(f)
 	}
-	// Last, so that the slot already works again while the sample is written.
+	// This comes last, so that the slot already works again while the sample is written.
 	rd.observe(rd.Observer.SampleDone(s))
 }
 

@@ -109,7 +109,7 @@ func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.Se
 		for len(cases) > 0 && cases[0].Workload == w && found.Error == "" {
 			c := cases[0]
 			if stages := staged(cases); len(stages) > 0 && r.check() && slices.ContainsFunc(stages, r.selected) {
-				// All stages run together, whichever was selected.
+				// All stages run together, even if only some were selected.
 				cases = cases[len(stages):]
 				if err := r.stages(t, stages); err != nil {
 					r.lost(found, t, err)

@@ -25,8 +25,8 @@ const s, ms = time.Second, time.Millisecond
 
 func TestClosedLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// 1 s to the first token, 10 ms each for the 100 after it: 2 s a
-		// request. Two rounds of 30 measured requests on 4 slots.
+		// A request takes 2 s: 1 s to the first token, and 10 ms for each of the 100 after
+		// it. There are two rounds of 30 measured requests on 4 slots.
 		b := newBench(t, c, planOf(101, closedLoad(4, 60, 42, 123)), steady(s, 10*ms))
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
@@ -72,10 +72,9 @@ func TestClosedLoop(t *testing.T) {
 			if r.WindowStart != r.Start || r.WindowEnd != r.End {
 				t.Errorf("round %d: window %v to %v, want all of %v to %v", i, r.WindowStart, r.WindowEnd, r.Start, r.End)
 			}
-			// 30 requests of 2 s on 4 slots that are always busy. The last one starts
-			// with the eighth wave, at least 14 s after the first. The slots are half
-			// a second apart, and the 29th is the second of its wave: 7·2 s + 0.5 s +
-			// 2 s.
+			// 30 requests of 2 s run on 4 slots that are always busy. The last one starts
+			// with the eighth wave, at least 14 s after the first. The slots are half a
+			// second apart, and the 29th is the second of its wave: 7·2 s + 0.5 s + 2 s.
 			if got := r.End - r.Start; got != 16500*ms {
 				t.Errorf("round %d: took %v, want 16.5s", i, got)
 			}
@@ -102,8 +101,8 @@ func TestClosedLoop(t *testing.T) {
 // round: nothing is measured next to it.
 func TestWarmUpComesFirst(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// Requests of 1 s: 3 at once, then 3 waves of 4 on slots that are 100 ms
-		// apart. The first wave warms up too.
+		// Requests take 1 s: 3 at once, then 3 waves of 4 on slots that are 100 ms apart.
+		// The first wave warms up too.
 		l := closedLoad(4, 8)
 		l.Warmup, l.Stagger = 7, 100*ms
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
@@ -128,7 +127,8 @@ func TestWarmUpComesFirst(t *testing.T) {
 	})
 }
 
-// A server that refuses is tried again until that is hopeless: 5 times 2.
+// A server that refuses requests is tried again until that is hopeless: 5 times with 2
+// requests.
 func TestWarmUpThatFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := closedLoad(4, 8)
@@ -147,7 +147,7 @@ func TestWarmUpThatFails(t *testing.T) {
 
 func TestPauseAndStagger(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// Requests of 1 s and 3 s of pause; slots 700 ms apart.
+		// Requests take 1 s, pauses take 3 s, and slots are 700 ms apart.
 		l := closedLoad(3, 9)
 		l.Warmup, l.Stagger, l.Pause = 0, 700*ms, 3*s
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
@@ -290,8 +290,9 @@ func TestVirtualRunsAreTheSame(t *testing.T) {
 // TestOneHour runs an hour of 64 streams.
 func TestOneHour(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// 118 s to the first token, 2 s for two more: 2 min a request, 29 waves of 64
-		// slots that begin 1.875 s apart: 28·120 s + 63·1.875 s + 120 s = 59 min 58 s.
+		// A request takes 2 min: 118 s to the first token and 2 s for two more. 29 waves of
+		// 64 slots that begin 1.875 s apart take 28·120 s + 63·1.875 s + 120 s = 59 min 58
+		// s.
 		b := newBench(t, c, planOf(3, closedLoad(64, 64*29)), steady(118*s, s))
 		b.tick = 15 * s
 		run, err := exec.Run(t.Context(), b.Config)
@@ -733,8 +734,8 @@ func TestMeterAndCalibration(t *testing.T) {
 	}
 }
 
-// The generator measures itself while the first server starts, and once: the load waits for
-// both, and the start takes as long as it does alone.
+// The generator measures itself once, while the first server starts. The load waits for
+// both, and the start takes as long as it would alone.
 func TestCalibrationBesideTheStart(t *testing.T) {
 	for _, tt := range []struct{ start, calibration, load time.Duration }{
 		{3 * s, 2 * s, 3 * s}, {3 * s, 5 * s, 5 * s},

@@ -31,16 +31,16 @@ type runner struct {
 	starting, flying       context.Context
 	endStarting, endFlying context.CancelFunc
 
-	yield func() // of the running strand; nil if only the loop runs
+	yield func() // yield of the running strand; nil if only the loop runs
 	stuck bool   // the clock stopped during strands
 
 	stopped  string // why nothing more is started; "" while requests may start
-	err      error  // concerns the whole run
+	err      error  // an error of the whole run, not of one server
 	cleanups []func()
 
-	durations map[*plan.Workload]time.Duration // of one request on the server under test
+	durations map[*plan.Workload]time.Duration // time of one request on the server under test
 	repeated  map[[2]string]bool               // servers and workloads whose prompt was sent again
-	sent      map[[2]string]int                // number of their measured requests
+	sent      map[[2]string]int                // number of measured requests, by server and workload
 	// storedBytes is the size of the recorded answers.
 	storedBytes int
 

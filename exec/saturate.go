@@ -88,7 +88,7 @@ func (s *saturation) ticks() {
 }
 
 // warms checks the saturation: it begins the window, or sends more requests. warm reports
-// whether the first requests are warm.
+// whether the warm-up of the first requests is over.
 func (s *saturation) warms(warm bool) {
 	if s.from > 0 || s.halted() {
 		return

@@ -21,7 +21,7 @@ type series struct {
 	// before holds rounds that were measured under another name, if a search adds to
 	// a fixed level.
 	before []*metric.Round
-	leg    *metric.Leg   // of a comparison; nil
+	leg    *metric.Leg   // the current leg of a comparison; else nil
 	held   *metric.Round // a finished leg that waits for its pair; else nil
 	now    *round        // the current round; nil between rounds
 	last   *round        // the round that ended last
@@ -66,8 +66,8 @@ func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, los
 	return out, nil
 }
 
-// asking prepares the requests of a workload at its own level, in a case whose level
-// is whole.
+// asking prepares the requests of a workload for its own level l. whole is the level of the
+// case; it differs from l for a part of a mix.
 func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, lost error) {
 	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
 	if err != nil {
@@ -192,9 +192,10 @@ func (s *series) play(due []int) (ended bool, lost error) {
 	return true, nil
 }
 
-// round adds a round of n measured requests to the level, which is to have of rounds.
-// It reports whether the round was disturbed and must be measured again. The decision
-// uses only what the generator knows of itself, before anything is judged.
+// round adds a round of n measured requests to the level. of is the number of rounds that
+// the level is to have. It reports whether the round was disturbed and must be measured
+// again. The decision uses only what the generator knows of itself, before anything is
+// judged.
 func (s *series) round(n, of int) (again bool) {
 	s.warm()
 	l := s.level
@@ -209,7 +210,7 @@ func (s *series) round(n, of int) (again bool) {
 		s.durations[s.Workload] = d
 	}
 	if s.leg != nil {
-		s.held = rd.out // until its pair is over; see turns.settle
+		s.held = rd.out // keep the leg until its pair is over; see turns.settle
 		return false
 	}
 	if s.voids(rd, of) {
@@ -246,7 +247,7 @@ func (s *series) window(due []int) (ended bool, lost error) {
 		}
 		switch {
 		case s.leg != nil:
-			s.held = r // until its pair is over: a leg is one round
+			s.held = r // keep the leg, which is one round, until its pair is over
 		case len(s.stages) > 0:
 			s.stages[i].keep(r)
 		default:
@@ -294,7 +295,7 @@ func (s *series) newRound(due []int) *round {
 	return rd
 }
 
-// voids reports whether a disturbed round is measured again: there must be time.
+// voids reports whether a disturbed round is measured again. There must be time for it.
 func (s *series) voids(rd *round, of int) bool {
 	if !rd.out.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
 		return false
@@ -302,8 +303,8 @@ func (s *series) voids(rd *round, of int) bool {
 	return measuredAgain(s.level.Disturbed(rd.out), len(s.level.Voided), of)
 }
 
-// measuredAgain reports whether a disturbed round is measured again, if voided rounds
-// out of of already were.
+// measuredAgain reports whether a disturbed round is measured again. of is the number of
+// rounds, and voided counts those that were measured again already.
 func measuredAgain(d metric.Disturbance, voided, of int) bool {
 	return d != metric.Disturbance{} && voided < metric.MostVoided(of)
 }

@@ -20,9 +20,9 @@ type side struct {
 	found  *metric.ServerRun
 	target *Target       // nil while the server is not running
 	starts int           // number of starts of the server so far
-	began  time.Duration // the last of them
+	began  time.Duration // time of the last start
 	ready  time.Duration // when it was
-	gpus   []string      // that the server got at that start
+	gpus   []string      // GPUs that the server got at its last start
 	// fingerprints holds the first fingerprint on each of the two sets of GPUs.
 	fingerprints [2]metric.Fingerprint
 
@@ -30,8 +30,8 @@ type side struct {
 	// the rounds before number asked.
 	heard     []*response
 	asked     int
-	unscored  string // why it cannot report how likely a text is; "" if it can
-	questions int    // texts that it was asked about
+	unscored  string // why the server cannot report how likely a text is; "" if it can
+	questions int    // number of texts that the server was asked about
 }
 
 // at sets the runner's expected durations to those of the side's server.
@@ -69,9 +69,9 @@ func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 	return &out, gpus.IDs
 }
 
-// known returns the fingerprint key that shows another server than at the first
-// start, with its first value; "" if none does. On the other GPUs what follows from
-// them may differ, but not between starts on the same GPUs.
+// known returns the fingerprint key that shows another server than at the first start, with
+// its first value; "" if none does. Facts that follow from the GPUs may differ on the other
+// GPUs, but not between starts on the same GPUs.
 func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 	before := x.found.Fingerprint
 	if t.beside {

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Two passes of a calm stage of 2 req/s for 10 s and one of 4 req/s for 5 s. Each stage
-// is a level of two rounds, and its window begins where the one before it ends.
+// The load makes two passes of two stages: 2 req/s for 10 s, then 4 req/s for 5 s. Each
+// stage is a level of two rounds, and its window begins where the one before it ends.
 func TestStages(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		stage := func(name string, rate float64, requests int) plan.Level {

@@ -40,7 +40,7 @@ func (r *runner) sideBySide(strands ...func()) {
 }
 
 // waitBy makes waits call yield, which lets the other strands run, also for code that was given the
-// clock. With nil, waits run the clock.
+// clock. If yield is nil, waits run the clock.
 func (r *runner) waitBy(yield func()) {
 	r.yield = yield
 	if shared, ok := r.Clock.(*clock.Shared); ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Talker is Prompts that can continue a conversation: what was sent, the answer, and
-// the user's next message.
+// Talker is a Prompts that can continue a conversation: it joins what was sent, the answer,
+// and the user's next message.
 type Talker interface {
 	Next(id PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error)
 }

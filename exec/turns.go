@@ -34,7 +34,7 @@ type turns struct {
 	sides     []*side
 	records   []*metric.Comparison
 	answering *answering // the answers that a control scores; nil if it scores none
-	rounds    int        // that are complete on every side
+	rounds    int        // number of rounds that are complete on every side
 	apart     string     // differences that changed does not allow; "" if none is known
 	slot      int
 	began     time.Duration
@@ -214,7 +214,7 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 		}
 		again = t.settle(sides, ok, func(d metric.Disturbance, voided int) bool {
 			if sheds && t.deadline > 0 {
-				until = max(t.rounds+1, fewestRounds) // there may be no more of them
+				until = max(t.rounds+1, fewestRounds) // the budget may allow no more rounds than this
 			}
 			return measuredAgain(d, voided, until) && !(sheds && t.short(1))
 		})
@@ -379,7 +379,7 @@ func (t *turns) alone(gone *side, i int, sides []*side) {
 	for _, x := range sides {
 		if x != gone && i < len(x.series) && x.series[i].now != nil {
 			x.series[i].now.cut("the leg beside it on " + gone.found.Address + " was cut short")
-			t.Clock.Post(func() {}) // it may wait for something far in the future
+			t.Clock.Post(func() {}) // wakes the other leg, which may wait for something far in the future
 		}
 	}
 }
@@ -481,7 +481,7 @@ func Starts(p *plan.Plan, s *plan.Server) int {
 			case plan.RestartLeg:
 				n = rounds
 				if readsLast(g, s) {
-					n++ // to score the answers of the last leg
+					n++ // one more start, to score the answers of the last leg
 				}
 			case plan.RestartOrder:
 				n = (3*rounds + 3) / 4 // A B B A has three starts of two servers

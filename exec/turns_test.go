@@ -51,7 +51,7 @@ func newDuel(rounds int, restart plan.Restart, names ...string) *duel {
 	return &duel{Plan: p, restart: restart, rounds: rounds, prompts: map[string][]string{}, legs: map[string]int{}}
 }
 
-// run runs it in virtual time.
+// run runs the duel in virtual time.
 func (d *duel) run(t *testing.T, change func(*exec.Config)) *metric.Run {
 	t.Helper()
 	return d.runOn(t, clock.NewVirtual(), change)
@@ -216,10 +216,10 @@ func TestTurnsDisturbed(t *testing.T) {
 		restart plan.Restart
 		names   []string
 		rounds  int
-		late    []int // legs, in order of time
+		late    []int // numbers of the late legs, in order of time
 		story   string
 		voided  map[int]string // by round, on a
-		of      int            // rounds voided, on each side
+		of      int            // number of rounds voided on each side
 	}{
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{1}, "a{0} b{0} a{1} b{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{0: its}, 1},
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{3}, "a{0} b{0} b{1} a{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{1: words}, 1},
@@ -280,7 +280,7 @@ func TestTurnsDisturbedRecorded(t *testing.T) {
 		c.Observer = w
 		c.Meter = func() func() metric.Health {
 			legs++
-			late := legs == 2 // the candidate's first
+			late := legs == 2 // the candidate's first leg
 			return func() metric.Health {
 				return metric.Health{CPU: .5, Delay: map[bool]time.Duration{true: time.Second}[late]}
 			}

@@ -95,8 +95,8 @@ func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
 		if err := clock.Until(t.Context(), c, func() bool { return len(order) == 4 }); err != nil {
 			t.Fatal(err)
 		}
-		// A timer in the past runs at its own time on the real clock and at "now" on
-		// the virtual clock; on both before the future.
+		// A timer in the past runs at its own time on the real clock and at "now" on the
+		// virtual clock. Both clocks run it before later timers.
 		if i, j := slices.Index(order, "post 1"), slices.Index(order, "post 2"); i > j {
 			t.Errorf("posts ran out of order: %q", order)
 		}
@@ -112,7 +112,7 @@ func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
 func TestPostFromManyGoroutines(t *testing.T) {
 	const writers, each = 16, 200
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		next := make([]int, writers) // only the loop writes it, as the race detector checks
+		next := make([]int, writers) // only the loop writes to next, as the race detector checks
 		n := 0
 		var wg sync.WaitGroup
 		for w := range writers {

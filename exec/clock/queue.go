@@ -11,7 +11,7 @@ type event struct {
 	at    time.Duration
 	seq   uint64
 	f     func()
-	index int // in the queue; -1 after it left
+	index int // place in the queue; -1 after the event left
 }
 
 // queue holds events in order of (at, seq).

@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// A sharp clock runs due events in order and never early, also what is posted
+// A sharp clock runs due events in order and never early, including events that are posted
 // meanwhile.
 func TestSharp(t *testing.T) {
 	c := clock.NewReal()

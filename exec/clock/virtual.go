@@ -18,7 +18,7 @@ type Virtual struct {
 	mu      sync.Mutex
 	now     time.Duration
 	queue   queue
-	settled []*func() // the loop's alone
+	settled []*func() // used only by the loop
 }
 
 // NewVirtual returns a virtual clock at zero.

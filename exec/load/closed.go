@@ -14,14 +14,14 @@ const Backoff = 100 * time.Millisecond
 // Closed is one round of a closed loop: Slots requests in flight.
 type Closed struct {
 	Slots   int           // at least 1
-	Due     int           // measured requests; with For the minimum
+	Due     int           // number of measured requests; the minimum if For is set
 	For     time.Duration // time in which measured requests are started; 0 ends the round with Due
 	Warmup  int           // warm-up requests, divided among the slots
-	Probes  int           // warm-up requests sent before the round; the Order of the next one
+	Probes  int           // warm-up requests sent before the round, whose Order the round continues
 	Fill    bool          // continue to warm up until every slot has started, so that nothing is measured during the ramp
-	Proven  bool          // requests completed earlier at this level, so failed warm-up requests stop nothing
-	Stagger time.Duration // between the first starts of consecutive slots
-	Pause   time.Duration // between a slot's answer and its next request
+	Proven  bool          // requests completed at this level earlier, so failed warm-up requests do not stop the round
+	Stagger time.Duration // time between the first starts of consecutive slots
+	Pause   time.Duration // time between a slot's answer and its next request
 }
 
 // AtOnce is the number of slots that start at the same moment; 0 if they start one
@@ -49,9 +49,9 @@ type Decision int
 const (
 	// Send the turn.
 	Send Decision = iota
-	// Hold: ask again after the next Ended or Send of any slot.
+	// Hold means: ask again after the next Ended or Send of any slot.
 	Hold
-	// Rest: the slot has nothing more to do in this round.
+	// Rest means: the slot has nothing more to do in this round.
 	Rest
 )
 
@@ -103,9 +103,9 @@ func (l *Loop) Next(slot int) (Turn, Decision) {
 		return l.turn(slot, metric.Warmup, &l.warmOrder)
 	case !l.closed.Proven && l.warmFailed > 0 && l.warmFine == 0:
 		if !s.failed {
-			return Turn{}, Hold // its first warm-up request was sent by another slot
+			return Turn{}, Hold // another slot sent this slot's first warm-up request
 		}
-		// Until one completes, or enough have failed (Doomed).
+		// Warm up until one request completes, or until enough have failed (Doomed).
 		return l.turn(slot, metric.Warmup, &l.warmOrder)
 	case l.measuredOrder < l.closed.Due || !l.closing:
 		return l.turn(slot, metric.Measured, &l.measuredOrder)
@@ -139,8 +139,8 @@ func (l *Loop) Ended(t Turn, failed bool) (after time.Duration) {
 	return l.closed.Pause
 }
 
-// Doomed reports that nothing completes at this level, so that measuring would only
-// add failures. It takes ColdFailures failed warm-up requests: a server that fails
+// Doomed reports that nothing completes at this level, so that measuring would only add
+// failures. This takes ColdFailures failed warm-up requests, so that a server that fails
 // only sometimes is measured.
 func (l *Loop) Doomed() bool {
 	return !l.closed.Proven && l.closed.Warmup > 0 && l.warmFine == 0 && l.warmFailed >= ColdFailures(l.closed.Slots)
@@ -150,14 +150,14 @@ func (l *Loop) Doomed() bool {
 // none completed, before the level is given up: ten, or two for each slot.
 func ColdFailures(n int) int { return max(10, 2*n) }
 
-// Close ends the sending of measured requests, when the time For since the first one
-// is over. Requests in flight are waited for.
+// Close ends the sending of measured requests. It is called when the time For since the
+// first measured request is over. Requests in flight are waited for.
 func (l *Loop) Close() {
 	l.closing = true
 	l.closed.Due = max(l.closed.Due, l.measuredOrder)
 }
 
-// Due is the number of measured requests of the round. With a time For it is known
+// Due is the number of measured requests of the round. If For is set, the number is known
 // once the round is closed.
 func (l *Loop) Due() int { return l.closed.Due }
 

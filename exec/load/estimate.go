@@ -33,9 +33,9 @@ func Stagger(duration, pause time.Duration, slots int) time.Duration {
 	return (duration + pause) / time.Duration(slots)
 }
 
-// Time estimates how long a round of a closed loop takes: the ramp, the warm-up, then
-// the measured requests, Slots at a time. If the duration of a request is not known
-// (0) it is For.
+// Time estimates how long a round of a closed loop takes: the ramp, the warm-up, then the
+// measured requests, Slots at a time. If the duration of a request is not known (0), Time
+// returns For.
 func (c Closed) Time(duration time.Duration) time.Duration {
 	if duration <= 0 {
 		return c.For
@@ -45,8 +45,8 @@ func (c Closed) Time(duration time.Duration) time.Duration {
 	return c.First(c.Slots-1) + cycle*time.Duration((c.Warmup+c.Slots-1)/c.Slots) + cycle*time.Duration(waves)
 }
 
-// Requests estimates the number of measured requests of the round, each taking the
-// given time (0: not known).
+// Requests estimates the number of measured requests of the round. duration is the time
+// that each request takes; 0 if not known.
 func (c Closed) Requests(duration time.Duration) int {
 	if c.For == 0 || duration <= 0 {
 		return c.Due

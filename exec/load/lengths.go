@@ -25,18 +25,17 @@ type Lengths struct {
 
 // Range returns the length of the shortest and the longest answer, in whole tokens, at least 1.
 func (l Lengths) Range() (low, high int) {
-	// The small numbers absorb binary rounding where 0.1·10 is just beside a whole
-	// number.
+	// The small numbers absorb binary rounding: 0.1·10 may lie just beside a whole number.
 	low = int(math.Ceil(float64(l.Mean)*(1-l.Jitter) - 1e-9))
 	high = int(math.Floor(float64(l.Mean)*(1+l.Jitter) + 1e-9))
 	low = max(low, 1)
 	return low, max(low, high)
 }
 
-// Measured draws the lengths of a round's n measured requests, in order of start.
-// They are balanced: the range is divided into n equal strata, each length is the
-// middle of one stratum, and only their order is random. So rounds differ in which
-// request gets which length, and not in the total work.
+// Measured draws the lengths of a round's n measured requests, in order of start. They are
+// balanced: the range is divided into n equal strata, each length is the middle of one
+// stratum, and only their order is random. So rounds differ in which request gets which
+// length, but have the same total work.
 func (l Lengths) Measured(n int) []int {
 	low, high := l.Range()
 	lengths := make([]int, n)
@@ -49,8 +48,8 @@ func (l Lengths) Measured(n int) []int {
 	return lengths
 }
 
-// At draws the length of the warm-up or filler request with this order of start.
-// Their number is not known beforehand.
+// At draws the length of the warm-up or filler request with this order of start. The number
+// of these requests is not known beforehand.
 func (l Lengths) At(phase metric.Phase, order int) int {
 	low, high := l.Range()
 	return low + l.source(phase, order).IntN(high-low+1)

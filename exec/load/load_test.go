@@ -22,7 +22,7 @@ func TestSplit(t *testing.T) {
 		want          []int
 	}{
 		{300, 5, []int{60, 60, 60, 60, 60}},
-		{10, 4, []int{3, 3, 2, 2}}, // 10 = 2·4 + 2: the first two get one more
+		{10, 4, []int{3, 3, 2, 2}}, // 10 is 2·4 + 2, so the first two slots get one more
 		{2, 3, []int{1, 1, 0}},
 		{0, 2, []int{0, 0}},
 		{7, 1, []int{7}},
@@ -84,8 +84,8 @@ func TestLengths(t *testing.T) {
 	for _, n := range a {
 		sum += n
 	}
-	// The middles of 60 strata of 900 to 1100 have the mean of the range,
-	// each rounded down by less than one token.
+	// The 60 lengths are the middles of strata from 900 to 1100, so their mean is that of
+	// the range. Each is rounded down by less than one token.
 	if mean := float64(sum) / 60; math.Abs(mean-1000) > 1 {
 		t.Errorf("the mean length is %g, want 1000 within a token", mean)
 	}
@@ -156,7 +156,7 @@ func play(t *testing.T, c load.Closed, duration func(load.Turn) time.Duration) (
 }
 
 func TestClosedRound(t *testing.T) {
-	// Two slots, 2 s a request, 1 s apart, 3 measured:
+	// Two slots start 1 s apart, a request takes 2 s, and 3 are measured:
 	//
 	//	slot 0  w0 0–2  m0 2–4  m2 4–6
 	//	slot 1     w1 1–3  m1 3–5  f0 5–
@@ -180,7 +180,7 @@ func TestClosedRound(t *testing.T) {
 }
 
 func TestClosedPause(t *testing.T) {
-	// One slot, 2 s a request and 3 s of pause: a start every 5 s.
+	// One slot with requests of 2 s and a pause of 3 s has a start every 5 s.
 	_, starts, _, _ := play(t, load.Closed{Slots: 1, Due: 2, Warmup: 1, Pause: 3 * s},
 		func(load.Turn) time.Duration { return 2 * s })
 	if want := []time.Duration{0, 5 * s, 10 * s}; !slices.Equal(starts, want) {
@@ -189,8 +189,8 @@ func TestClosedPause(t *testing.T) {
 }
 
 func TestNothingIsMeasuredOnTheRamp(t *testing.T) {
-	// Requests of 1 s, slots 3 s apart: slot 0 warms up three times before
-	// slot 1 is there.
+	// Requests take 1 s, and the slots start 3 s apart: slot 0 warms up three times before
+	// slot 1 starts.
 	turns, starts, _, _ := play(t, load.Closed{Slots: 2, Due: 1, Warmup: 2, Fill: true, Stagger: 3 * s},
 		func(load.Turn) time.Duration { return s })
 	for i, turn := range turns {
@@ -227,10 +227,10 @@ func TestDoomed(t *testing.T) {
 	for _, tt := range []struct {
 		slots, warmup, want int
 	}{
-		{8, 8, 16},  // two for each slot
+		{8, 8, 16},  // two warm-up requests for each slot
 		{2, 2, 10},  // at least ten
-		{8, 20, 16}, // no more than that
-		{4, 1, 10},  // one slot works for all
+		{8, 20, 16}, // a larger Warmup changes nothing
+		{4, 1, 10},  // one slot sends the warm-up requests of all
 	} {
 		turns, _, _, l := play(t, load.Closed{Slots: tt.slots, Due: 300, Warmup: tt.warmup, Fill: tt.warmup == tt.slots, Stagger: s / 10}, all)
 		if !l.Doomed() {
@@ -330,36 +330,38 @@ func TestClosedWindow(t *testing.T) {
 		pause   time.Duration
 		want    load.Window
 	}{
-		// Slot 0: w 1–3, m 3–5, m 5–7. Slot 1: w 2–4, m 4–6, f 6–7 (cancelled
-		// at 7). All busy from 3 to 7: 2·4 s of 2·4 s.
+		// Slot 0 has w 1–3, m 3–5, m 5–7. Slot 1 has w 2–4, m 4–6, f 6–7 (cancelled at 7).
+		// Both are busy from 3 to 7, which is 2·4 s of 2·4 s.
 		{"full", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s), req(1, f, 6*s, 7*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 7 * s, Busy: 1}},
-		// The same without the filler: slot 1 stops at 6, and what slot 0 does after
-		// that is drain.
+		// The same without the filler: slot 1 stops at 6, and the rest of slot 0's time is
+		// drain.
 		{"drain", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 6 * s, Busy: 1}},
-		// No warm-up: slot 0 measures from 1, slot 1 joins at 2; the second
-		// before is ramp.
+		// Without warm-up slot 0 measures from 1 and slot 1 joins at 2; the second between
+		// is ramp.
 		{"ramp", []*metric.Sample{
 			req(0, m, 1*s, 4*s), req(1, m, 2*s, 4*s),
 		}, 2, 0, load.Window{Start: 2 * s, End: 4 * s, Busy: 1}},
-		// One slot in flight 1–3 and 4–6, 1 s of undeclared gap: 4 of 5 s.
+		// One slot is in flight 1–3 and 4–6. The gap of 1 s is not declared as a pause, so
+		// it is busy for 4 of 5 s.
 		{"gap", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
 		}, 1, 0, load.Window{Start: 1 * s, End: 6 * s, Busy: 0.8}},
-		// The same gap declared.
+		// The same gap is declared as a pause.
 		{"pause", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
 		}, 1, s, load.Window{Start: 1 * s, End: 6 * s, Busy: 1}},
-		// Declared 0.5 s, taken 1 s: 2 + 0.5 + 2 of 5 s.
+		// The declared pause is 0.5 s, but the gap is 1 s: the slot is busy for 2 + 0.5 + 2
+		// of 5 s.
 		{"late after the pause", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
 		}, 1, s / 2, load.Window{Start: 1 * s, End: 6 * s, Busy: 0.9}},
-		// Slot 1 never started: no moment had all slots busy.
+		// Slot 1 never started, so at no moment were all slots busy.
 		{"a slot missing", []*metric.Sample{
 			req(0, m, 1*s, 3*s),
 		}, 2, 0, load.Window{Start: 1 * s, End: 1 * s}},
@@ -428,7 +430,7 @@ func TestByTime(t *testing.T) {
 	if !l.Over() {
 		t.Error("not over")
 	}
-	// Closed before each slot had a request: the minimum is still due.
+	// The round is closed before each slot had a request, but the minimum is still due.
 	l = load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
 	first := next(0)
 	l.Close()
@@ -436,7 +438,8 @@ func TestByTime(t *testing.T) {
 	if l.Over() || next(0).Phase != metric.Measured || l.Due() != 3 {
 		t.Errorf("over after one of three, %d due", l.Due())
 	}
-	// In a minute, 20 waves of 2 s and a pause of 1 s, and the wave that is under way.
+	// A minute has 20 waves of 2 s with a pause of 1 s, and the wave that is under way at
+	// its end.
 	c := load.Closed{Slots: 3, Due: 3, For: time.Minute, Pause: time.Second}
 	if got := c.Requests(2 * time.Second); got != 63 {
 		t.Errorf("%d requests, want 63", got)
@@ -464,8 +467,8 @@ func TestEstimates(t *testing.T) {
 	if got := load.Stagger(0, s, 5); got != 0 {
 		t.Errorf("Stagger of an unknown duration gave %v, want 0", got)
 	}
-	// 4 slots 1 s apart: 3 s of ramp, one wave of warm-up and ⌈10/4⌉ = 3 of
-	// measured requests, 4 s each.
+	// 4 slots start 1 s apart, so the ramp takes 3 s. One wave of warm-up and ⌈10/4⌉ = 3
+	// waves of measured requests take 4 s each.
 	c := load.Closed{Slots: 4, Due: 10, Warmup: 4, Stagger: s}
 	if got := c.Time(4 * s); got != 19*s {
 		t.Errorf("Time gave %v, want 19s", got)

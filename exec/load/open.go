@@ -46,10 +46,10 @@ func (s Stage) after(n float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Schedule returns when the requests of a window are due: warm-up requests until Warm
-// is called, then the measured ones, then fillers without end. The duration of the
-// warm-up depends on the server. The gaps of the measured requests do not, because
-// they are a random sequence of their own.
+// Schedule returns when the requests of a window are due: warm-up requests until Warm is
+// called, then the measured ones, then fillers without end. The duration of the warm-up
+// depends on the server. The gaps between the measured requests do not, because they have a
+// random sequence of their own.
 type Schedule struct {
 	open  Open
 	gaps  *rand.Rand
@@ -123,8 +123,8 @@ func (o Open) source(phase metric.Phase) *rand.Rand {
 	return Lengths{Seed: o.Seed, Workload: o.Workload, Level: o.Level, Round: o.Round}.source("gaps of "+phase, 0)
 }
 
-// gap draws the gap between two requests: gamma distributed with the mean 1, by
-// Marsaglia and Tsang (ACM Trans. Math. Softw. 26, 2000).
+// gap draws the gap between two requests. It is gamma distributed with the mean 1, by the
+// method of Marsaglia and Tsang (ACM Trans. Math. Softw. 26, 2000).
 func (o Open) gap(rng *rand.Rand) float64 {
 	switch {
 	case math.IsInf(o.Shape, 1):
@@ -132,7 +132,7 @@ func (o Open) gap(rng *rand.Rand) float64 {
 	case o.Shape == 1:
 		return rng.ExpFloat64()
 	case o.Shape < 1:
-		// Gamma(k) is Gamma(k + 1)·U^(1/k).
+		// A gamma variable of shape k is one of shape k + 1, times U^(1/k) for a uniform U.
 		boost := math.Pow(1-rng.Float64(), 1/o.Shape)
 		return standardGamma(rng, o.Shape+1) * boost / o.Shape
 	}
@@ -162,15 +162,15 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 type Steady struct {
 	from, last   time.Duration // beginning of this stretch, and time of the last call
 	stretches    int           // complete stretches so far, each as long as a mean request
-	area, before float64       // request-seconds in flight over this stretch; mean backlog of the one before
+	area, before float64       // request-seconds in flight over this stretch, and the mean backlog of the previous stretch
 	inFlight     int
 }
 
 const (
 	leastWarm = 3
 	mostWarm  = 10
-	// stillGrowing is the ratio of the mean backlogs of two consecutive stretches
-	// above which the backlog grows.
+	// stillGrowing is a ratio of the mean backlogs of two consecutive stretches. Above it
+	// the backlog is growing.
 	stillGrowing = 1.1
 )
 

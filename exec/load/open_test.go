@@ -95,8 +95,8 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// Arrivals are 1 s apart, requests take 2 s: the backlog is 2 from the third on.
-// Stretches end at 2, 4 and 6 s; the third is the first that may end the warm-up.
+// Arrivals are 1 s apart and requests take 2 s, so the backlog is 2 from the third arrival
+// on. Stretches end at 2, 4 and 6 s; the third is the first that may end the warm-up.
 func TestSteady(t *testing.T) {
 	play := func(backlog func(second int) int, mean time.Duration) int {
 		s := load.NewSteady(0)
@@ -115,8 +115,8 @@ func TestSteady(t *testing.T) {
 	}{
 		{"at once", func(i int) int { return min(i, 2) }, 2 * time.Second, 6},
 		{"nothing completed", func(i int) int { return i }, 0, -1},
-		// It doubles with each stretch until 10 s. The stretch that ends at 12 s is not
-		// above 1.1 times the one before, plus one.
+		// The backlog doubles with each stretch until 10 s. The mean of the stretch that
+		// ends at 12 s is not above 1.1 times the previous mean, plus one.
 		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, 14},
 		{"without end", func(i int) int { return i * i * i }, time.Second, 10},
 	} {
@@ -126,9 +126,9 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// At a constant 2 req/s, 10 requests are due every half second. A ramp from 1 to 3 req/s
-// over 10 s has 20 requests, the n-th when t + t²/10 is n: the fifth at 3.66 s (3.66 +
-// 1.34), the last at its end. The window then continues at the final rate.
+// At a constant 2 req/s, the tenth request is due after 5 s. A ramp from 1 to 3 req/s over
+// 10 s has 20 requests. The n-th is due at the t with t + t²/10 = n: the fifth at 3.66 s
+// (3.66 + 1.34), the last at the ramp's end. The window then continues at the final rate.
 func TestStages(t *testing.T) {
 	o := load.Open{Shape: math.Inf(1), Due: 30, Stages: []load.Stage{{Due: 10, From: 2, To: 2}, {Due: 20, From: 1, To: 3}}}
 	s := o.Begin(0)
@@ -145,8 +145,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// Poisson arrivals on a ramp: 20,000 requests take the ramp's duration, to within
-// four standard deviations of the end, 4·√20000/3 req/s.
+// With Poisson arrivals on a ramp, 20,000 requests take the ramp's duration, to within four
+// standard deviations of its end, 4·√20000/3 req/s.
 func TestRamp(t *testing.T) {
 	o := load.Open{Shape: 1, Due: 20_000, Seed: 3, Workload: "w", Level: "ramp", Stages: []load.Stage{{Due: 20_000, From: 1, To: 3}}}
 	s := o.Begin(0)

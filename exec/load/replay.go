@@ -13,7 +13,7 @@ type Replay struct {
 	// and the others follow.
 	At        []time.Duration
 	Warm, Due int
-	began     time.Duration // when the window begins
+	began     time.Duration // time at which the window begins
 	next      int
 }
 
@@ -51,7 +51,8 @@ func (r *Replay) Turn(i int) Turn {
 	return Turn{Phase: metric.Filler, Order: i - r.Warm - r.Due}
 }
 
-// Index returns the place in At of the request with that turn; -1 if there is none.
+// Index returns the index in At of the request with the given phase and order; -1 if there
+// is none.
 func (r *Replay) Index(phase metric.Phase, order int) int {
 	first, n := 0, r.Warm
 	switch phase {

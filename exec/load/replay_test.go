@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Of six requests two come before the window and three are measured. Each turn has its place,
+// Of six requests two come before the window and three are measured. Each turn has its index,
 // and a phase has no more turns than requests.
 func TestReplayIndex(t *testing.T) {
 	r := load.Replay{At: make([]time.Duration, 6), Warm: 2, Due: 3}

@@ -7,10 +7,10 @@ import (
 
 // Saturation decides how many requests a saturation keeps in flight. If the server admits
 // only some of them, the others wait in a queue, and more requests would only lengthen it. If
-// the server answers all of them at once, N is doubled for as long as that makes it faster.
+// the server runs all of them at once, N is doubled until the server gets no faster.
 type Saturation struct {
 	N    int // in flight
-	Most int // the maximum of N; at least N
+	Most int // the largest value of N; at least N
 	// Enough is the speed, in tokens a second, at which N is not raised further; 0
 	// means no such limit.
 	Enough float64
@@ -18,10 +18,10 @@ type Saturation struct {
 	// together, so they must begin again too.
 	Anew bool
 
-	raised time.Duration // when N was raised last; 0 if it was not
+	raised time.Duration // time at which N was last raised; 0 if never
 	filled time.Duration // time until N requests had their first tokens; 0 if they have not yet
-	before float64       // tokens a second before N was raised last
-	marks  []mark        // since N was raised, within the last settling
+	before float64       // tokens a second before N was last raised
+	marks  []mark        // states since N was raised, of the last settling time
 }
 
 // mark is the state of the saturation at a time.
@@ -34,23 +34,23 @@ type mark struct {
 const (
 	// settling is the time after raising N in which the number of waiting requests must not
 	// shrink. Requests that still wait after that are a queue, and not prompts that arrived
-	// together. In ten seconds one step of a thousand running requests, 0.1 s, is 1 % of what
-	// is streamed.
+	// together. One step of a thousand running requests takes 0.1 s, which is 1 % of the
+	// tokens that are streamed in ten seconds.
 	settling = 10 * time.Second
-	// mostSettling bounds the wait for that.
+	// mostSettling bounds the wait until the number of waiting requests no longer shrinks.
 	mostSettling = time.Minute
-	// mostFilling bounds the time for the prompts of twice as many requests, estimated from
-	// those now in flight. Older requests continue meanwhile, so it takes long until the
+	// mostFilling bounds the time to read the prompts of twice as many requests, estimated
+	// from those in flight. Older requests continue meanwhile, so it takes long until the
 	// requests in flight have mixed ages.
 	mostFilling = 30 * time.Second
-	// more is the factor by which N is raised. N is raised again only if that made the
-	// server faster by the factor faster.
+	// more is the factor by which N is raised. N is raised again only if the server became
+	// faster by at least the factor faster.
 	more, faster = 2, 1.05
 )
 
 // Look is called about once a second. It takes the number of requests that wait for their first
-// token, the tokens streamed so far, and whether the first N requests are warm. It reports
-// whether to measure from now on; otherwise it may have raised N.
+// token, the tokens streamed so far, and whether the warm-up of the first N requests is over.
+// It reports whether to measure from now on; otherwise it may have raised N.
 func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool) (measure bool) {
 	s.marks = append(s.marks, mark{at, waiting, tokens})
 	for len(s.marks) > 2 && s.marks[1].at <= at-settling {

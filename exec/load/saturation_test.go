@@ -17,21 +17,23 @@ func TestSaturation(t *testing.T) {
 		prompts int // a second
 	}
 	flat := func(int) float64 { return 1000 }
-	// 719 tokens a second at 256, 837 at 512, 911 at 1,024 and 953 at 2,048, which is 4.6 % more.
+	// The server makes 719 tokens a second at 256 requests, 837 at 512, 911 at 1,024 and 953 at
+	// 2,048; the last is 4.6 % more.
 	shared := func(in int) float64 { return 1000 * float64(in) / float64(100+in) }
 	for _, tt := range []struct {
 		name   string
 		s      server
 		most   int
 		n      int
-		after  int // seconds in total; the first ten are the warm-up
+		after  int // time of the decision in seconds; the first ten are the warm-up
 		enough float64
 	}{
 		// 224 of 256 wait.
 		{"a queue", server{32, flat, 1e6}, 4096, 256, 10, 0},
-		// Of 256 requests 56 wait, less than a quarter; of 512 then 312.
+		// 56 of 256 requests wait, which is less than a quarter; then 312 of 512 wait.
 		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 11, 0},
-		// A second after the increase nobody waits, but twice as many are no faster.
+		// A second after the increase nobody waits, but twice as many requests are no
+		// faster.
 		{"all at once, no faster", server{1e6, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		{"all at once, faster", server{1e6, shared, 1e6}, 4096, 2048, 10 + 11 + 11 + 11, 0},
 		// At 512 the speed is 837, above the 800 that are enough.
@@ -41,7 +43,8 @@ func TestSaturation(t *testing.T) {
 		// Of 256, 512 and 1,024 more requests hardly any wait after 3, 5 and 10 s; each step is
 		// settled 10 s later.
 		{"long prompts", server{1e6, shared, 100}, 4096, 2048, 10 + 13 + 15 + 20, 0},
-		// 256 and 512 more take 13 and 24 s; twice as many would take longer than half a minute.
+		// 256 and 512 more prompts take 13 and 24 s to read; twice as many would take longer
+		// than half a minute.
 		{"very long prompts", server{1e6, shared, 20}, 4096, 1024, 12 + 23 + 34, 0},
 		{"too long prompts", server{1e6, shared, 12}, 4096, 256, 20, 0},
 	} {

@@ -66,7 +66,7 @@ func TestFit(t *testing.T) {
 		if asked > 40*12 {
 			t.Errorf("%d questions for 40 rows of %d tokens", asked, tokens)
 		}
-		for i := range 50 { // the last ten come again
+		for i := range 50 { // there are 40 rows, so the last ten requests repeat rows
 			p := r.Prompt(metric.Measured, i)
 			row := set.Rows[p.Row-1]
 			if n, err := sim.CountChat(p.Text, p.Messages); n != tokens || err != nil {

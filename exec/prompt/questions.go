@@ -237,8 +237,7 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	return kept, true
 }
 
-// suspects are pairs of words, by their place in the pool, whose counts do not add
-// up.
+// suspects finds pairs of words, by their places in the pool, whose counts do not add up.
 type suspects struct {
 	*questions
 	pool  []word
@@ -246,8 +245,8 @@ type suspects struct {
 	pairs [][2]int
 }
 
-// over returns how many more tokens a text of these words has than they cost. If they add up,
-// that is the cost of lead.
+// over returns how many more tokens a text of these words has than the words cost. If the
+// counts add up, that is the cost of lead.
 func (s *suspects) over(segment []int) (int, error) {
 	var b strings.Builder
 	b.WriteString(lead(s.sep))

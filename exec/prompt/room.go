@@ -13,9 +13,9 @@ import (
 const mostCounted = 256
 
 // TooLong returns the first row of a data set, by line, whose text has more tokens than
-// there is room for, and their number. nil if none of the longest rows has, or if the
-// server has no tokenizer to ask. Every token has at least one byte, so rows with fewer
-// bytes are not counted.
+// there is room for, and their number. It returns nil if none of the longest rows is too
+// long, or if the server has no tokenizer to ask. Every token has at least one byte, so
+// rows with fewer bytes are not counted.
 func TooLong(ctx context.Context, o Options, set *traffic.Dataset, room func(*traffic.Row) int) (row *traffic.Row, tokens int, err error) {
 	var rows []*traffic.Row
 	var texts []string

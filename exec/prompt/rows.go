@@ -36,9 +36,9 @@ func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 // its bytes.
 const byBytes = 1.25
 
-// Prompt returns the prompt of the measured request with this number, counted from 0
-// over all that the server is sent. No row is repeated before all were sent. Requests
-// that are not measured get the rows that would come last.
+// Prompt returns the prompt of a request. number counts all measured requests that the
+// server is sent, from 0. No row is repeated before all were sent. Requests that are not
+// measured get the rows that would come last.
 func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	n := len(r.order)
 	if number %= n; phase != metric.Measured {

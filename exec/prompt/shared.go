@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// group returns the key of what a group's prompts begin with.
+// group returns the key of the text with which a group's prompts begin.
 func (k Key) group() Key { return Key{Workload: k.Workload, Phase: "shared", Order: k.Shared.Group} }
 
 // behind returns how many tokens longer a shared prefix of text is than requested.
@@ -21,8 +21,8 @@ func (m *Maker) behind() int {
 
 const mostBehind = 32
 
-// makeShared writes what the group's prompts begin with, and then words that begin
-// with the number of the prompt.
+// makeShared writes the group's prefix, and then words of which the first encode the number
+// of the prompt.
 func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 	group := k.group()
 	head := k.Shared.Tokens + m.behind()

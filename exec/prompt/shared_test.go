@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Prompts of a group share what was requested, and at most what a server puts around
-// a prompt in addition. Prompts of two groups share no more than any two prompts.
-// Each counts as many tokens as requested.
+// Prompts of a group share what was requested, and in addition at most what a server puts
+// around a prompt. Prompts of two groups share no more than any two prompts. Each counts as
+// many tokens as requested.
 func TestSharedPrefixes(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestSharedPrefixes(t *testing.T) {
 					case a.Shared.More == 64 && b.Shared.More == 64:
 						low, high = low+64, high+64
 					}
-					// One of the two words that number a prompt may be the same, and
-					// the next may begin with the same tokens.
+					// Of the two words that number a prompt, one may be the same, and the
+					// word after them may begin with the same tokens.
 					if same < low-f.around || same > high+8 {
 						t.Fatalf("%+v and %+v share %d tokens, want %d to %d", a, b, same, low, high)
 					}
@@ -64,8 +64,8 @@ func TestSharedPrefixes(t *testing.T) {
 	}
 }
 
-// If tokens are estimated from bytes, prompts share the bytes that are estimated to be
-// that many tokens.
+// If tokens are estimated from bytes, two prompts share the bytes that the requested tokens
+// are estimated to take.
 func TestSharedEstimates(t *testing.T) {
 	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
 	f := &fake{t: estimate, around: 12}
@@ -95,7 +95,7 @@ func TestSharedEstimates(t *testing.T) {
 		p, err := m.MakeParts(Key{}, list)
 		return near(p, err, 300*len(keys))
 	}
-	// 500 tokens are 1,850 bytes, of which the template has about 44.
+	// 500 tokens are 1,850 bytes, and the template takes about 44 of these.
 	if n := same(of(1, 0), of(1, 1)); n < 1750 || n > 1950 {
 		t.Errorf("two of a group share %d bytes", n)
 	}
@@ -107,7 +107,7 @@ func TestSharedEstimates(t *testing.T) {
 	}
 }
 
-// Token ids are shared to the token.
+// Prompts of token ids share exactly the requested number of tokens.
 func TestSharedIDs(t *testing.T) {
 	f := &fake{t: byWord}
 	o := f.options(7)

@@ -66,7 +66,7 @@ done`)
 	if err != nil || strings.TrimSpace(string(raw)) != want {
 		t.Errorf("it was run with %q (%v), want %q", raw, err, want)
 	}
-	// Once closed it reports that, and no process remains.
+	// Once closed, the source reports an error, and no process remains.
 	until(t, c, smi.Source(), func(_ *Reading, err error) bool {
 		return err != nil && strings.Contains(err.Error(), "nvidia-smi ended")
 	})
@@ -121,7 +121,7 @@ func TestAMDProcesses(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string
 		gpus         []string
-		want         []int // nil with fails means an error
+		want         []int // nil if fails is set, since an error is expected
 		fails        string
 	}{
 		{"two GPUs", both, []string{"0", "2"}, []int{45, 123}, ""},
@@ -153,7 +153,7 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clock.NewReal()
-			var prepared atomic.Bool // again each time that it is started again
+			var prepared atomic.Bool // set again each time that nvidia-smi is started
 			smi, err := StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(*osexec.Cmd) { prepared.Store(true) })
 			if err != nil {
 				t.Fatal(err)
