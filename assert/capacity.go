@@ -154,7 +154,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 		p.Outcome = outcome
 		if p.Binding = v.Binding; p.Binding != "" {
 			k := slices.IndexFunc(v.Thresholds, func(t LookThreshold) bool { return t.Name == v.Binding })
-			p.Shown = v.Thresholds[k].Shown
+			p.Shown, p.Note = v.Thresholds[k].Shown, cmp.Or(p.Note, v.Thresholds[k].Why)
 		}
 		if p.Purpose == estimates {
 			continue // it only estimated, and bounds nothing

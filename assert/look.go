@@ -3,6 +3,7 @@ package assert
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/verdict"
@@ -23,7 +24,8 @@ type LookVerdict struct {
 	// Needs is about how many more requests would settle an inconclusive outcome; 0
 	// if unknown, -1 if no number would.
 	Needs int
-	// Binding names the threshold that failed, or that is nearest to its limit.
+	// Binding names the threshold with the same outcome as the look, the nearest one to
+	// its limit if there are several.
 	Binding    string
 	Thresholds []LookThreshold // in order of the plan
 }
@@ -38,6 +40,7 @@ type LookThreshold struct {
 	// [-maxLog, maxLog], also missing bounds and infinity.
 	Log, Low, High float64
 	Shown          string // the estimate as text: "7.9 s"
+	Why            string // of an inconclusive one, what it needs and why so much; "" otherwise
 }
 
 // maxLog is a factor of about 150. Beyond that distance from the limit no distinction
@@ -126,6 +129,9 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 // distance is the distance of a judged threshold from its limit.
 func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
+	if v.Outcome == Inconclusive {
+		out.Why = strings.Join(append([]string{v.Needs}, v.Notes...), "; ")
+	}
 	limit, share := t.Limit, t.Metric.Name == "success" || t.Stat.IsShare()
 	if t.Op == "" { // every request succeeds
 		limit = 1

@@ -84,13 +84,13 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	}
 }
 
-// bind finds the threshold that failed, or that is nearest to its limit. A failed one
-// binds before any other.
+// bind finds the threshold that decided the outcome: of those that have it, the one
+// nearest to its limit.
 func (v *LookVerdict) bind() {
 	nearest := -2.0 * maxLog
 	for _, t := range v.Thresholds {
 		near := t.Log
-		if t.Outcome == Fail {
+		if t.Outcome == v.Outcome {
 			near += 3 * maxLog
 		}
 		if near > nearest {

@@ -24,7 +24,7 @@ type Judgement struct {
 	// Needs is about how many more requests would settle an inconclusive outcome. 0
 	// means unknown; a negative number means that no number would.
 	Needs   int
-	Binding string // the threshold that failed, or that is nearest to its limit
+	Binding string // the threshold that decided the outcome; of several the one nearest to its limit
 	Margins []search.Margin
 }
 

@@ -209,8 +209,11 @@ func (t *terminal) capacity(c *Capacity) {
 	for i := range c.Probes[:min(len(c.Probes), mostBrief)] {
 		p := &c.Probes[i]
 		row := p.row(c)
-		if p.Binding == "" && p.Note != "" {
+		switch {
+		case p.Binding == "" && p.Note != "":
 			row[last] = p.Note
+		case p.Note != "":
+			row[last] += ": " + p.Note
 		}
 		for j := range row {
 			row[j] = text.Line(text.Bytes(row[j], lineBytes))

@@ -91,7 +91,8 @@ type Result struct {
 	// Needs is about how many more requests would settle an inconclusive outcome. 0
 	// means unknown; a negative number means that no number would.
 	Needs int
-	// Binding names the threshold that failed, or that is nearest to its limit.
+	// Binding names the threshold that decided the outcome; of several the one nearest to
+	// its limit.
 	Binding string
 	Margins []Margin
 	// Cap is the number of requests that the server admitted, if Capped; 0 if
