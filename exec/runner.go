@@ -51,9 +51,9 @@ type runner struct {
 	launchTook  time.Duration // the longest start of a server so far
 	fixed       time.Duration // total time of the fixed levels so far
 	fixedLevels int
-	rounds      int                             // beginning of the current fixed level; 0 if none
-	levelBegan  time.Duration                   // the fixed level under way; 0: none
-	took        map[*metric.Level]time.Duration // each of them
+	rounds      int                             // rounds of the fixed levels so far
+	levelBegan  time.Duration                   // beginning of the current fixed level; 0 if none
+	took        map[*metric.Level]time.Duration // time of each level
 }
 
 func newRunner(ctx context.Context, c Config) *runner {

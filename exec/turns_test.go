@@ -171,7 +171,7 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%s: %s was sent other prompts than a", row.restart, name)
 			}
 		}
-		// The legs take turns, so slots are slots of time.
+		// A leg's Slot is its place among all legs; each round reverses the order of the servers.
 		for _, l := range run.Levels {
 			if len(l.Rounds) != row.rounds {
 				t.Fatalf("%s: %d rounds on %s", row.restart, len(l.Rounds), l.Server)
@@ -348,7 +348,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 	}{
 		{plan.RestartNever, nil, "start a, start b, end a, end b, compared b"},
 		{plan.RestartLeg, nil, "start a, leg a 0, end a, start b, end b, compared b"},
-		{plan.RestartOrder, []string{"image"}, ""}, // a version follows from it
+		{plan.RestartOrder, []string{"image"}, ""}, // a version may follow from the image
 	} {
 		d := newDuel(4, row.restart, "a", "b")
 		d.Compares[0].Changed = row.changed
@@ -576,7 +576,7 @@ func TestSideBySide(t *testing.T) {
 	if c := run.Comparisons[0]; !c.SideBySide || c.Skipped != "" {
 		t.Errorf("%+v", c)
 	}
-	// Apart they would take twice as long.
+	// One after the other, the legs would take twice as long.
 	apart := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	if 2*run.End > apart.End+time.Second {
 		t.Errorf("%v side by side, %v in turns", run.End, apart.End)
@@ -603,7 +603,7 @@ func TestSideBySideOneIsSlower(t *testing.T) {
 			t.Errorf("round %d: a from %v to %v, b from %v to %v: %q %q", i, a.Start, a.End, b.Start, b.End, a.Stopped, b.Stopped)
 		}
 	}
-	// Alone it measures the same as next to another.
+	// A server measures the same alone as next to another.
 	alone := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	for i, r := range alone.Levels[0].Rounds {
 		if beside := run.Levels[0].Rounds[i]; beside.End-beside.Start != r.End-r.Start || len(beside.Samples) != len(r.Samples) {

@@ -2,8 +2,8 @@ package plan
 
 import "github.com/tokgate/tokgate/metric"
 
-// Clusters is the assumption about which requests fail together. A verdict makes it
-// until the failures that it sees show otherwise, and must pass in spite of it.
+// Clusters is an assumption about which requests fail together. A verdict uses it until the
+// observed failures show otherwise. To pass, a verdict must hold even under the assumption.
 type Clusters string
 
 const (
@@ -17,9 +17,9 @@ const (
 	ClustersNone Clusters = "none"
 )
 
-// Units returns the number of independent observations that the given requests count as,
-// as long as none failed. level is the number in flight; for a rate it is the mean
-// number in flight, and 0, which is unknown, counts as 1.
+// Units returns the number of independent observations that the given requests stand for,
+// if none of them failed. level is the number in flight; for a rate it is the mean number
+// in flight, and 0, which is unknown, counts as 1.
 func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 	switch {
 	case c == ClustersNone:
@@ -28,7 +28,7 @@ func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 		return rounds
 	}
 	if kind == metric.Users {
-		return requests // most of them think
+		return requests // most users are thinking, so few requests are in flight together
 	}
 	return requests / max(level, 1)
 }

@@ -37,7 +37,7 @@ func TestCommandLine(t *testing.T) {
 		{"sglang", "enable-metrics", `true`, []string{"--enable-metrics"}, ""},
 		{"llama.cpp", "mmap", `false`, []string{"--no-mmap"}, ""},
 		{"llama.cpp", "c", `4096`, []string{"-c", "4096"}, ""},
-		{"llama.cpp", "text", `"-x"`, []string{"--text", "-x"}, ""}, // it does not know --x=v
+		{"llama.cpp", "text", `"-x"`, []string{"--text", "-x"}, ""}, // llama.cpp does not know --x=v
 		{"openai", "x", `1`, []string{"-x", "1"}, ""},
 
 		{"sglang", "enable-metrics", `false`, nil, sumFlagValue},

@@ -56,7 +56,7 @@ type Compare struct {
 
 // Reading is what the answers block of a comparison asks for.
 type Reading struct {
-	Prompts   int `plan:"prompts"`    // that both servers answer, over all compared workloads and rounds
+	Prompts   int `plan:"prompts"`    // number of prompts that both servers answer, over all compared workloads and rounds
 	MaxTokens int `plan:"max_tokens"` // of an answer
 	Range     hcl.Range
 }
@@ -77,7 +77,7 @@ type Control struct {
 // Claim is one tolerate or improve block.
 type Claim struct {
 	Improve   bool
-	Workloads []*Workload // the named ones; all compared ones if none is named
+	Workloads []*Workload // the named workloads; all compared ones if none is named
 	At        []string    // level names; a workload is bound at those that it has. The capacity is not a level
 	Severity  Severity    `plan:"severity"`
 	Changes   []*Change
@@ -89,9 +89,9 @@ type Claim struct {
 type Change struct {
 	Metric metric.Def // Name is "capacity" for the capacity
 	Stat   metric.Stat
-	// Limit is the change as written, with its sign. It is a share of the control's
-	// value (0.10), or with Points a difference in base units, for metrics that are
-	// shares themselves (-0.01 for "-1pp").
+	// Limit is the change as written, with its sign. It is a share of the control's value
+	// (0.10), or if Points is set a difference in base units, for metrics that are shares
+	// themselves (-0.01 for "-1pp").
 	Limit  float64
 	Points bool
 	// TwoSided bounds the change on both sides, to −Limit and +Limit: "mean +-10%".

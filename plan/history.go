@@ -10,6 +10,6 @@ const HistoryIgnore = 0.01
 type History struct {
 	Folder   string   `plan:"folder"` // absolute, or relative to the working directory
 	Ignore   float64  // a smaller change is not reported: 0.01 is one percent; 0 reports every change
-	Severity Severity `plan:"severity"` // of a night that is worse than those before
+	Severity Severity `plan:"severity"` // severity of a night that is worse than the nights before
 	Range    hcl.Range
 }

@@ -19,7 +19,7 @@ type Look struct {
 	// (0, 1]. At 0 the look can only fail the level; it then spends the error divided by Planned,
 	// on top of the plan's.
 	Spent   float64
-	Planned int  // number of looks that share the error; without Spent the divisor
+	Planned int  // number of looks that share the error; if Spent is 0, the divisor of the error
 	Ahead   bool // before the planned end of the level
 	Extends bool // beyond it
 }
@@ -164,9 +164,9 @@ func (w *Workload) required(level string) []*Threshold {
 	return out
 }
 
-// early reports whether a threshold could pass after the given number of rounds, at
-// that share of the error. Exact statistics are about all planned requests, and
-// scaling needs another level, so neither can.
+// early reports whether a threshold could pass after the given number of rounds, at that
+// share of the error. Exact statistics are about all planned requests, and scaling needs
+// another level, so neither can pass early.
 func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {
 	n := level.sent(rounds)
 	switch {

@@ -36,7 +36,7 @@ func TestLooks(t *testing.T) {
 		rounds   int
 		change   func(*Plan, *Workload)
 		bounds   []*Threshold
-		want     string // requests/share of the error/rounds of each look
+		want     string // each look as "requests/share of the error/rounds"
 	}{
 		// The first look spends a quarter of 5 %: 0.95^100 = 0.0059 is less than
 		// 0.0125.

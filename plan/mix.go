@@ -189,7 +189,8 @@ func (w *Workload) OfMix() float64 { return float64(w.Share) / traffic.Whole }
 // OfWhole returns how many requests of a mix contain the given number of requests of a
 // part with that share; share 0 means no mix, and the number stays.
 func OfWhole(requests int, share float64) int {
-	// Millionths are whole: 59 of 5% are 1,180.
+	// The share is a whole number of millionths, so that 59 requests of 5% are exactly
+	// 1,180.
 	return ofWhole(requests, int(math.Round(share*traffic.Whole)))
 }
 

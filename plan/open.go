@@ -25,7 +25,7 @@ type Open struct {
 	// 1 requests come in bursts, above 1 more evenly. 0 means that Arrivals is not
 	// Gamma.
 	Burstiness  float64 `plan:"burstiness"`
-	MaxInFlight int     `plan:"max_in_flight"` // in flight at which a level is given up
+	MaxInFlight int     `plan:"max_in_flight"` // requests in flight at which a level is given up
 	// Warmup is the time before the window. With OpenWarmupAuto it lasts until the backlog
 	// no longer grows; for a replay it is TraceWarmup of the recording before the stretch.
 	Warmup time.Duration

@@ -30,10 +30,10 @@ type Plan struct {
 	Asserts   []*Assert
 	Compares  []*Compare
 	Prices    *Prices   // nil if the plan has no prices block
-	Cover     Cover     // what heads the report
+	Cover     Cover     // the head of the report
 	History   *History  // nil if the plan keeps no nights
 	Defaults  []Default // every default that was used, in order of the source
-	Reads     []Read    // of environment variables, in order of the source
+	Reads     []Read    // environment variables that were read, in order of the source
 	// Secrets are the values that must never be printed, in ascending order. They are
 	// sensitive variables, api_key, headers that authenticate, the values of env.NAME
 	// and whatever is made from them, and values given to a server under a name such
@@ -92,7 +92,7 @@ type Policy struct {
 	Confidence     float64        `plan:"confidence"` // in (0.5, 1); default 0.95
 	Decide         Decide         `plan:"decide"`
 	OnInconclusive OnInconclusive `plan:"on_inconclusive"`
-	MaxRequests    int            `plan:"max_requests"` // per level under Extend; 0: four times the plan's
+	MaxRequests    int            `plan:"max_requests"` // most requests of a level under Extend; 0 means four times the plan's number
 	Window         metric.Window  `plan:"window"`
 	Clusters       Clusters       `plan:"clusters"` // "": ClustersWave
 }
@@ -107,14 +107,14 @@ type Server struct {
 	// Title and Description are for people. Without a Title reports show the address.
 	Title       string   `plan:"title"`
 	Description string   `plan:"description"`
-	Flags       []Flag   // of the engine's command line, in order of the source
+	Flags       []Flag   // flags of the engine's command line, in order of the source
 	Args        []string `plan:"args"`
 	Ready       Ready
 	Expect      map[string]string // required value of each fingerprint key
-	Endpoint    *Endpoint         // exactly one of Endpoint, Process and Container is set,
-	Process     *Process          // or Simulator alone
-	Container   *Container        //
-	Simulator   *Simulator        // which --simulate uses instead of the others
+	Endpoint    *Endpoint         // at most one of Endpoint, Process and Container is set
+	Process     *Process
+	Container   *Container
+	Simulator   *Simulator // the server if none of these is set; --simulate always uses it
 	Telemetry   Telemetry
 	Range       hcl.Range
 }
@@ -146,7 +146,7 @@ type Endpoint struct {
 	APIKey   string            // "" sends none
 	Headers  map[string]string `plan:"headers"`   // sent with every request
 	CAFile   string            `plan:"ca_file"`   // PEM file of the CA to trust; resolved against the plan's folder
-	ServedAs string            `plan:"served_as"` // model id sent; "": asked of /v1/models
+	ServedAs string            `plan:"served_as"` // model id sent; "" takes the one that /v1/models lists
 	H2C      bool              `plan:"h2c"`       // HTTP/2 without TLS, with prior knowledge
 	// Redirects is "any" to follow redirects to other hosts, else "same".
 	Redirects string `plan:"redirects"`
@@ -159,7 +159,7 @@ type Process struct {
 	Env     map[string]string
 	Dir     string `plan:"dir"`  // resolved against the plan's folder
 	Port    int    `plan:"port"` // 0 chooses a free port; it replaces {port} in Command
-	GPUs    *GPUs  // nil for all that tokgate sees
+	GPUs    *GPUs  // nil for all GPUs that tokgate sees
 	// ServedAs is the model id sent; "" asks /v1/models.
 	ServedAs string `plan:"served_as"`
 	Range    hcl.Range
@@ -181,7 +181,7 @@ type Container struct {
 	Options    []string `plan:"options"` // further options of docker or podman run
 	Port       int      `plan:"port"`    // on 127.0.0.1; 0 chooses a free port
 	Inside     int      // port inside the container; equals Port if Network is "host"
-	ServedAs   string   `plan:"served_as"` // model id sent; "": asked of /v1/models
+	ServedAs   string   `plan:"served_as"` // model id sent; "" takes the one that /v1/models lists
 	Range      hcl.Range
 }
 
@@ -233,7 +233,7 @@ func (s *Server) GPUs() *GPUs {
 	return nil
 }
 
-// ServedAs is the model id that requests send; "": asked of /v1/models.
+// ServedAs is the model id that requests send; "" takes the one that /v1/models lists.
 func (s *Server) ServedAs() string {
 	switch {
 	case s.Endpoint != nil:
@@ -256,8 +256,8 @@ type Simulator struct {
 // Prices holds what servers cost.
 type Prices struct {
 	Currency    string             `plan:"currency"` // such as USD
-	PerHour     map[string]float64 // of a server, by its address
-	Electricity float64            `plan:"electricity"` // per kilowatt-hour; 0: not priced
+	PerHour     map[string]float64 // price of an hour of a server, by the server's address
+	Electricity float64            `plan:"electricity"` // price of a kilowatt-hour; 0 means that electricity is not priced
 	Range       hcl.Range
 }
 
@@ -300,7 +300,7 @@ type Workload struct {
 	// Type is the type of the trace rows that belong to the part; "" if rows are assigned at
 	// random.
 	Type    string
-	Servers []*Server // on which it runs; each server and level is one case
+	Servers []*Server // servers on which the workload runs; each server and level is one case
 	API     API       `plan:"api"`
 	// Input is the number of tokens of each prompt, as the server counts them with
 	// the chat template; 0 if rows of a data set keep their own length.
@@ -313,8 +313,8 @@ type Workload struct {
 	Good     []*Threshold  // bounds of a good request; their statistic is "every"
 	Score    *answers.Rule // when an answer is right; nil if answers are not scored
 	Answers  Answers
-	Capacity *Capacity // nil: none is searched
-	Policy   Policy    // of the gate, with the workload's overrides
+	Capacity *Capacity // nil if no capacity is searched
+	Policy   Policy    // the gate's policy, with the workload's overrides
 	Range    hcl.Range
 }
 
@@ -348,7 +348,7 @@ type Load struct {
 	// Stagger is the time between the starts of two slots; StaggerAuto spreads the
 	// starts over the expected duration of one request.
 	Stagger time.Duration
-	Pause   time.Duration `plan:"pause"`   // between an answer and the next request of its slot
+	Pause   time.Duration `plan:"pause"`   // time between an answer and the next request of its slot
 	Timeout time.Duration `plan:"timeout"` // of one request
 	Think   traffic.Think // thinking time of a user after an answer
 	People  *People       // nil unless the load has users
@@ -401,8 +401,8 @@ type Capacity struct {
 	Resolution int
 	Relative   float64
 	Require    int           // required capacity, from From to UpTo; 0: measured only
-	Budget     time.Duration `plan:"budget"`   // for the search on one server; 0: only the run's
-	Requests   int           `plan:"requests"` // at the first look at a level; 0: DefaultRequests
+	Budget     time.Duration `plan:"budget"`   // bounds the search on one server; 0 means only the run's budget
+	Requests   int           `plan:"requests"` // requests at the first look at a level; 0 means DefaultRequests
 	Least      int           // the minimum that the preset needs
 	// MaxRequests bounds the requests of one level; 0 means the policy's bound, or else sixteen
 	// times the first look.

@@ -25,7 +25,7 @@ type Prompt struct {
 	// length. With Workload.Input each row is cut to that number of tokens, or extended
 	// by the rows after it.
 	Dataset *traffic.Dataset
-	Name    string // of the data set, as the plan writes it
+	Name    string // name of the data set, as the plan writes it
 	// Task names the built-in task whose items the data set holds; "" if there is
 	// none. With Workload.Input the items are filled up to that number of tokens.
 	Task  string
@@ -37,7 +37,7 @@ type Prompt struct {
 	HitRate float64
 	// Warm sends each shared prefix once before a level begins.
 	Warm  bool          `plan:"warm"`
-	Turns traffic.Turns // of a conversation; the zero Turns is one turn
+	Turns traffic.Turns // turns of a conversation; the zero Turns is one turn
 	Range hcl.Range
 }
 

@@ -9,8 +9,8 @@ import (
 // Telemetry sets how a server is observed from the inside while the load runs.
 type Telemetry struct {
 	Off      bool
-	Interval time.Duration `plan:"interval"` // between two readings; at least MinInterval
-	URL      string        // of the server's metrics page; "" for the engine's usual place
+	Interval time.Duration `plan:"interval"` // time between two readings; at least MinInterval
+	URL      string        // URL of the server's metrics page; "" for the engine's usual place
 	DCGM     string        // URL of a DCGM exporter's page; "" asks the vendor's tool instead
 	// GPUs lists the server's GPUs by index or UUID. nil means the GPUs that tokgate
 	// gave it; a server that tokgate did not start then has none.

@@ -13,7 +13,7 @@ import (
 // levelSet holds a workload's level names, in order and for look-up.
 type levelSet struct {
 	names []string
-	alone []string // of these, no stages
+	alone []string // the levels that are not stages
 	have  map[string]bool
 }
 

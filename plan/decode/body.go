@@ -18,7 +18,7 @@ type body struct {
 	d      *decoder
 	spec   *Block
 	scope  *scope
-	path   string // of the block, as in Default.Path
+	path   string // path of the block, as in Default.Path
 	rng    hcl.Range
 	labels []string
 	attrs  hcl.Attributes

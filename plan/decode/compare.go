@@ -273,7 +273,7 @@ func (d *decoder) takeTurns() {
 		}
 		for _, w := range c.Workloads(d.out) {
 			if w.Of != nil {
-				continue // set by its mix
+				continue // its mix sets its rounds
 			}
 			for i, l := range w.Loads {
 				d.compared(c, w, l, i)

@@ -37,7 +37,7 @@ compare "branch" {
 }
 `
 
-// A control on the base branch: the same plan in another checkout.
+// The control is a server on the base branch: the same plan in another checkout.
 func TestBaseBranch(t *testing.T) {
 	for _, row := range []struct {
 		name, base string // "": the base branch has no such plan
@@ -103,8 +103,8 @@ func TestBaseBranchVariables(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "v.hcl")
 	for _, row := range []struct {
 		name       string
-		head, base string // of vars.hcl; "" if there is none
-		file       string // named on the command line; "": vars.hcl
+		head, base string // contents of vars.hcl; "" if there is none
+		file       string // variable file named on the command line; "" means vars.hcl
 		skip       bool   // nothing changed
 		control    string // the flag there
 	}{

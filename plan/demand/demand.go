@@ -19,15 +19,15 @@ import (
 // requirement.
 type demand struct {
 	key      string
-	warns    bool     // failing it only warns; a requirement without it fails the gate
+	warns    bool     // failing the demand only warns; a requirement without it fails the gate
 	strength float64  // more is stricter
-	exact    string   // what has no order
-	allows   []string // what it lets pass
+	exact    string   // the part of the demand that has no order
+	allows   []string // what the demand lets pass
 	text     string   // as the author wrote it
 	rng      hcl.Range
 }
 
-// less reports whether the demand is requires less than the demand was.
+// less reports whether the demand "is" requires less than the earlier demand "was".
 func less(is, was demand) bool {
 	return is.warns && !was.warns || is.strength < was.strength || is.exact != was.exact ||
 		slices.ContainsFunc(is.allows, func(a string) bool { return !slices.Contains(was.allows, a) })

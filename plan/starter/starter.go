@@ -18,13 +18,13 @@ import (
 
 // UseCase is a workload that a starter plan can hold.
 type UseCase struct {
-	Name     string // of the plan's preset
+	Name     string // name of the plan's preset
 	Doc      string
 	Input    int     // tokens
 	Output   int     // tokens
 	InFlight []int   // levels
-	Requests int     // of a level: enough to certify its means within minutes
-	Bounds   []Bound // on the answers as a whole, for any server
+	Requests int     // requests of a level: enough to certify its means within minutes
+	Bounds   []Bound // bounds on the answers as a whole, the same for any server
 }
 
 // Bound is a threshold in the words of a plan.
@@ -210,9 +210,9 @@ func (a Answers) Unmeasured(u UseCase) []int {
 	})
 }
 
-// Budget is the plan's time budget in minutes. It is half an hour for starting the server and reserve, the time that
-// a slow GPU needs for each use case, and for each rate its warm-up and drain. A comparison doubles all but the half
-// hour and adds 16 starts.
+// Budget is the plan's time budget in minutes. It is the sum of half an hour, to start the server
+// and as a reserve, of the time that a slow GPU needs for each use case, and of the warm-up and
+// drain of each rate. A comparison doubles all but the half hour and adds 16 starts.
 func Budget(a Answers) int {
 	minutes := 0
 	for _, name := range a.UseCases {
@@ -243,8 +243,8 @@ func (a Answers) Reads() bool {
 type CI struct {
 	Plan    string // path of the plan in the repository
 	File    string // path of the file itself
-	Commit  string // of the action to use, 40 hexadecimal digits; "" leaves a placeholder
-	Budget  int    // minutes of the plan
+	Commit  string // commit of the action to use, 40 hexadecimal digits; "" leaves a placeholder
+	Budget  int    // the plan's budget in minutes
 	Upgrade bool   // the plan compares with the base branch
 	Token   bool   // the plan reads HF_TOKEN
 }
@@ -284,7 +284,7 @@ type job struct {
 	Workflow         string // name of the workflow that measures
 	Checkout, Action string
 	Timeout          int  // minutes
-	Copied           bool // it is the copy in the docs
+	Copied           bool // the file is the copy in the docs
 }
 
 func write(name string, j job) ([]byte, error) {

@@ -15,7 +15,7 @@ func TestNearest(t *testing.T) {
 		{"seed", "seeds"},                  // one
 		{"tfft", "ttft"},                   // one replaced
 		{"TTFT", "ttft"},                   // case does not count
-		{"max_model_len", "max-model-len"}, // nor does the dash
+		{"max_model_len", "max-model-len"}, // - and _ count as the same letter
 		{"", ""},
 		{"ü", ""},
 	} {
