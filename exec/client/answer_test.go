@@ -71,8 +71,8 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// Half a character was held back. Its token was made before the first
-			// chunk, so k1 = 1 + 2.
+			// Half a character was held back. Its token was made before the first chunk, so
+			// the first chunk counts 1 + 2 tokens.
 			name: "token ids",
 			steps: []step{
 				{1 * ms, Event{Tokens: 1}},
@@ -193,8 +193,8 @@ func TestAnswerConnect(t *testing.T) {
 	}
 }
 
-// A reused Answer keeps nothing of the request before, and the sample before gets
-// nothing from the next.
+// A reused Answer keeps nothing of the previous request, and the previous sample gets
+// nothing from the next request.
 func TestAnswerReset(t *testing.T) {
 	first, second := new(metric.Sample), new(metric.Sample)
 	a := NewAnswer(first, nil)

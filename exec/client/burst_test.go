@@ -27,9 +27,9 @@ import (
 // benchmark fails at 1.5 times as much.
 var committed = map[string]float64{
 	"chunk":   0.95, // processor time of a chunk, 64 streams, each at its own times
-	"burst":   1.0,  // of a chunk, 512 and 1,500 streams in step
-	"request": 1.4,  // of a request on an open connection
-	"memory":  0.9,  // of a stream, with 8,000 open
+	"burst":   1.0,  // processor time of a chunk, 512 and 1,500 streams in step
+	"request": 1.4,  // processor time of a request on an open connection
+	"memory":  0.9,  // memory of a stream, with 8,000 open
 }
 
 // guard reports a ratio and fails if it is too large.
@@ -107,7 +107,7 @@ func serveSteps(chunks int, every time.Duration) {
 
 // burst holds what a burst of streams cost and how late it was.
 type burst struct {
-	late  []time.Duration // of the first chunks, from the server's write to the reader's stamp
+	late  []time.Duration // delays of the first chunks, from the server's write to the reader's stamp
 	cpu   time.Duration
 	speed []float64 // chunks per second of each stream
 }
@@ -226,7 +226,7 @@ func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 					out.late[i] = since(origin, at, line[from:from+bytes.IndexByte(line[from:], '"')])
 				}
 			}
-			if got -= 2; got != chunks { // without finish and usage
+			if got -= 2; got != chunks { // without the events for finish and usage
 				b.Errorf("%d chunks, want %d", got, chunks)
 			}
 		})

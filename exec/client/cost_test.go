@@ -288,7 +288,7 @@ func bareStream(address, body string, stamps []time.Duration, now func() time.Du
 		}
 		at := now()
 		if bytes.HasPrefix(line, []byte("data: [DONE]")) {
-			return n - 2, nil // without finish and usage
+			return n - 2, nil // without the events for finish and usage
 		}
 		if n < len(stamps) {
 			stamps[n] = at

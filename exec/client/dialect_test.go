@@ -42,7 +42,7 @@ func TestBody(t *testing.T) {
 		{"vllm", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,"min_tokens":200,"ignore_eos":true,` + each + `}`},
 		{"sglang", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,"min_tokens":200,"ignore_eos":true,` + each + `}`},
 		{"llama.cpp", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,"ignore_eos":true,` + usage + `,"timings_per_token":true}`},
-		// It refuses a chat that has both limits.
+		// TensorRT-LLM refuses a chat that has both limits.
 		{"trtllm", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"min_tokens":200,"ignore_eos":true,` + each + `}`},
 		{"openai", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,` + usage + `}`},
 		{"something", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,` + usage + `}`},

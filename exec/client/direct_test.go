@@ -211,7 +211,7 @@ func scripts(t *testing.T) map[string][]answer {
 	return out
 }
 
-// silent are scripts of a server that is silent for long, for virtual time.
+// silent returns scripts of a server that is silent for long. They need virtual time.
 func silent() map[string][]answer {
 	good := byChunks(goodBody, 60)
 	return map[string][]answer{
@@ -300,13 +300,13 @@ func TestLongPathsAgree(t *testing.T) {
 	}
 }
 
-// The same over sockets, where times are not exact, with each kind of watcher.
+// Both paths agree over sockets too, where times are not exact, with each kind of watcher.
 func TestPathsAgreeOverSockets(t *testing.T) {
 	for name, script := range scripts(t) {
-		if script[0].pause > 0 || len(script[0].pieces[0]) > 1<<20 { // which takes real time
+		if script[0].pause > 0 || len(script[0].pieces[0]) > 1<<20 { // a pause would take real time
 			continue
 		}
-		if name == "good, then says more" { // net/http: as what comes too soon or as the next answer, whichever it sees first
+		if name == "good, then says more" { // net/http takes the rest as unsolicited or as the next answer, whichever it sees first
 			continue
 		}
 		got := map[string][]outcome{}

@@ -14,7 +14,7 @@ import (
 // 7.1.
 type frame struct {
 	kind frameOf
-	left uint64 // bytes left of the body or of its current chunk
+	left uint64 // bytes that are left of the body, or of its current chunk
 	line []byte // the beginning of a chunk's size line or of the trailer
 	// excess is the number of bytes of framing beyond what the data of the chunks
 	// allows.
@@ -26,7 +26,7 @@ type frameOf int
 const (
 	untilClose frameOf = iota // the body ends with the connection
 	byLength
-	chunkSize // of a chunked body, what comes next
+	chunkSize // for a chunked body: what comes next
 	chunkData
 	chunkEnd
 	chunkTrailer

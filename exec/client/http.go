@@ -67,9 +67,9 @@ type HTTP struct {
 	freshOnly  atomic.Bool
 	redirected atomic.Pointer[string]
 	gateway    atomic.Pointer[string]
-	looked     atomic.Int64                  // answers, for a gateway
+	looked     atomic.Int64                  // number of answers that were searched for a gateway's name
 	forms      sync.Map                      // for AnyTokenizer: API → the form that the server answered
-	scores     atomic.Pointer[engine.Scores] // the form of question that the server answered
+	scores     atomic.Pointer[engine.Scores] // the form of request for scores that the server answered
 }
 
 // dialTimeout bounds the time to open a connection.

@@ -282,7 +282,7 @@ func TestCompressedUnary(t *testing.T) {
 		t.Errorf("status %d, failure (-want +got):\n%s", s.Status, d)
 	}
 
-	// An answer that claims to be compressed but is not.
+	// This answer claims to be compressed but is not.
 	h = serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = io.WriteString(w, "plain")
@@ -302,7 +302,7 @@ type compressed struct {
 
 func (c compressed) Write(b []byte) (int, error) { return c.z.Write(b) }
 
-// TLS with a private CA, over HTTP/2.
+// The client works over TLS with a private CA and HTTP/2.
 func TestTLS(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 {
@@ -658,7 +658,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// Where a redirect may lead. The key is sent only to the plan's host.
+// The cases show where a redirect may lead. The key is sent only to the plan's host.
 func TestRedirect(t *testing.T) {
 	for _, tt := range []struct {
 		from, to string

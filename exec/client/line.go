@@ -18,19 +18,19 @@ import (
 type line struct {
 	d     *direct
 	conn  net.Conn
-	once  bool          // it is closed after one answer
-	since time.Duration // it has been idle since then; protected by its direct
+	once  bool          // the line is closed after one answer
+	since time.Duration // time since which the line is idle; protected by the lock of its direct
 
 	mu   sync.Mutex
-	call *call   // nil: it is idle
+	call *call   // nil if the line is idle
 	rd   *reader // nil if nothing is being read
-	used bool    // it brought an answer before
+	used bool    // the line has brought an answer before
 	gone bool
 	// aside reads an answer that is not a plain stream, in place of the watcher; nil if
 	// there is none.
 	aside func()
 
-	watched // by what: see watch
+	watched // how the line is watched; see watch
 }
 
 // start puts a call on the line. false means that the line is closed, which is not
@@ -51,12 +51,12 @@ func (l *line) start(c *call, wire []byte) bool {
 	}
 	stopped := c.ctx.Err() != nil
 	l.mu.Unlock()
-	if stopped { // before it was known on which line it is
+	if stopped { // the call was stopped before it knew its line
 		l.abort(c)
 		return true
 	}
-	// What can be read after a failed write tells what it means: a server may answer
-	// before it has read the whole request.
+	// What can be read after a failed write explains it: a server may answer before it has
+	// read the whole request.
 	if _, never := l.conn.(interruptible); never || len(wire) <= mostInline {
 		_, _ = l.conn.Write(wire)
 	} else {
@@ -78,7 +78,7 @@ func (l *line) room() []byte {
 	if l.rd == nil {
 		l.use(readers.Get().(*reader))
 	}
-	room, _ := l.rd.split.free() // there is some: see body
+	room, _ := l.rd.split.free() // there is always some room; see body
 	return room
 }
 
@@ -93,7 +93,7 @@ func (l *line) use(rd *reader) {
 func (l *line) arrived(b []byte, at time.Duration, err error) {
 	switch c := l.call; {
 	case l.gone:
-	case c == nil: // the server closes it, or sends something unasked
+	case c == nil: // the server closes the line, or sends bytes that nobody asked for
 		l.d.drop(l)
 		l.close()
 	case c.resp == nil:
@@ -141,7 +141,7 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 			return
 		}
 		known = &opening{c.head[:n:n], resp, frameFor(resp)}
-		resp.Body = http.NoBody // its source is used again
+		resp.Body = http.NoBody // the source of the body is used again
 		l.d.opening.Store(known)
 		l.d.h.noteGateway(resp.Header)
 	}
@@ -290,7 +290,7 @@ func (l *line) abort(c *call) {
 	case c.resp == nil:
 		l.fail(c, c.ctx.Err())
 	default:
-		if l.rd == nil { // nothing of it came
+		if l.rd == nil { // no byte of the answer came
 			l.room()
 		}
 		end, _, err := c.take(l.rd, l.d.h.config.Now(), c.ctx.Err())
@@ -411,7 +411,7 @@ func (l *line) watch() {
 			l.mu.Lock()
 		}
 	}
-	if l.rd != nil { // gone before it was used
+	if l.rd != nil { // the line was closed with a reader that no watcher will use
 		readers.Put(l.rd)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// These system calls never wait, so the scheduler is not told of them. Telling it costs
-// more than a read. If the process was idle, it also wakes the runtime's monitor, a
-// thread that then checks every 20 µs what is running until nothing is.
+// The system calls below never wait, so they bypass the scheduler. Telling the scheduler
+// costs more than a read. In an idle process it also wakes the runtime's monitor, a thread
+// that then checks every 20 µs what is running until nothing is.
 
 // readNow reads the bytes that are there.
 func readNow(fd int, b []byte) (int, error) {

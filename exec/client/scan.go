@@ -49,8 +49,8 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// enter steps into an object or array, whose opening byte is open. more is false if
-// it is empty; it is then left already.
+// enter steps into an object or array, whose opening byte is open. more is false if the
+// value is empty; the scanner has then left it.
 func (s *scanner) enter(last byte) (more bool, err error) {
 	if s.depth++; s.depth > maxDepth {
 		return false, errDeep

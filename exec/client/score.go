@@ -124,7 +124,7 @@ func misunderstood(err error) bool {
 
 const (
 	scoreBytes   = 256
-	scorePatient = 10 * time.Minute // if the request has no time-out of its own
+	scorePatient = 10 * time.Minute // time limit of a request that has no time-out of its own
 )
 
 // noScores explains why there is no tokenizer to ask first.

@@ -31,9 +31,9 @@ func TestScore(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
 		path, answer string
-		asked        string // the question without its ids
+		asked        string // the request for scores, without its ids
 		want         []float64
-		err          string // a part of it
+		err          string // a part of the error
 	}{
 		{name: "vLLM", engine: "vllm", path: "/v1/completions",
 			answer: `{"choices":[{"prompt_logprobs":[null,{"2":{"logprob":-9}},{"3":{"logprob":-0.5,"rank":1}},{"4":{"logprob":-2.25}}]}]}`,

@@ -137,18 +137,18 @@ type call struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	untimed context.CancelFunc // releases the time-out; nil if there is none
-	lingers *time.Timer        // ends it once the answer has ended; nil before that
-	body    []byte             // released when the answer begins
+	lingers *time.Timer        // ends the call once the answer has ended; nil before that
+	body    []byte             // the request's body, released when the answer begins
 	resp    *http.Response
-	frames  int           // read of the answer
+	frames  int           // number of frames read of the answer
 	ended   time.Duration // when [DONE] or an error event came; 0 before that
 
 	// For the direct path: see line.
 	line  atomic.Pointer[line]
-	stop  func() bool // a cancelled context no longer matters
-	head  []byte      // of the answer, as far as it has come
+	stop  func() bool // makes the end of the context no longer matter
+	head  []byte      // head of the answer, as far as it has come
 	tried int         // the number of its bytes that were already parsed
-	frame frame       // of the answer's body
+	frame frame       // framing of the answer's body
 
 	// For the current attempt. All but firstByte and wrote belong to the goroutine
 	// that sends.
@@ -157,7 +157,7 @@ type call struct {
 	firstByte atomic.Int64
 	wrote     atomic.Int64 // over HTTP/2, when the request's head was written
 
-	sent      time.Duration // for the first attempt; 0 if nothing was written
+	sent      time.Duration // when the first attempt wrote its first byte; 0 if nothing was written
 	conns     int           // attempts that got a connection, including redirects
 	redirects int
 }
@@ -319,9 +319,8 @@ func (rd *reader) room() ([]byte, error) {
 	return room, nil
 }
 
-// take passes on what has come of the answer so far. readErr is the error of the last
-// read. over reports that no more is needed, and then at and err say since when and
-// why.
+// take passes on what has come of the answer so far. readErr is the error of the last read.
+// over reports that no more is needed; end and err then say since when and why.
 func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
 	for c.ended == 0 {
 		kind, data, cut, err := rd.next(readErr == io.EOF)

@@ -35,10 +35,10 @@ type splitter struct {
 	w    int // bytes in buf
 	keep int // start of what is still needed: the data line of an open event, otherwise line
 	line int // start of the current line
-	scan int // there is no line end before it
+	scan int // no line ends before this offset
 
 	dataStart, dataEnd int    // the open event's only data line
-	open               bool   // the open event has such a line
+	open               bool   // the open event has a data line, from dataStart to dataEnd
 	joined             []byte // several data lines of the open event
 	joining            bool
 	afterCR            bool   // the last line ended in CR: a following LF belongs to it

@@ -37,15 +37,15 @@ type Request struct {
 type Prompt struct {
 	Text     string
 	IDs      []int           // if not empty, sent instead of Text
-	Messages json.RawMessage // of a chat; nil if Text is the user's only message
+	Messages json.RawMessage // messages of a chat; nil if Text is the user's only message
 	// Fields are added to this request's body alone, and win over all others.
 	Fields map[string]json.RawMessage
 	// Parts replace the text in virtual time if prompts begin alike; nil if they do
 	// not.
 	Parts  []Part
-	Tokens int // as the server counts; 0 if unknown or the request's Input
+	Tokens int // number of tokens as the server counts them; 0 if unknown, or if it is the request's Input
 	Output int // tokens of its answer; 0 for the request's
-	Row    int // of the data set, from 1; 0 for none
+	Row    int // row of the data set, from 1; 0 for none
 	// Shared is an upper bound on the share of the prompt, from its beginning, that
 	// earlier requests may have in common with it. That much may come from a cache.
 	Shared float64
@@ -61,7 +61,7 @@ type Ready struct {
 	natural    bool
 }
 
-// of reports whether p is what is sent for r.
+// of reports whether p holds the bytes of request r.
 func (p *Ready) of(r *Request) bool {
 	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural
 }
@@ -103,11 +103,11 @@ type Event struct {
 	Content   bool // non-empty content
 	Reasoning bool // non-empty reasoning
 	ToolCall  bool // a tool-call delta with a name or arguments
-	Text      int  // bytes of all these, as JSON encodes them
+	Text      int  // bytes of all the text in this event, as JSON encodes it
 	// The bytes of the text. Raw is content and reasoning, Visible is content alone.
 	Raw, Visible []byte
 	Calls        []CallPart
-	Several      bool // of a choice other than the first, although one was asked for
+	Several      bool // the event belongs to a choice other than the first, although one was asked for
 	Tokens       int  // tokens in this event; 0 if not reported
 	Made         int  // tokens made up to and including this event; 0 if not reported
 	Finish       string
@@ -118,7 +118,7 @@ type Event struct {
 
 // CallPart is what an event added to one call of a tool, as JSON encodes it.
 type CallPart struct {
-	Index           int // of the call within the answer
+	Index           int // number of the call within the answer
 	Name, Arguments []byte
 }
 

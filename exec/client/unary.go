@@ -50,7 +50,7 @@ func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	}
 	err := h.ask(ctx, http.MethodGet, h.base+"/models", nil, &list)
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); mistyped && len(list.Data) > 0 {
-		err = nil // from a member that nobody needs: gateways write dates and owners as they like
+		err = nil // the error is in a member that nobody needs: gateways write dates and owners as they like
 	}
 	return list.Data, err
 }

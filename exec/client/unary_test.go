@@ -115,7 +115,7 @@ func TestHealthAndVersion(t *testing.T) {
 	}
 }
 
-// The forms in which tokenizers are asked.
+// The cases are the forms of tokenizer requests.
 func TestTokenize(t *testing.T) {
 	vllm := map[string]page{
 		`POST /tokenize {"add_generation_prompt":true,"chat_template_kwargs":{"enable_thinking":false},"messages":[{"role":"user","content":"hi"}],"model":"m"}`: {200, `{"count":4,"max_model_len":99,"tokens":[1,2,3,4]}`},
@@ -127,7 +127,7 @@ func TestTokenize(t *testing.T) {
 		`POST /tokenize {"add_special":true,"content":"\u003cu\u003ehi\u003ca\u003e","parse_special":true}`:                   {200, `{"tokens":[1,2,3]}`},
 		`POST /tokenize {"add_special":true,"content":"hi","parse_special":true}`:                                             {200, `{"tokens":[1,2]}`},
 		`POST /tokenize {"add_special":false,"content":"hi","parse_special":false}`:                                           {200, `{"tokens":[2]}`},
-		`POST /tokenize`: {200, `{"tokens":[]}`}, // its tokens of a body without content
+		`POST /tokenize`: {200, `{"tokens":[]}`}, // the server's tokens of a body without content
 	}
 	for _, tt := range []struct {
 		name, engine string

@@ -20,7 +20,7 @@ import (
 func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h *HTTP)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()
-		var handlers atomic.Int64 // not a WaitGroup, because one may begin during the wait for the end
+		var handlers atomic.Int64 // not a WaitGroup, because a handler may begin during the wait for the end
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			handlers.Add(1)
 			defer handlers.Add(-1)
@@ -103,7 +103,7 @@ func TestExactTimes(t *testing.T) {
 		}
 		for name, want := range map[string]float64{
 			"ttft": 1, "ttfa": 1.36, "e2e": 2.2,
-			"tpot":  1.2 / 60, // 20 ms: of 61 tokens the first chunk has one
+			"tpot":  1.2 / 60, // 20 ms: 1.2 s for the tokens after the first chunk, which has one of 61
 			"speed": 50,
 		} {
 			if got, ok := s.Value(name); !ok || got < want-1e-9 || got > want+1e-9 {
@@ -142,7 +142,7 @@ func TestGivenUpOnTime(t *testing.T) {
 	}
 }
 
-// What came before the time-out is kept.
+// The part of an answer that came before the time-out is kept.
 func TestTimeoutMidway(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(400 * ms)

@@ -242,7 +242,7 @@ func decode(raw []byte) (s string, ok bool) {
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// finish returns v as a string, without an allocation for the usual reasons.
+// finish returns v as a string. The usual finish reasons need no allocation.
 func finish(v []byte) string {
 	switch string(v) {
 	case "stop":

@@ -110,7 +110,8 @@ func (s *socket) Read(b []byte) (int, error) {
 	return s.read(b)
 }
 
-// read is Read for the holder of its line's lock, with which alone it is closed.
+// read is Read for the holder of the line's lock. The socket is closed only under that
+// lock.
 func (s *socket) read(b []byte) (int, error) {
 	n, err := readNow(s.fd, b)
 	for err == syscall.EINTR {
@@ -237,8 +238,7 @@ func (l *line) poll() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.by = polling(); !l.gone && l.again() != nil {
-		// It can only fail for lack of memory. The call learns of it from a dead
-		// connection.
+		// It can only fail for lack of memory. The call then sees a dead connection.
 		l.conn.(*socket).interrupt()
 		l.arrived(nil, l.d.h.config.Now(), io.ErrUnexpectedEOF)
 	}
@@ -296,9 +296,9 @@ func (l *line) between() bool {
 }
 
 // turn first reads everything that has come and then passes it on, so that processing one
-// chunk does not delay the stamp of the next. It reports whether there may be more of
-// which there will be no event: the runtime reports what arrives, not what is already
-// there.
+// chunk does not delay the stamp of the next. It reports whether there may be more bytes
+// without a further event: the runtime reports bytes that arrive, not bytes that are
+// already there.
 func (p *poller) turn() (more bool) {
 	more = p.find()
 	for i := 0; i < len(p.found); i++ {
@@ -383,8 +383,8 @@ func (l *line) beside(aside func()) {
 	}
 }
 
-// look is called between the requests of a sender of many. Now and then it reads what
-// has come in the meantime.
+// look is called by a sender of many requests, between two of them. Now and then it reads
+// what has come in the meantime.
 func (l *line) look() {
 	p := l.by
 	if p == nil || p.sends.Add(1)%8 != 0 || !p.mu.TryLock() {

@@ -89,10 +89,10 @@ type decoder struct {
 	lengthless map[*plan.Workload]hcl.Range
 	at         map[*plan.SLA][]levelNamed    // the levels that an sla block names; no entry if it names none
 	unasked    map[*plan.Load]map[string]int // the levels with the default number of requests, and that number
-	instances  int                           // made by for_each in all blocks
+	instances  int                           // number of instances that for_each made in all blocks
 	levels     int
 	secrets    map[string]bool
-	datasets   map[[2]string]*traffic.Dataset // by path and column; nil if it cannot be read
+	datasets   map[[2]string]*traffic.Dataset // data sets by path and column; nil if one cannot be read
 	traces     map[traceKey]*traffic.Trace    // likewise
 	constants  map[string]cty.Value           // the schema's defaults
 
@@ -112,7 +112,7 @@ func (d *decoder) isLoadless(w *plan.Workload) bool {
 type mixture struct {
 	*plan.Workload
 	parts      []portion
-	rng, block hcl.Range // of the attribute mix, and of its workload
+	rng, block hcl.Range // ranges of the attribute mix, and of its workload's block
 }
 
 // portion is a part as the plan writes it: a share in millionths, or the type of the rows

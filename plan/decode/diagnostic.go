@@ -134,7 +134,7 @@ func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
 func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	for _, diag := range diags {
 		if len(diag.Detail) > maxSnippet {
-			words, _ := d.masks() // before the cut: afterwards half of a secret would not be recognised
+			words, _ := d.masks() // masked before the cut: afterwards half of a secret would not be recognised
 			diag.Detail = words.Replace(diag.Detail)
 		}
 		if len(diag.Detail) > maxSnippet {
@@ -196,7 +196,7 @@ func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnos
 
 const (
 	maxSnippet = 2000 // a diagnostic shows up to this many bytes of source, or of a value, in full
-	maxExcerpt = 200  // of anything longer it shows this many bytes
+	maxExcerpt = 200  // of a longer text it shows this many bytes
 )
 
 // short cuts a diagnostic to readable size: of very long source lines only an excerpt

@@ -88,8 +88,8 @@ func validKey(key string) bool {
 	})
 }
 
-// families decodes the blocks of a kind, each into as many instances as its
-// for_each says: by name into have, and one after the other into all.
+// families decodes the blocks of a kind, each into one instance or into those of its
+// for_each. It adds the instances to have by name, and to all in order.
 func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T, decode func(name, key string, blk *hcl.Block, sc *scope) *T) {
 	for _, blk := range d.blocks[kind] {
 		name := blk.Labels[0]

@@ -29,7 +29,7 @@ func TestFunctions(t *testing.T) {
 		{`alltrue([true, true])`, `true`},
 		{`alltrue([true, false])`, `false`},
 		{`alltrue([])`, `true`},
-		{`alltrue([false, unknown])`, `false`}, // whatever the other is
+		{`alltrue([false, unknown])`, `false`}, // false whatever the unknown element is
 		{`anytrue([false, true])`, `true`},
 		{`anytrue([])`, `false`},
 		{`anytrue([true, unknown])`, `true`},

@@ -22,7 +22,7 @@ func JSONSchema() []byte {
 	root["$defs"] = s
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		panic(err) // strings, slices and maps
+		panic(err) // cannot happen, because the schema has only strings, slices and maps
 	}
 	return append(out, '\n')
 }

@@ -17,11 +17,11 @@ const (
 	maxFileBytes  = 4 << 20
 	maxFiles      = 64
 	maxDepth      = 100     // nested brackets and templates
-	maxOperators  = 1000    // in one expression at one depth
+	maxOperators  = 1000    // operators in one expression at one depth
 	maxExponent   = 4       // digits of a number's exponent
 	maxDigits     = 400     // of a number
-	maxValueBytes = 4 << 20 // of one evaluated value
-	maxInstances  = 10_000  // of all for_each together
+	maxValueBytes = 4 << 20 // bytes of one evaluated value
+	maxInstances  = 10_000  // instances of all for_each together
 	maxLevels     = 100_000
 )
 
@@ -173,8 +173,8 @@ func isJSON(filename string) bool { return strings.HasSuffix(filename, ".json") 
 // Bounds on values in a plan.
 const (
 	maxCount   = 100_000_000 // of requests
-	maxTokens  = 100_000_000 // of one prompt or answer
-	maxInteger = 1 << 53     // exact in JSON everywhere
+	maxTokens  = 100_000_000 // tokens of one prompt or answer
+	maxInteger = 1 << 53     // the largest number that every JSON reader keeps exact
 	maxLevel   = 1_000_000   // requests in flight or in one burst
 	maxGPUs    = 64          // no machine has more
 	maxPrice   = 1e9

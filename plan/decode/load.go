@@ -29,7 +29,7 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 		w.Loads = append(w.Loads, load)
 	})
 	if !b.loaded() {
-		b.d.loadless[w] = b.rng // it may become a part of a mix
+		b.d.loadless[w] = b.rng // the workload may become a part of a mix
 	}
 }
 

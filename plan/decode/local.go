@@ -17,8 +17,8 @@ type local struct {
 	name string
 	attr *hcl.Attribute
 	done bool
-	// visiting is set while the values that it depends on are evaluated. Meeting it
-	// again means a cycle.
+	// visiting is set while the values on which the local depends are evaluated. A local
+	// that is reached again while it is set belongs to a cycle.
 	visiting bool
 }
 
@@ -73,7 +73,7 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 			continue
 		}
 		if len(t) == 1 {
-			continue // reported below, because one cycle must be named
+			continue // reported below, where one cycle is named
 		}
 		if other := all[plan.StepName(t, 1)]; other != nil {
 			d.evalLocal(other, all, values, path)

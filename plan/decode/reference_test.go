@@ -87,7 +87,7 @@ func TestSchemaAndReferenceAgree(t *testing.T) {
 				t.Errorf("%s.%s is required and has a default", path, a.Name)
 			}
 			if a.Default != "" {
-				d.constant(a.Default) // panics on a bad one
+				d.constant(a.Default) // panics on a bad default
 			}
 			if _, isMetric := metric.Lookup(a.Name); isMetric && a.Later {
 				continue
@@ -194,7 +194,7 @@ func writeBlock(b *strings.Builder, block *Block, path string, later *[]string) 
 		case a.Later:
 			*later = append(*later, "`"+strings.TrimPrefix(path+"."+a.Name, ".")+"`")
 		case isMetric:
-			thresholds = true // they have a table of their own
+			thresholds = true // thresholds have a table of their own
 		default:
 			rows = append(rows, a)
 		}

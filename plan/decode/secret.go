@@ -114,7 +114,7 @@ func (d *decoder) mask() {
 func maskLine(line []byte) {
 	lower := bytes.ToLower(line)
 	if bytes.IndexByte(lower, '"') < 0 || !slices.ContainsFunc(secretParts, func(part []byte) bool { return bytes.Contains(lower, part) }) {
-		return // most lines: the expressions are slow
+		return // most lines have no such name; skip them, because the expressions are slow
 	}
 	for _, literal := range literals {
 		for _, at := range literal.FindAllSubmatchIndex(line, -1) {

@@ -19,8 +19,8 @@ func problemf(summary, format string, args ...any) *problem {
 	return &problem{summary, fmt.Sprintf(format, args...)}
 }
 
-// parseThreshold reads one bound of a metric, written as: [statistic] operator number
-// unit. A good block leaves out the statistic, which then is every request.
+// parseThreshold reads one bound of a metric, written as: [statistic] operator number unit.
+// A good block leaves out the statistic, because each request must meet the bound.
 func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *problem) {
 	t := plan.Threshold{Metric: def, Text: text}
 	if def.OfAnswers && good {

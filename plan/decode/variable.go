@@ -23,7 +23,7 @@ type variable struct {
 	*named
 	name       string
 	typ        cty.Type
-	defaults   *typeexpr.Defaults // of optional() attributes; nil if there are none
+	defaults   *typeexpr.Defaults // defaults of optional() attributes; nil if there are none
 	sensitive  bool
 	hasDefault bool
 	fallback   cty.Value
@@ -220,7 +220,7 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	name := "<" + a.from + " " + v.name + ">"
 	src := []byte(*a.text)
 	if v.sensitive {
-		src = nil // not into a snippet
+		src = nil // no snippet may show the value
 	}
 	d.out.Files[name] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
 	if diags := checkComplexity([]byte(*a.text), name); diags.HasErrors() {

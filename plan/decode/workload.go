@@ -48,7 +48,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	d.checkTurns(w)
 	d.checkContext(b.rangeOf("input_tokens"), w)
 	d.checkExtension(w)
-	if !mix { // the parts may bound it
+	if !mix { // the parts of a mix may bound the capacity
 		d.checkCapacity(w)
 	}
 	if !d.isLoadless(w) {
@@ -109,7 +109,7 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 		return // checkTrace sets them
 	}
 	if p == nil && !b.loaded() && b.unset("input_tokens") && b.unset("output_tokens") && !b.hasDataset() {
-		b.d.lengthless[w] = b.rng // it may become a part of a mix over a trace
+		b.d.lengthless[w] = b.rng // the workload may become a part of a mix over a trace
 		return
 	}
 	if b.hasDataset() && !b.given("input_tokens") {
