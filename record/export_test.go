@@ -18,9 +18,15 @@ func ReadStored(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, 
 
 // DecodeFast reads the line of a request; false leaves it to encoding/json.
 func DecodeFast(line []byte) (*metric.Sample, bool) {
-	d := sampleDecoder{words: map[string]string{}}
+	l := requestLine{reading: true, words: map[string]string{}}
 	s := new(metric.Sample)
-	return s, d.decode(line, s, new(metric.Usage))
+	return s, l.decode(line, s, new(metric.Usage))
+}
+
+// Encoder returns how the lines of requests are written; each line is valid until the next.
+func Encoder() func(*metric.Sample) ([]byte, error) {
+	l := requestLine{words: map[string]string{}}
+	return l.encode
 }
 
 // Packed packs requests and gives them back.

@@ -68,9 +68,9 @@ func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
 	done.Go(func() { ls.split(r) })
 	for range workers {
 		done.Go(func() {
-			decoder := sampleDecoder{words: map[string]string{}}
+			requests := requestLine{reading: true, words: map[string]string{}}
 			for b := range ls.work {
-				b.decode(&decoder, ls.reused)
+				b.decode(&requests, ls.reused)
 				close(b.ready)
 			}
 		})
@@ -174,13 +174,13 @@ func (ls *lines) hand(b *batch) bool {
 }
 
 // decode reads the lines of the batch.
-func (b *batch) decode(decoder *sampleDecoder, reused bool) {
+func (b *batch) decode(requests *requestLine, reused bool) {
 	begin := 0
 	for i, end := range b.ends {
 		raw, x := b.raw[begin:end], b.room(i, reused)
 		begin = end
 		d := decoded{line: line{Type: typeSample, Sample: &x.sample}}
-		if !decoder.decode(raw, &x.sample, &x.usage) {
+		if !requests.decode(raw, &x.sample, &x.usage) {
 			d.line = line{}
 			d.err = json.Unmarshal(raw, &d.line)
 		}

@@ -16,12 +16,17 @@ type sheet struct {
 	chain chain
 }
 
-// add appends one line, in one write.
+// add appends the line of v.
 func (s *sheet) add(v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
+	return s.append(raw)
+}
+
+// append appends one line, in one write.
+func (s *sheet) append(raw []byte) error {
 	n, err := s.file.Write(append(s.chain.seal(raw), '\n'))
 	s.size += int64(n)
 	return err

@@ -2,12 +2,10 @@ package record_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,56 +20,6 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// filled is a request with every field set.
-func filled() *metric.Sample {
-	n := int64(0)
-	var fill func(reflect.Value)
-	fill = func(v reflect.Value) {
-		n++
-		switch v.Kind() {
-		case reflect.String:
-			v.SetString(fmt.Sprintf("the %q\n%d. ü", "word", n))
-		case reflect.Int, reflect.Int64:
-			v.SetInt(n * 1_000_003)
-		case reflect.Bool:
-			v.SetBool(true)
-		case reflect.Float64:
-			v.SetFloat(1 / float64(n))
-		case reflect.Pointer:
-			v.Set(reflect.New(v.Type().Elem()))
-			fill(v.Elem())
-		case reflect.Struct:
-			for i := range v.NumField() {
-				fill(v.Field(i))
-			}
-		case reflect.Slice:
-			v.Set(reflect.ValueOf(metric.Gaps{0, 20_000, 19_999, 1<<32 - 1, 0}))
-		default:
-			panic(v.Kind().String() + " is not filled")
-		}
-	}
-	s := new(metric.Sample)
-	for i := range reflect.TypeFor[metric.Sample]().NumField() {
-		if reflect.TypeFor[metric.Sample]().Field(i).Name != "Said" { // which is recorded elsewhere
-			fill(reflect.ValueOf(s).Elem().Field(i))
-		}
-	}
-	return s
-}
-
-// lineOf is the line of a request, without a check.
-func lineOf(t testing.TB, s *metric.Sample) []byte {
-	t.Helper()
-	raw, err := json.Marshal(struct {
-		Type   string         `json:"type"`
-		Sample *metric.Sample `json:"sample"`
-	}{"sample", s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
 // Every field that a request can have comes back from where long recordings keep it.
 func TestPackedRequest(t *testing.T) {
 	whole := filled()
@@ -85,60 +33,6 @@ func TestPackedRequest(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-}
-
-// The fast decoder reads every request line that the writer writes, except one with findings on
-// the answer.
-func TestFastLine(t *testing.T) {
-	whole := filled()
-	whole.Answer = nil
-	bare := &metric.Sample{Phase: metric.Measured}
-	for name, s := range map[string]*metric.Sample{"whole": whole, "bare": bare} {
-		line := lineOf(t, s)
-		for _, line := range [][]byte{line, record.SealLine(bytes.Clone(line))} {
-			got, fast := record.DecodeFast(line)
-			if !fast {
-				t.Fatalf("%s: the fast way does not know %s", name, line)
-			}
-			if diff := cmp.Diff(s, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
-			}
-		}
-	}
-	if _, fast := record.DecodeFast(lineOf(t, filled())); fast {
-		t.Error("the fast way reads what was found of an answer")
-	}
-}
-
-// FuzzFastLine compares the fast decoder with encoding/json: a line that both accept
-// means the same to both.
-func FuzzFastLine(f *testing.F) {
-	whole := filled()
-	whole.Answer = nil
-	line := lineOf(f, whole)
-	f.Add(line)
-	f.Add(record.SealLine(bytes.Clone(line)))
-	f.Add(lineOf(f, filled()))
-	f.Add(lineOf(f, &metric.Sample{Phase: metric.Measured, Shared: 1e-9}))
-	for _, change := range [][2]string{{":20000", ":020000"}, {"20000,", "20000 ,"}, {"[0,", "["}, {"4294967295", "4294967296"}, {"true", "false"}, {`\"`, "\x01"}, {"ü", "\xff"}, {`"slot"`, `"Slot"`}, {"}}", "}}}"}, {":-", ":--"}, {"0.", "."}, {"0.", "1."}} {
-		f.Add(bytes.ReplaceAll(line, []byte(change[0]), []byte(change[1])))
-	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, fast := record.DecodeFast(raw)
-		if !fast {
-			return
-		}
-		var want struct {
-			Type   string
-			Sample *metric.Sample
-		}
-		if err := json.Unmarshal(raw, &want); err != nil || want.Type != "sample" {
-			t.Fatalf("the fast way reads %q, of which encoding/json says: %v", raw, err)
-		}
-		if diff := cmp.Diff(want.Sample, got); diff != "" {
-			t.Fatalf("%q (-encoding/json +fast):\n%s", raw, diff)
-		}
-	})
 }
 
 // A recording reads the same whether its requests are kept in memory or outside of

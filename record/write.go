@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,9 +17,10 @@ import (
 // something to record writes one line, in one write, before it returns. It is not
 // safe for concurrent use.
 type Writer struct {
-	sheet          // the samples
-	answers *sheet // nil if no answer was recorded so far
-	err     error  // of the first line that could not be written; none is written after it
+	sheet    // the samples
+	requests requestLine
+	answers  *sheet // nil if no answer was recorded so far
+	err      error  // of the first line that could not be written; none is written after it
 }
 
 // Create makes the run folder dir, with its parents, and begins a recording in it. A
@@ -35,7 +37,7 @@ func Create(dir string, stale ...string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not begin the recording: %w", err)
 	}
-	w := &Writer{sheet: sheet{file: file}}
+	w := &Writer{sheet: sheet{file: file}, requests: requestLine{words: map[string]string{}}}
 	if err := w.begin(dir, stale); err != nil {
 		file.Close()
 		return nil, err
@@ -77,10 +79,19 @@ func (w *Writer) begin(dir string, stale []string) error {
 
 // write appends one line.
 func (w *Writer) write(l line) error {
+	raw, err := json.Marshal(l)
+	return w.put(raw, err)
+}
+
+// put appends one line, unless err says why there is none.
+func (w *Writer) put(raw []byte, err error) error {
 	if w.err != nil {
 		return w.err // a line after half a line could not be read
 	}
-	if err := w.add(l); err != nil {
+	if err == nil {
+		err = w.append(raw)
+	}
+	if err != nil {
 		w.err = fmt.Errorf("could not write to the recording: %w", err)
 	}
 	return w.err
@@ -132,7 +143,7 @@ func (w *Writer) SampleDone(s *metric.Sample) error {
 	if s.Said != nil {
 		w.keepAnswers(func() error { return w.answer(answerLineOf(s)) })
 	}
-	return w.write(line{Type: typeSample, Sample: s})
+	return w.put(w.requests.encode(s))
 }
 
 // RoundDone records the round; its samples were recorded before.
