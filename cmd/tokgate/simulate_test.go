@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
 )
@@ -73,8 +76,30 @@ func TestLongSimulate(t *testing.T) {
 
 	// The recording is still marked as simulated.
 	tokgate(t, "judge", dir, path).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
+	judgedAlike(t, dir, path)
 	tokgate(t, "report", dir).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
 	tokgate(t, "plan", path).check(t, assert.ExitPass, "by the simulation in "+dir)
+}
+
+// judgedAlike judges a recording on 1, 2 and 8 processors, which changes no byte of what is written.
+func judgedAlike(t *testing.T, dir, path string) {
+	t.Helper()
+	again, want := filepath.Join(t.TempDir(), "again"), map[string]string{}
+	for _, procs := range []int{1, 2, 8} {
+		before := runtime.GOMAXPROCS(procs)
+		said := tokgate(t, "judge", "--out", again, dir, path)
+		runtime.GOMAXPROCS(before)
+		got := map[string]string{"what is printed": said.out}
+		for _, name := range []string{"results.json", "junit.xml", "report.html", "report.md"} {
+			got[name] = read(t, filepath.Join(again, name))
+		}
+		for name, text := range got {
+			if procs > 1 && text != want[name] {
+				t.Errorf("on %d processors %s is another:\n%s", procs, name, cmp.Diff(want[name], text))
+			}
+		}
+		want = got
+	}
 }
 
 func TestCannotSimulate(t *testing.T) {
