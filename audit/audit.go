@@ -15,15 +15,15 @@ import (
 type Report struct {
 	Compared    int // number of figures that were computed again and are in the results
 	Differences []Difference
-	Notes       []string // what could not be compared, and why
+	Notes       []string // figures that could not be compared, and why
 }
 
 // Difference is a figure of the results that differs from the recording.
 type Difference struct {
 	Where string  // "chat at 8 on vllm", "junit.xml", "results.json"
 	What  string  // "ttft p95", "recording"
-	Says  string  // what the results say
-	Is    string  // what the recording says
+	Says  string  // value in the results
+	Is    string  // value by the recording
 	Size  float64 // relative to the value from the recording; NaN if it is not a number
 }
 
@@ -39,7 +39,7 @@ func (d Difference) String() string {
 type results struct {
 	Recording string `json:"recording"`
 	Outcome   string `json:"outcome"`
-	Why       string `json:"why"` // for an outcome that no verdict explains
+	Why       string `json:"why"` // reason of an outcome that no verdict explains
 	ExitCode  int    `json:"exit_code"`
 	Cases     []struct {
 		Server   string   `json:"server"`
@@ -275,7 +275,7 @@ func (a *auditor) metric(k key, f figures, m figure) bool {
 		is, known := f[m.Metric]
 		a.number(k.String(), m.Metric, m.Value, is, known)
 		return true
-	case "cache_hit_rate": // if usage does not report it, the server's counters do
+	case "cache_hit_rate": // the server's counters report cached tokens if usage does not
 		if is, known := f[m.Metric]; known {
 			a.number(k.String(), m.Metric, m.Value, is, true)
 			return true

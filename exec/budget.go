@@ -149,7 +149,7 @@ func Warmups(c Case) int {
 		return rounds * closedRound(c, 0, 0).Warmup
 	case metric.Burst:
 		if c.Load.Warmup == plan.WarmupAuto {
-			return c.Level.N // before the first burst only
+			return c.Level.N // bursts are warmed up once, before the first one
 		}
 		return rounds * c.Load.Warmup
 	}

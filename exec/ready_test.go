@@ -47,7 +47,7 @@ func TestConnectionsAhead(t *testing.T) {
 		"users that take long":        {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 16 * time.Second; return l }(), []int{2}},
 		"users that come all at once": {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 0; return l }(), []int{8}},
 	} {
-		synctest.Test(t, func(t *testing.T) { // not in virtual time, which waits for no other goroutine
+		synctest.Test(t, func(t *testing.T) { // virtual time does not wait for other goroutines
 			c := clock.NewReal()
 			p := planOf(3, tt.load)
 			if tt.load.People != nil {

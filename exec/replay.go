@@ -99,7 +99,7 @@ func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 		}
 		p.Shared = min(p.Shared+float64(of.Shared)/float64(p.Tokens), 1)
 	} else {
-		p.Shared = 1 // its shared tokens are not used
+		p.Shared = 1 // the shared tokens of this prompt are not used
 	}
 	return p
 }

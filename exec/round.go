@@ -27,7 +27,7 @@ type round struct {
 	target *Target
 	level  *metric.Level
 	out    *metric.Round
-	lots   []*lot // one for each part of a mix, else one
+	lots   []*lot // lots of requests: one for each part of a mix, else one
 	// picks holds the drawn order of a mix's requests, and given counts them by part.
 	picks map[metric.Phase][]pick
 	given map[metric.Phase][]int
@@ -37,7 +37,7 @@ type round struct {
 	ready map[turnID]client.Prompt // prompts made beforehand
 	// readyBytes is the total size of the ready prompts.
 	readyBytes int
-	flights    map[*flight]struct{} // what is in flight
+	flights    map[*flight]struct{} // requests in flight
 	judged     int                  // measured requests in flight
 	launched   int                  // flights so far
 
@@ -133,7 +133,7 @@ type flight struct {
 // depend only on seed, workload, level and the conversation's number.
 type talk struct {
 	phase  metric.Phase // phase in which it began
-	number int          // of the conversation within its phase
+	number int          // number of the conversation within its phase
 	slot   int
 	turn   int // under way, from 1
 	of     int

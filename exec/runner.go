@@ -20,7 +20,7 @@ const (
 // runner is the state of a run. It belongs to one goroutine, the loop.
 type runner struct {
 	Config
-	ctx context.Context // of the caller; it ends at the second interrupt
+	ctx context.Context // context of the caller; it ends at the second interrupt
 	run *metric.Run
 	// secrets removes the plan's secrets from all text of a server, so that nothing
 	// later can print or write one.

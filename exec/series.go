@@ -17,7 +17,7 @@ type series struct {
 	Case
 	target *Target
 	level  *metric.Level
-	asks   []*asking // one for each part of a mix, else one
+	asks   []*asking // requests of the level: one asking for each part of a mix, else one
 	// before holds rounds that were measured under another name, if a search adds to
 	// a fixed level.
 	before []*metric.Round

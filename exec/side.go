@@ -15,7 +15,7 @@ import (
 type side struct {
 	server *plan.Server
 	cases  []Case
-	series []*series // one for each case; nil until the first leg
+	series []*series // one series for each case; nil until the first leg
 	levels []*metric.Level
 	found  *metric.ServerRun
 	target *Target       // nil while the server is not running

@@ -48,7 +48,7 @@ func TestStages(t *testing.T) {
 				t.Errorf("pass %d: the spike begins %v after the calm", k, spike.Rounds[k].WindowStart-calm.Rounds[k].WindowEnd)
 			}
 		}
-		var phases [2][]metric.Phase // before and after the measured requests of the first pass
+		var phases [2][]metric.Phase // phases before and after the measured requests of the first pass
 		for i, l := range run.Levels {
 			for _, s := range l.Rounds[0].Samples {
 				if s.Phase != metric.Measured && !slices.Contains(phases[i], s.Phase) {

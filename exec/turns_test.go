@@ -218,7 +218,7 @@ func TestTurnsDisturbed(t *testing.T) {
 		rounds  int
 		late    []int // numbers of the late legs, in order of time
 		story   string
-		voided  map[int]string // by round, on a
+		voided  map[int]string // expected reason of voided rounds of server a, by round
 		of      int            // number of rounds voided on each side
 	}{
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{1}, "a{0} b{0} a{1} b{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{0: its}, 1},

@@ -33,7 +33,7 @@ type Compare struct {
 	Name      string
 	Control   Control
 	Candidate *Server
-	Rounds    int // at least 5; even under RestartOrder
+	Rounds    int // number of rounds, at least 5; even under RestartOrder
 	Restart   Restart
 	// SideBySide runs both legs of a round at the same time. The servers swap their
 	// GPUs from round to round, so two rounds are one observation. It requires
@@ -97,7 +97,7 @@ type Change struct {
 	// TwoSided bounds the change on both sides, to −Limit and +Limit: "mean +-10%".
 	// Limit is then positive.
 	TwoSided bool
-	Text     string // as the author wrote it
+	Text     string // the bound as the author wrote it
 	Range    hcl.Range
 }
 

@@ -20,7 +20,7 @@ type Look struct {
 	// on top of the plan's.
 	Spent   float64
 	Planned int  // number of looks that share the error; if Spent is 0, the divisor of the error
-	Ahead   bool // before the planned end of the level
+	Ahead   bool // the look comes before the planned end of the level
 	Extends bool // beyond it
 }
 

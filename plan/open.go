@@ -15,7 +15,7 @@ type Arrivals string
 const (
 	Constant Arrivals = "constant" // evenly
 	Poisson  Arrivals = "poisson"  // independently of each other
-	Gamma    Arrivals = "gamma"    // in bursts, or more evenly, by Open.Burstiness
+	Gamma    Arrivals = "gamma"    // gaps that make bursts, or are more even than Poisson, by Open.Burstiness
 )
 
 // Open holds the settings of a load block with a rate or a trace.

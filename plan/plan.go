@@ -21,7 +21,7 @@ import (
 // written. The tag of a field names the attribute that sets it; decode has the
 // schema.
 type Plan struct {
-	Path      string               // as given on the command line
+	Path      string               // path as given on the command line
 	Files     map[string]*hcl.File // sources without Secrets, for diagnostics; keyed by file name
 	Hash      string               // SHA-256 over sources and variable values, hex
 	Gate      Gate
@@ -44,7 +44,7 @@ type Plan struct {
 // Default is a setting that the plan left out, with the value that was used.
 type Default struct {
 	Path  string // "workload.general_chatbot.load.stagger"
-	Value string // as a plan would write it
+	Value string // value as a plan would write it
 	Why   string // the origin of the value if it is not a constant; else ""
 }
 
@@ -142,7 +142,7 @@ type Ready struct {
 
 // Endpoint is a server that is already running.
 type Endpoint struct {
-	URL      string            // with or without /v1 at the end
+	URL      string            // URL with or without /v1 at the end
 	APIKey   string            // "" sends none
 	Headers  map[string]string `plan:"headers"`   // sent with every request
 	CAFile   string            `plan:"ca_file"`   // PEM file of the CA to trust; resolved against the plan's folder
@@ -179,7 +179,7 @@ type Container struct {
 	Network    string   `plan:"network"`  // "" uses the runtime's own network and publishes the port; "host" publishes none
 	User       string   `plan:"user"`
 	Options    []string `plan:"options"` // further options of docker or podman run
-	Port       int      `plan:"port"`    // on 127.0.0.1; 0 chooses a free port
+	Port       int      `plan:"port"`    // port on 127.0.0.1; 0 chooses a free one
 	Inside     int      // port inside the container; equals Port if Network is "host"
 	ServedAs   string   `plan:"served_as"` // model id sent; "" takes the one that /v1/models lists
 	Range      hcl.Range
@@ -189,7 +189,7 @@ type Container struct {
 type Pull string
 
 const (
-	PullMissing Pull = "missing" // if it is not on this machine
+	PullMissing Pull = "missing" // pull if the image is not on this machine
 	PullAlways  Pull = "always"
 	PullNever   Pull = "never"
 )
@@ -283,7 +283,7 @@ const (
 type Workload struct {
 	Name        string
 	Key         string // of for_each; ""
-	Title       string `plan:"title"` // for people; "": the address
+	Title       string `plan:"title"` // title for people; "" means the address
 	Description string `plan:"description"`
 	// Users is the number of people that one request in flight stands for, as a lower
 	// and an upper bound; zero if unknown.
@@ -342,7 +342,7 @@ type Request struct {
 type Load struct {
 	Kind   metric.LoadKind
 	Levels []Level
-	Seeds  []int64 // one for each round; the rounds of a burst level cycle through them
+	Seeds  []int64 // one seed for each round; the rounds of a burst level cycle through them
 	Seeded bool    // the plan names the seeds: every level and probe uses all of them
 	Warmup int     // requests before each round; WarmupAuto: the level's own concurrency
 	// Stagger is the time between the starts of two slots; StaggerAuto spreads the
@@ -381,7 +381,7 @@ type Level struct {
 	// Duration is the time during which measured requests are started, over all
 	// rounds, split evenly; 0 if the level ends with its Requests.
 	Duration time.Duration
-	Rounds   int           // at least 1; for a rate the parts of one window, for a stage its passes
+	Rounds   int           // number of rounds, at least 1; for a rate the parts of one window, for a stage its passes
 	Stage    *metric.Stage // the stage of an open loop; nil if the level is not one
 	// Speedup is the factor by which recorded traffic is replayed faster; 0 if the level is not a
 	// replay. Rate is then the mean rate.
@@ -424,7 +424,7 @@ const (
 // SLA is one sla block.
 type SLA struct {
 	At         []string // level names; in a checked plan empty only with AtCapacity
-	AtCapacity bool     // also bounds the capacity: at includes "capacity", or is not set
+	AtCapacity bool     // the block also bounds the capacity: at includes "capacity", or is not set
 	Severity   Severity `plan:"severity"`
 	Thresholds []*Threshold
 	Range      hcl.Range
@@ -445,8 +445,8 @@ type Threshold struct {
 	Metric metric.Def
 	Stat   metric.Stat
 	Op     Op      // "" for "every" of success, which has no limit
-	Limit  float64 // in the metric's base unit
-	Text   string  // as the author wrote it
+	Limit  float64 // limit in the metric's base unit
+	Text   string  // the threshold as the author wrote it
 	Range  hcl.Range
 }
 

@@ -168,7 +168,7 @@ func TestStretch(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		r    *Regression
-		want []times // of the two requests of a slot, in ms
+		want []times // times of the two requests of a slot, in ms
 		end  time.Duration
 	}{
 		{"as it was", nil, []times{{0, 20, 70}, {70, 90, 140}}, 140},

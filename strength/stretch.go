@@ -239,7 +239,7 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 		list := bySlot[slot]
 		slices.SortStableFunc(list, func(a, b *metric.Sample) int { return int(a.Sent - b.Sent) })
 		var late time.Duration
-		tokens := w.random.IntN(100) // since the last stall
+		tokens := w.random.IntN(100) // tokens since the last stall
 		start, end := r.WindowStart, r.WindowEnd
 		for _, s := range list {
 			n := *s

@@ -72,11 +72,11 @@ func (c *Columns) names() [slots]string {
 // Format is a format of traces.
 type Format struct {
 	Name   string
-	Doc    string // what it is, and where it comes from
+	Doc    string // description of the format, and its origin
 	Source string
 	Columns
 	marks []string // names by which the format is recognised; a file must have all of them
-	table bool     // it may be a CSV file
+	table bool     // a file of this format may be CSV
 	read  func(*traceParser, []byte) (*entry, error)
 }
 

@@ -49,7 +49,7 @@ type Recorded struct {
 	// Wait is below 0, and the row is due at At once its parent has been answered.
 	Wait time.Duration
 	Type string // type of the request; "" if not given
-	Text *Row   // what is sent, if the trace has it; nil if text is generated
+	Text *Row   // text to send, if the trace has it; nil if text is generated
 }
 
 // ReadTrace reads a trace. format is the name of a format; if it is "", columns describe the
@@ -98,7 +98,7 @@ type entry struct {
 	Recorded
 	timed           bool
 	session         string
-	id, parent      string // of Bailian's conversations; "" for none
+	id, parent      string // ids of Bailian's conversations; "" for none
 	delay           time.Duration
 	delayed         bool
 	after           time.Duration // time between this row's answer and the next row of its session

@@ -20,7 +20,7 @@ import (
 // pulls is a repository with one open pull request, 17 of team:feature, and its
 // comments.
 type pulls struct {
-	dir string // with gh, pulls.json and comments.json
+	dir string // folder with gh, pulls.json and comments.json
 }
 
 type prComment struct {
@@ -241,7 +241,7 @@ func TestLongWorkflowComment(t *testing.T) {
 		name, when, sha string
 		before          []prComment
 		results         string
-		says            []string // what each comment contains afterwards
+		says            []string // texts that each comment must contain afterwards
 	}{
 		{"green, first", "always", "abc", nil, green, []string{"## ✅ PASS"}},
 		{"red, first", "always", "abc", nil, red, []string{"## 🛑 ERROR"}},

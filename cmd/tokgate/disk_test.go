@@ -82,7 +82,7 @@ type diskNight struct {
 	t      *testing.T
 	url    string // of the server
 	passes bool   // the night's run passes if the disk works
-	dir    string // with the plan and all output
+	dir    string // folder with the plan and all output
 }
 
 func newDiskNight(t *testing.T, url string, passes bool) *diskNight {

@@ -364,7 +364,7 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 
 	l.signal(os.Interrupt)
 	l.until("stopping: ")
-	_ = l.cmd.Process.Signal(os.Interrupt) // it may have ended already
+	_ = l.cmd.Process.Signal(os.Interrupt) // the run may have ended already
 	l.check(assert.ExitInterrupted, "gpu 1 x NVIDIA H100 80GB HBM3")
 }
 

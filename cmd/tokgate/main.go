@@ -143,7 +143,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 
 // completion adds cobra's completion command. Here an unknown shell is an error.
 func (a *app) completion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd() // it uses the output that is set now
+	root.InitDefaultCompletionCmd() // the completion command uses the output that is set now
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {

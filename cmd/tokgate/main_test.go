@@ -127,7 +127,7 @@ func TestNothingStarts(t *testing.T) {
 	tests := []struct {
 		name  string
 		plan  string
-		args  []string // after run --out DIR; PLAN is replaced by the plan's path
+		args  []string // arguments after run --out DIR; PLAN is replaced by the plan's path
 		words []string
 	}{
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), []string{"PLAN"}, []string{`Did you mean "ttft"?`, "line 20"}},

@@ -68,7 +68,7 @@ type published struct {
 // figure is one printed value.
 type figure struct {
 	Server   string // key of the server, if there are several
-	Against  string // for a change: from this server, in percent
+	Against  string // for a change in percent: the server that it is relative to
 	Workload string
 	Level    string // or "capacity"
 	Metric   string
@@ -227,7 +227,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	case "sum_of_speeds":
 		v, ok := streamSpeed(l, false)
 		return float64(l.N) * v, ok
-	case "scaling_efficiency": // from per-user speeds, as in the scenario report
+	case "scaling_efficiency": // computed from per-user speeds, as in the scenario report
 		a, ok1 := streamSpeed(l, false)
 		b, ok2 := streamSpeed(one, false)
 		return a / b, ok1 && ok2
@@ -247,13 +247,13 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 			}
 		}
 		return sum / float64(n), n > 0
-	case "prefill_speed": // by the server's own times
+	case "prefill_speed": // computed by the server's own times
 		h, why := l.Histogram("prefill")
 		return float64(l.Asked.Input) * h.N() / h.Sum, why == ""
 	case "queue_wait":
 		h, why := l.Histogram("queue_wait")
 		return h.Sum / h.N(), why == ""
-	case "context_over_wait": // what the SGLang report calls prefill speed
+	case "context_over_wait": // the figure that the SGLang report calls prefill speed
 		h, why := l.Histogram("queue_wait")
 		ttft, ok := mean("ttft", l)
 		return float64(l.Asked.Input) / (ttft - h.Sum/h.N()), ok && why == ""

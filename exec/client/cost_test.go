@@ -352,7 +352,7 @@ func BenchmarkChunkCPU(b *testing.B) {
 	var costs [2][]float64 // µs per chunk, bare and ours, in turn
 	var requests []float64
 	for b.Loop() {
-		for range 8 { // in turn, so that other work on the machine affects both
+		for range 8 { // both readers in turn, so that other work on the machine affects both
 			for i, read := range []func(int) time.Duration{bare, ours} {
 				few := read(short)
 				costs[i] = append(costs[i], float64(read(long)-few)/(streams*(long-short))/1e3)
@@ -489,7 +489,7 @@ func BenchmarkTTFTError(b *testing.B) {
 			wg.Go(func() {
 				id := fmt.Sprintf("%d-%d", runs, slot)
 				first := reader(id)
-				time.Sleep(time.Duration(slot) * 8 * ms) // not all in step
+				time.Sleep(time.Duration(slot) * 8 * ms) // the slots should not run in step
 				for range requests {
 					at := first()
 					mu.Lock()

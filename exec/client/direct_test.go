@@ -282,7 +282,7 @@ func TestLongPathsAgree(t *testing.T) {
 				got[path] = three(t, by(path, h))
 				h.Close()
 				l.Close()
-				time.Sleep(24 * time.Hour) // until the server has noticed
+				time.Sleep(24 * time.Hour) // wait until the server has noticed
 			})
 		}
 		if script[0].torn {

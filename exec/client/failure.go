@@ -36,7 +36,7 @@ func retryAfter(resp *http.Response) time.Duration {
 		return time.Duration(min(max(s, 0), int(metric.MaxRetryAfter/time.Second))) * time.Second
 	}
 	until, err := http.ParseTime(text)
-	now, err2 := http.ParseTime(resp.Header.Get("Date")) // by the server's clock
+	now, err2 := http.ParseTime(resp.Header.Get("Date")) // time by the server's clock
 	if err != nil || err2 != nil {
 		return 0
 	}

@@ -19,7 +19,7 @@ func TestResetCaches(t *testing.T) {
 	}{
 		{"vllm", 200, "/reset_prefix_cache", nil, false},
 		{"sglang", 200, "/flush_cache", nil, false},
-		{"vllm", 404, "/reset_prefix_cache", ErrNoReset, true}, // not in development mode
+		{"vllm", 404, "/reset_prefix_cache", ErrNoReset, true}, // the server is not in development mode
 		{"sglang", 405, "/flush_cache", ErrNoReset, true},
 		{"sglang", 400, "/flush_cache", nil, true}, // requests are still running
 		{"llama.cpp", 200, "", ErrNoReset, true},

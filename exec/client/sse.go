@@ -51,7 +51,7 @@ const maxJunk = 1000
 // reset prepares p for another stream.
 func (p *splitter) reset() {
 	buf, joined, junk := p.buf, p.joined[:0], p.junk[:0]
-	if cap(buf) > 16*firstBuffer { // one long event should not hold its memory forever
+	if cap(buf) > 16*firstBuffer { // one long event should not keep its memory forever
 		buf = nil
 	}
 	if cap(joined) > 16*firstBuffer {

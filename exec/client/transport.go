@@ -36,7 +36,7 @@ type Request struct {
 // chat.
 type Prompt struct {
 	Text     string
-	IDs      []int           // if not empty, sent instead of Text
+	IDs      []int           // token ids; if not empty, sent instead of Text
 	Messages json.RawMessage // messages of a chat; nil if Text is the user's only message
 	// Fields are added to this request's body alone, and win over all others.
 	Fields map[string]json.RawMessage
@@ -50,7 +50,7 @@ type Prompt struct {
 	// earlier requests may have in common with it. That much may come from a cache.
 	Shared float64
 
-	Ready *Ready // what a transport built beforehand; nil if nothing
+	Ready *Ready // bytes that a transport built beforehand; nil if none
 }
 
 // Ready is a request as it is sent.
@@ -171,7 +171,7 @@ type Prepared interface {
 type Error struct {
 	Kind    metric.FailureKind
 	Status  int    // the HTTP status, if it is the reason; otherwise 0
-	Message string // in the server's own words if it sent any; foreign text, at most MaxMessage bytes
+	Message string // message in the server's own words if it sent any; foreign text, at most MaxMessage bytes
 
 	RetryAfter time.Duration // the wait that the server asked for, at most metric.MaxRetryAfter; 0 if none
 

@@ -157,7 +157,7 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) 
 			return tokens, nil
 		}
 		if e, ok := errors.AsType[*Error](err); ok && e.Status == 0 && e.Kind != metric.FailProtocol {
-			return Tokens{}, err // not reached, which says nothing about the form
+			return Tokens{}, err // the server was not reached, which says nothing about the form
 		}
 	}
 	h.forms.Store(r.API, engine.NoTokenizer)

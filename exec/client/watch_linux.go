@@ -223,7 +223,7 @@ func newPoller() *poller {
 				if !more {
 					return false // until something comes
 				}
-				runtime.Gosched() // its system calls do not yield
+				runtime.Gosched() // the poller's system calls do not yield
 			}
 		})
 	}()

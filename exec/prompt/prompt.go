@@ -46,7 +46,7 @@ type Maker struct {
 
 	// For text: the lead, then any words of the pool.
 	sep     string
-	lead    word   // its cost includes all that surrounds a prompt
+	lead    word   // the cost of lead includes all that surrounds a prompt
 	pool    []word // each spelled with its separator
 	single  bool   // every word of the pool is one token
 	reach   []bool // reach[n]: words of the pool can make n tokens

@@ -89,9 +89,9 @@ func acrossSpaces(text string) []string {
 type fake struct {
 	t       tokenizer
 	around  int
-	bare    bool // its tokenizer leaves the template out
-	without bool // it has no tokenizer to ask
-	told    bool // its tokenizer returns the tokens, not only their number
+	bare    bool // the server's tokenizer leaves the template out
+	without bool // the server has no tokenizer to ask
+	told    bool // the server's tokenizer returns the tokens, not only their number
 	usages  atomic.Int64
 	asks    atomic.Int64
 }

@@ -15,7 +15,7 @@ type Rows struct {
 	order  []int
 	shares []float64
 	used   []bool // rows that were returned
-	fits   []fit  // by place in the order; nil if rows keep their own length
+	fits   []fit  // how each row gets its length, by place in the order; nil if rows keep their own length
 }
 
 // NewRows returns the rows of set in their order, or shuffled by a seed.
@@ -49,7 +49,7 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	if r.fits != nil {
 		whole := p.Bytes()
 		p = r.fitted(number, r.fits[number])
-		share *= max(1, float64(whole)/float64(p.Bytes())) // what is cut off belongs to the row alone
+		share *= max(1, float64(whole)/float64(p.Bytes())) // the part that is cut off belongs to the row alone
 	}
 	p.Row, p.Shared = i+1, min(share, 1)
 	if r.used[i] {

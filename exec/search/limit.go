@@ -216,7 +216,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.confirmed = r.Outcome == Pass
 		if !l.confirmed {
 			l.stands = r.Outcome
-			l.have = math.MaxInt // its first samples are no longer extended
+			l.have = math.MaxInt // the first samples of this level are no longer extended
 			s.note("%s passed and, on fresh samples, %s: stepped down", s.label(l.n), did(r.Outcome))
 		}
 	case Deep:

@@ -10,7 +10,7 @@ import (
 type trend struct {
 	threshold string
 	ns        []int
-	fit       []float64 // of ln(estimate / limit)
+	fit       []float64 // isotonic fit of ln(estimate / limit)
 	requests  []float64 // number of requests behind each value of the fit, over all levels pooled in it
 	// above and below are the squared uncertainty of the margin for one request,
 	// upwards and downwards: the bound of n requests is √(above/n) above the

@@ -619,7 +619,7 @@ func TestLongCharacteristics(t *testing.T) {
 		runs = 100
 	}
 	tallies, judged := make([]tally, len(scenarios)), make([]tally, len(scenarios))
-	t.Cleanup(func() { writeTable(t, tallies, judged) }) // by then the subtests are over
+	t.Cleanup(func() { writeTable(t, tallies, judged) }) // the subtests have ended when this runs
 	judgedCharacteristics(t, judged, runs)
 	for i, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {

@@ -341,7 +341,7 @@ func TestDigest(t *testing.T) {
 		{image{"sha256:1d", []string{"localhost:5000/x@sha256:aa"}}, "localhost:5000/x", "sha256:aa"},
 		{image{"sha256:1d", []string{"other@sha256:aa"}}, "x", "sha256:aa"},
 		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // built here, so it has only an id
-		{image{"1d", nil}, "x", "sha256:1d"},        // as podman writes it
+		{image{"1d", nil}, "x", "sha256:1d"},        // podman writes the id like this
 	} {
 		if got := tt.image.digest(tt.name); got != tt.want {
 			t.Errorf("%+v as %s: %q, want %q", tt.image, tt.name, got, tt.want)

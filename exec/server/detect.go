@@ -12,7 +12,7 @@ import (
 
 // Found is what a running server reports about itself.
 type Found struct {
-	Engine  string // as in a plan; engine.Plain if no page of a known engine answers
+	Engine  string // engine's name as in a plan; engine.Plain if no page of a known engine answers
 	Version string // "": not told
 	Model   string // the first listed model; "" if it lists none
 	Context int    // longest prompt and answer together, in tokens; 0 if not reported

@@ -16,7 +16,7 @@ const (
 	tailSize = 64 << 10 // the end, kept in memory
 	fileSize = 16 << 20 // the beginning, then the end, kept on disk
 	lineSize = 16 << 10 // longer lines are cut into pieces
-	lastSize = 160      // of the last line, for a progress display
+	lastSize = 160      // bytes of the last line, for a progress display
 )
 
 // tail captures a process's output of any length. The beginning goes to a file, the end

@@ -127,7 +127,7 @@ func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *tele
 type virtual struct {
 	Clock   *clock.Virtual
 	server  *sim.Virtual
-	flights []*virtualFlight // in flight, in order of start
+	flights []*virtualFlight // requests in flight, in order of start
 	step    func()           // takes it
 	stop    func() bool      // stops the timer for the server's next step
 	next    time.Duration    // time at which that step is due

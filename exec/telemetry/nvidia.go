@@ -123,7 +123,7 @@ func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	s.cmd, s.out, s.failed = cmd, out, ""
 	s.stderr.Reset()
 	cmd.Stderr = (*firstWords)(&s.stderr)
-	cmd.WaitDelay = time.Second // its children may hold its output open
+	cmd.WaitDelay = time.Second // child processes of nvidia-smi may hold its output open
 	return out, cmd.Start()
 }
 
@@ -286,7 +286,7 @@ func (s *NvidiaSMI) words() string {
 func (s *NvidiaSMI) Close() {
 	s.mu.Lock()
 	s.closed = true
-	_ = s.cmd.Process.Kill() // it may have ended by itself
+	_ = s.cmd.Process.Kill() // nvidia-smi may have ended by itself
 	_ = s.out.Close()
 	s.mu.Unlock()
 	<-s.ended

@@ -109,7 +109,7 @@ type parsed struct {
 	seen       map[string]bool // names with their labels
 	at         int             // end of the current line
 	layout     layout
-	labels     labels // of the current line
+	labels     labels // labels of the current line
 	scalars    map[string]scalar
 	histograms map[string]*buckets
 }

@@ -54,7 +54,7 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 		session := w.Begin(t.Context())
 		sleep(t, c, 2500*time.Millisecond)
 		if !session.Busy() {
-			session.Read() // at 3.5 s, outside of the interval
+			session.Read() // a reading at 3.5 s, outside of the interval
 		}
 		session.Read() // the source is busy, so it is read once more as soon as possible
 		sleep(t, c, 600*time.Millisecond)

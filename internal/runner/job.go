@@ -26,7 +26,7 @@ type Machine struct {
 	// action is an error.
 	Actions map[string]Action
 	GitHub  map[string]any // the github context: event, ref_name, repository, …
-	Environ []string       // of every step, besides what the runner sets
+	Environ []string       // variables of every step, besides those that the runner sets
 	Path    string         // a folder at the front of the PATH; "" for none
 }
 
@@ -38,7 +38,7 @@ type Job struct {
 	Skipped  bool // the condition in its "if" was false
 	Failed   bool
 	Outputs  map[string]string
-	Steps    []Step    // in the order in which they ran; an action's own steps follow it
+	Steps    []Step    // steps in the order in which they ran; an action's own steps follow it
 	Commands []Command // of all steps
 	Log      string
 }

@@ -79,7 +79,7 @@ func TestLongPackagesInside(t *testing.T) {
 // pkg is one of our packages, without its tests.
 type pkg struct {
 	name  string
-	files map[string]*ast.File // by base name, for this platform
+	files map[string]*ast.File // files by base name, for this platform
 	info  *types.Info
 }
 

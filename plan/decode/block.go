@@ -7,18 +7,18 @@ import "github.com/hashicorp/hcl/v2"
 type Block struct {
 	Name   string
 	Labels []string // names of the labels, in order
-	Doc    string   // one or two sentences
-	Attrs  []*Attr  // in the order in which the reference shows them
+	Doc    string   // description in one or two sentences
+	Attrs  []*Attr  // attributes in the order in which the reference shows them
 	Blocks []*Block
 	Repeat bool   // may occur more than once
 	Free   string // "" allows only Attrs; otherwise the meaning of the other attributes
-	Later  bool   // in the language, but not supported yet
+	Later  bool   // part of the language, but not supported yet
 }
 
 // Attr describes one attribute.
 type Attr struct {
 	Name     string
-	Type     string // as the reference writes it: "duration", "list of numbers"
+	Type     string // type as the reference writes it: "duration", "list of numbers"
 	Required bool
 	// Default is the default value as HCL source; "" if there is none, or if Computed
 	// describes it.

@@ -25,7 +25,7 @@ type body struct {
 	blocks map[string][]*hcl.Block
 	quiet  bool // defaults are not noted
 	later  bool // something in it is not supported yet
-	stray  bool // it contains something unknown to the language, so a missing setting may only be misspelt
+	stray  bool // the block contains something unknown to the language, so a missing setting may only be misspelt
 }
 
 // open reads the content of a block with its schema.

@@ -74,9 +74,9 @@ type decoder struct {
 	dir  string // of the plan
 	hash *hasher
 
-	blocks  map[string][]*hcl.Block // by type, in order of the source
+	blocks  map[string][]*hcl.Block // blocks by type, in order of the source
 	environ map[string]string
-	names   map[string]map[string]*named // by "var", "local", "server" and "workload"
+	names   map[string]map[string]*named // declared names, by "var", "local", "server" and "workload"
 	values  map[string]cty.Value         // of variables
 	base    *hcl.EvalContext             // var, local and functions
 
@@ -141,7 +141,7 @@ type named struct {
 // family holds what one block makes: a single element, or its for_each instances.
 type family[T any] struct {
 	*named
-	members []*T // in the order of keys
+	members []*T // instances in the order of keys
 }
 
 // traceKey tells traces apart.

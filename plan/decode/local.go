@@ -80,7 +80,7 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 			if v, ok := values[other.name]; ok {
 				needs[other.name] = v
 			} else {
-				needs[other.name] = cty.DynamicVal // its own problem was reported
+				needs[other.name] = cty.DynamicVal // the other local's own problem was reported
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func TestDefaultRequestsAndRounds(t *testing.T) {
 	for _, tt := range []struct {
 		n        int
-		requests string // as the plan writes it; "" if it sets none
+		requests string // number of requests as the plan writes it; "" if it sets none
 		total    int
 		rounds   int
 	}{
@@ -106,7 +106,7 @@ workload "w" {
 // Seeds that the plan names are one round each, in a search too.
 func TestSeedsOfASearch(t *testing.T) {
 	for _, tt := range []struct {
-		seeds  string // as the plan writes it; "" if it sets none
+		seeds  string // seeds as the plan writes them; "" if it sets none
 		n      int
 		total  int
 		rounds int

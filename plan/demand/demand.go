@@ -23,7 +23,7 @@ type demand struct {
 	strength float64  // more is stricter
 	exact    string   // the part of the demand that has no order
 	allows   []string // what the demand lets pass
-	text     string   // as the author wrote it
+	text     string   // the demand as the author wrote it
 	rng      hcl.Range
 }
 
@@ -37,7 +37,7 @@ func less(is, was demand) bool {
 type Weakening struct {
 	Key   string    // "chat on vllm at 8: ttft p95"
 	What  string    // "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
-	Range hcl.Range // in the head; in the base if the head dropped the demand
+	Range hcl.Range // place in the head; in the base if the head dropped the demand
 }
 
 // Weakened lists the demands of base that head drops or lowers, in the order of

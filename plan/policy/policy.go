@@ -19,7 +19,7 @@ import (
 // Policy is a checked policy file.
 type Policy struct {
 	Path  string
-	Files map[string]*hcl.File // its source, for diagnostics
+	Files map[string]*hcl.File // source of the policy, for diagnostics
 	// Allow lists what plans may use, by kind: servers, images, options, …. A missing
 	// kind is not allowed at all.
 	Allow map[string]List

@@ -14,7 +14,7 @@ import (
 
 // GPU is one GPU of this machine, or a part of one.
 type GPU struct {
-	ID     string // as the job names it: its index, or a UUID if no tool lists it
+	ID     string // the GPU as the job names it: its index, or a UUID if no tool lists it
 	UUID   string // ""
 	Name   string // "NVIDIA H100 80GB HBM3"; "" if unknown
 	Vendor string // nvidia | amd

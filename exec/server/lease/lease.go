@@ -22,7 +22,7 @@ import (
 // Holder is a run of tokgate that holds something.
 type Holder struct {
 	Run     string `json:"run"`     // its id
-	Plan    string `json:"plan"`    // as given on the command line
+	Plan    string `json:"plan"`    // path as given on the command line
 	Server  string `json:"server"`  // address within the plan
 	PID     int    `json:"pid"`     // of tokgate
 	Started string `json:"started"` // wall clock, for people
@@ -41,7 +41,7 @@ type Server struct {
 	Holder
 	Group     int      `json:"group,omitempty"`       // process group, which is also the pid of its leader
 	Start     string   `json:"group_start,omitempty"` // start time of the leader, which distinguishes it from a later process with the same pid
-	Mark      string   `json:"mark,omitempty"`        // in the environment of the process and of everything that it starts
+	Mark      string   `json:"mark,omitempty"`        // value of the mark in the environment of the process and of everything that it starts
 	Container string   `json:"container,omitempty"`   // its name
 	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
 	GPUs      []string `json:"gpus,omitempty"`        // GPUs that it is confined to; nil if not confined
@@ -50,7 +50,7 @@ type Server struct {
 
 // Busy is the error of Take for something that another run holds.
 type Busy struct {
-	Name string // what was asked for
+	Name string // name of the GPU or port that was requested
 	Holder
 }
 
@@ -175,7 +175,7 @@ func (f Folder) Leftovers() ([]Leftover, error) {
 			return fail(err)
 		}
 		if !server {
-			n.Done() // what it held is free, because its tokgate is gone
+			n.Done() // its GPUs and ports are free, because its tokgate is gone
 			continue
 		}
 		l := Leftover{Note: n}

@@ -16,7 +16,7 @@ type Memory string
 const (
 	Starts       Memory = ".start"       // duration of the last start, in ns
 	Counts       Memory = ".counts"      // how a server counts tokens
-	Calibrations Memory = ".calibration" // what a generator measured about itself
+	Calibrations Memory = ".calibration" // measurement of a generator by itself
 )
 
 // Recall reads the last stored value into v; false if there is none, or if it does not
