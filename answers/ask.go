@@ -19,9 +19,8 @@ type Ask struct {
 	tools  map[string]*jsonschema.Resolved // by name; nil if none is offered
 }
 
-// Read reads the requirements that can be checked from the fields of a request's
-// body: response_format and tools. The error names a schema that cannot be read,
-// whose requirement is then not checked.
+// Read returns what a request's body requires of its answer, by the fields response_format and
+// tools. The error names a schema that cannot be read; that requirement is not checked.
 func Read(fields map[string]any) (*Ask, error) {
 	raw, err := json.Marshal(map[string]any{"response_format": fields["response_format"], "tools": fields["tools"]})
 	if err != nil {
@@ -66,8 +65,8 @@ func Read(fields map[string]any) (*Ask, error) {
 	return a, nil
 }
 
-// resolve prepares a schema; nil if there is none. Nothing is loaded: a reference to
-// another document is an error.
+// resolve prepares a schema for checking; it returns nil if there is no schema. It loads nothing,
+// so a reference to another document is an error.
 func resolve(raw json.RawMessage) (*jsonschema.Resolved, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -95,8 +94,8 @@ func (a *Ask) Look(s Said) metric.Answer {
 	return out
 }
 
-// called reports whether there is a call, and every call is of an offered tool with
-// valid arguments.
+// called reports whether the answer calls at least one tool, every called tool was offered, and the
+// arguments of every call are valid.
 func (a *Ask) called(calls []Call) bool {
 	for _, c := range calls {
 		schema, offered := a.tools[c.Name]

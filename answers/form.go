@@ -14,9 +14,9 @@ type Said = metric.Said
 // Call is one call of a tool.
 type Call = metric.ToolCall
 
-// An answer repeats itself if more than mostRepeated of the 4-grams in its last
-// lastWords words occurred before. Text in ordinary languages has 0 to 0.2 of them;
-// an answer that goes round in a circle has nearly 1.
+// An answer repeats itself if more than mostRepeated of the 4-grams in its last lastWords words
+// occurred earlier among those words. In ordinary languages this share is 0 to 0.2; in an answer
+// that goes round in a circle it is nearly 1.
 const (
 	lastWords    = 256
 	gram         = 4
@@ -30,8 +30,8 @@ func form(s Said, a *metric.Answer) {
 	a.Invalid = invalid(s)
 }
 
-// invalid looks for characters that a working tokenizer never leaves in a text. A
-// character of several tokens that the limit cut in two does not count.
+// invalid reports whether the text has characters that a working tokenizer never produces. A
+// character of several tokens that the token limit cut in two does not count.
 func invalid(s Said) bool {
 	parts := []string{s.Reasoning, s.Text}
 	for _, c := range s.Calls {

@@ -24,9 +24,9 @@ type Rule struct {
 // NeedsAnswer reports whether the rule needs to know the right answer.
 func (r Rule) NeedsAnswer() bool { return r.Match != "json_schema" && r.Match != "tool_call" }
 
-// Right reports whether an answer is right. want is the right answer as JSON, and form
-// holds the findings on its form. Reasoning that a model writes into its text ends with
-// </think>, and is left out.
+// Right reports whether an answer is right. want is the right answer as JSON. form holds the
+// findings on the given answer's form. Reasoning that a model writes into its text ends with
+// </think>; it is left out of the comparison.
 func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Found {
 	text := s.Text
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
@@ -97,9 +97,9 @@ var (
 	letters  = regexp.MustCompile(`\b([A-J])\b`)
 )
 
-// choice returns the letter that an answer to a multiple-choice question names: after
-// the last "answer", "choice" or "option", or else the one with which it begins, or
-// else the last single letter from A to J.
+// choice returns the letter that an answer to a multiple-choice question names. It looks for the
+// letter after the last "answer", "choice" or "option", then at the beginning of the answer, and
+// then for the last single letter from A to J.
 func choice(text string) string {
 	for _, pattern := range []*regexp.Regexp{answered, opened, letters} {
 		if all := pattern.FindAllStringSubmatch(text, -1); len(all) > 0 {

@@ -49,8 +49,8 @@ func TestRight(t *testing.T) {
 	}
 }
 
-// Reading a prompt of a task to its end gives the right answer by the task's own
-// rule, also with filler. Reading only the first half finds what is there.
+// Solve gives the right answer, by the task's own rule, if it reads a task's prompt to the end,
+// with or without filler. If it reads only the first half, it finds only facts in that half.
 func TestSolve(t *testing.T) {
 	words := strings.Repeat(" water", 2000)
 	for _, task := range Tasks {
@@ -75,7 +75,8 @@ func TestSolve(t *testing.T) {
 		if right != n || len(seen) < n*9/10 {
 			t.Errorf("%s: %d of %d right, %d different", task.Name, right, n, len(seen))
 		}
-		// Depths are 10, 20 … 90 %: four or five of nine lie in the first half.
+		// Facts lie at depths of 10, 20 … 90 % of a prompt: four or five of the nine depths are in
+		// the first half.
 		if asked := task.Item(1, 0).Fact != ""; asked && (half < n/3 || half > n*2/3) || !asked && half != n {
 			t.Errorf("%s: %d of %d right by the first half", task.Name, half, n)
 		}

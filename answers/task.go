@@ -28,8 +28,8 @@ type Item struct {
 	Answer               string
 }
 
-// Prompt returns the text of the item with the given filler, which consists of words,
-// each after a separator.
+// Prompt returns the text of the item with the given filler: words, each of which has a separator
+// before it.
 func (i Item) Prompt(before, after string) string {
 	if i.Fact == "" {
 		return i.Head + before + after + i.Question
@@ -76,9 +76,9 @@ const (
 	asking     = "\n\nQuestion: "
 )
 
-// Solve answers a prompt of one of the tasks by reading it, but only the first share
-// of its context. ok is false if the prompt is not of a task. The built-in server
-// answers with it.
+// Solve answers a prompt of one of the tasks by reading only the given share of its context, from
+// the beginning. ok is false if the prompt is not from a task. The built-in server uses Solve for
+// its answers.
 func Solve(prompt string, share float64) (answer string, ok bool) {
 	if !strings.HasPrefix(prompt, fillerHead) {
 		return "", false

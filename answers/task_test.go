@@ -9,7 +9,7 @@ import (
 
 var lessons = flag.String("lessons", "", "write items of recall into this `file`, for plans/real/taught.py")
 
-// TestLessons writes the lessons for `make tinymodel` with the code of the tasks:
+// TestLessons writes the training data ("lessons") for `make tinymodel` with the code of the tasks:
 // twenty times as many items as a run has, from another seed.
 func TestLessons(t *testing.T) {
 	if *lessons == "" {

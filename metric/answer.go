@@ -2,17 +2,17 @@ package metric
 
 import "slices"
 
-// Answer holds the findings on the text of one natural answer, which is examined as
-// it ends; see package answers. The text itself is not part of it.
+// Answer holds the findings on the text of one natural answer. Package answers examines the text
+// when the answer ends. The text itself is not part of it.
 type Answer struct {
 	Empty   bool  `json:"empty,omitempty"`   // no visible text and no tool call
 	Repeats bool  `json:"repeats,omitempty"` // it says the same few words again and again
 	Invalid bool  `json:"invalid,omitempty"` // replacement characters, NUL or half a surrogate pair
 	JSON    Found `json:"json,omitempty"`    // whether it is the JSON that was asked for
-	Call    Found `json:"call,omitempty"`    // whether it gives the right answer of its task
+	Call    Found `json:"call,omitempty"`    // whether it calls offered tools with valid arguments
 	Right   Found `json:"right,omitempty"`   // whether it is the answer of its task
-	// Item identifies the task's item: an item that is asked twice is still one. "" if
-	// the request is not of a task.
+	// Item identifies the task's item, so that an item that is asked twice counts once. It is "" if
+	// the request is not from a task.
 	Item string `json:"item,omitempty"`
 }
 
@@ -33,9 +33,9 @@ func FoundIf(ok bool) Found {
 	return No
 }
 
-// Says returns whether the request's answer has the property of a metric of answers
-// (see Def.OfAnswers). It is Unasked if the request does not ask for it, or does not
-// ask for a natural answer. A failed request has no answer, which counts as bad.
+// Says reports whether the request's answer has the property that a metric of answers asks about,
+// such as "is valid JSON" (see Def.OfAnswers). It is Unasked if the request does not ask for it, or
+// does not ask for a natural answer. A failed request has no answer, which counts as bad.
 func (s *Sample) Says(def Def) Found {
 	a := s.Answer
 	if a == nil {
@@ -64,8 +64,8 @@ func (s *Sample) Says(def Def) Found {
 	return found
 }
 
-// answerValue is the observation of a metric of natural answers; 1 or 0 for a metric that is yes or
-// no.
+// answerValue returns the request's value of a metric of natural answers. If the metric is a
+// yes-or-no property, the value is 1 or 0.
 func (s *Sample) answerValue(name string) (v float64, ok bool) {
 	if name == "answer_tokens" {
 		if s.Answer == nil || s.Failure != nil || s.Usage == nil {
@@ -81,7 +81,7 @@ func (s *Sample) answerValue(name string) (v float64, ok bool) {
 	return map[Found]float64{Yes: 1}[found], found != Unasked
 }
 
-// Bad reports whether the request counts against a metric of answers.
+// Bad reports whether a metric of answers counts the request as bad.
 func (s *Sample) Bad(def Def) bool {
 	found := s.Says(def)
 	return found == Yes && def.Better == LowerIsBetter || found == No && def.Better == HigherIsBetter

@@ -2,17 +2,16 @@ package metric
 
 import "time"
 
-// Answers is the result of checking a sample of a level's answers once the load was
-// over: whether the server counted the tokens that it sent, and whether it
-// generated them.
+// Answers holds what was checked on a sample of a level's answers after the load: whether the
+// server counted the tokens that it sent, and whether it generated the answers or took them from a
+// cache.
 type Answers struct {
-	// Recounts holds the answers whose text the server's own tokenizer counted; none
-	// if the server has no such page. Note explains why an existing page did not
-	// answer.
+	// Recounts holds the answers whose text the server's own tokenizer counted. It is empty if the
+	// server has no tokenizer page. Note explains why an existing page did not answer.
 	Recounts []Recount `json:"recounts,omitempty"`
 	Note     string    `json:"note,omitempty"`
-	// Compared is the number of answers to different prompts that are long enough to
-	// compare; the text of Alike of them equals another one.
+	// Compared is the number of answers to different prompts that are long enough to compare. Alike
+	// is the number of them whose text equals that of another answer.
 	Compared int `json:"compared,omitempty"`
 	Alike    int `json:"alike,omitempty"`
 	// Again holds the times of one prompt's answer, from its first chunk to its last,

@@ -25,24 +25,26 @@ type Capacity struct {
 	// smallest certified fail; 0 if there is none. Nothing else is claimed.
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
-	// Crossing estimates the load at which the first threshold reaches its limit,
-	// between Low and High. It is never a bound. 0 means no estimate; High 0 means no
-	// upper end.
+	// Crossing estimates the load at which the first threshold reaches its limit. Low and High are
+	// the ends of the estimate's interval. Crossing never serves as a bound. Crossing 0 means no
+	// estimate; High 0 means no upper end.
 	Crossing     float64 `json:"crossing,omitempty"`
 	CrossingLow  float64 `json:"crossing_low,omitempty"`
 	CrossingHigh float64 `json:"crossing_high,omitempty"`
-	// Binding names the threshold that fails at Fail, or is nearest to its limit at
-	// Pass. AtPass and AtFail are its values there; "" if unknown.
+	// Binding names the threshold that fails at load Fail or, without a Fail, comes nearest to its
+	// limit at load Pass. AtPass and AtFail are that threshold's values at the two loads; "" if
+	// unknown.
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
-	// NonMonotone lists certified passes above certified fails: [fails, passes].
+	// NonMonotone lists pairs of loads [fails, passes] in which a load certainly fails although a
+	// larger load certainly passes.
 	NonMonotone [][2]int `json:"non_monotone,omitempty"`
-	// Confirmed means that Pass passed again, on samples that share no request with the
-	// first ones.
+	// Confirmed means that the load Pass passed a second time, on samples that share no request
+	// with the first ones.
 	Confirmed bool            `json:"confirmed"`
 	Probes    []CapacityProbe `json:"probes"`
-	Spent     time.Duration   `json:"spent_ns"` // of the search, without fixed levels
+	Spent     time.Duration   `json:"spent_ns"` // of the search; levels with fixed loads are not included
 	// Reason explains why the search ended; SkippedOnly if the user left it out.
 	Reason string   `json:"reason"`
 	Notes  []string `json:"notes,omitempty"`
@@ -69,12 +71,12 @@ type CapacityProbe struct {
 	// Set numbers the sample sets of this N, from 0. A higher set shares no request
 	// with a lower one.
 	Set int `json:"set"`
-	// Level is the name of the level with the samples. With is the plan's level whose
-	// samples are judged before them; "" if none.
+	// Level is the name of the level that holds the samples. With names the plan's level whose
+	// samples are judged together with these; "" if there is none.
 	Level    string        `json:"level"`
 	With     string        `json:"with,omitempty"`
 	Requests int           `json:"requests"` // judged requests, including earlier visits to the set; 0 if it was cut short
-	Planned  int           `json:"planned"`  // number of looks that share the error; 0 if no look was held
+	Planned  int           `json:"planned"`  // number of planned looks, which share the allowed error; 0 if there was no look
 	Outcome  string        `json:"outcome"`
 	Binding  string        `json:"binding,omitempty"`
 	Shown    string        `json:"shown,omitempty"` // the binding threshold's value
@@ -92,18 +94,18 @@ type Probe struct {
 type Look struct {
 	// Requests is the number of judged requests: the first ones by start.
 	Requests int `json:"requests"`
-	// Planned is the number of looks that share the error; at least 1.
+	// Planned is the number of planned looks, which share the allowed error; at least 1.
 	Planned int `json:"planned"`
-	// Spent is the share of the error that may be spent up to and including this look, in
-	// (0, 1]. 0 means that this look has the error divided by Planned.
+	// Spent is the share of the allowed error that may be used up to and including this look, in
+	// (0, 1]. 0 means that every look has an equal part of the error.
 	Spent float64 `json:"spent,omitempty"`
 	// Outcome is "pass", "fail" or "inconclusive"; "" if the look is left to the end of the
 	// run.
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// Words writes the result in one line for people, with the kind and what is known on
-// either side of the limit:
+// Words writes the result in one line for people: its kind, and what is known on either side of the
+// limit:
 //
 //	39 requests in flight · limited by ttft p95: 7.9 s at 39, 8.1 s at 40
 //	~15 requests in flight (12 passes, 18 fails)
@@ -116,7 +118,7 @@ type Look struct {
 //
 //	certified 8.1 req/s; estimate 9.3 · limited by ttft p95: 0.9 s at 8.1
 //
-// The plan's decide shows how sure both sides are.
+// If the plan sets decide = "estimate", the words show it.
 func (c Capacity) Words() string {
 	if c.Over == OpenLoop {
 		return c.rate()
@@ -148,14 +150,15 @@ func (c Capacity) Words() string {
 	case CapacityAtLeast:
 		b.WriteString(at(c.Pass) + "+" + unit)
 		if c.Fail > 0 {
-			// The level could not be measured, so this must not look like a bracket.
+			// No verdict exists at this load, so the text must not read as if the limit lay between
+			// two measured loads.
 			b.WriteString(", and " + at(c.Fail) + " fails")
 		}
 		b.WriteString(reason)
 	case CapacityBelow:
 		b.WriteString("<" + at(c.Fail) + unit)
 		if c.Fail > max(c.From, 1) {
-			b.WriteString(reason) // why no lower level was certified either
+			b.WriteString(reason) // it also explains why no lower level was certified
 		}
 	case CapacityServerCap:
 		b.WriteString(at(c.Pass) + unit + " (admission cap)")
@@ -198,13 +201,13 @@ func (c Capacity) rate() string {
 	return out + c.particulars()
 }
 
-// Estimate is the load at which the first threshold seems to reach its limit, to
-// three digits.
+// Estimate writes the load at which the first threshold seems to reach its limit, with three
+// digits.
 func (c Capacity) Estimate() string {
 	return strconv.FormatFloat(c.Crossing*cmp.Or(c.Step, 1), 'g', 3, 64)
 }
 
-// particulars returns the words that Words adds to the load.
+// particulars returns what Words adds after the load.
 func (c Capacity) particulars() string {
 	at := c.Amount
 	var b strings.Builder
@@ -230,10 +233,10 @@ func (c Capacity) particulars() string {
 	return b.String()
 }
 
-// Load is level n in units of Over.
+// Load converts level n to units of Over.
 func (c Capacity) Load(n int) float64 { return float64(n) * cmp.Or(c.Step, 1) }
 
-// Probed reports whether a level is that of a probe.
+// Probed reports whether a level holds the samples of a probe.
 func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
 	if l.Speedup > 0 {
 		return c.Over == Speedup && math.Abs(l.Speedup-c.Load(p.N)) < c.Load(1)/2
@@ -244,7 +247,7 @@ func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
 	return l.Kind == c.Over && l.N == p.N
 }
 
-// Named is Amount with the unit of a rate: "39", "8.1 req/s".
+// Named is Amount, with the unit if it is a rate: "39", "8.1 req/s".
 func (c Capacity) Named(n int) string {
 	if c.Over == OpenLoop {
 		return c.Amount(n) + " " + string(PerSecond)
@@ -252,8 +255,8 @@ func (c Capacity) Named(n int) string {
 	return c.Amount(n)
 }
 
-// Amount writes level n in units of Over, without the unit.
+// Amount writes level n as a number in units of Over, without the unit.
 func (c Capacity) Amount(n int) string {
-	// Six digits: 3 steps of 0.1 are 0.3, not 0.30000000000000004.
+	// Six digits suffice to write 3 steps of 0.1 as 0.3 and not as 0.30000000000000004.
 	return strconv.FormatFloat(c.Load(n), 'g', 6, 64)
 }

@@ -9,7 +9,7 @@ func TestUserWords(t *testing.T) {
 	}
 }
 
-// A rate counts in steps of 0.001 req/s: 8,100 of them are 8.1 req/s.
+// The search counts a rate in steps of 0.001 req/s, so level 8,100 is 8.1 req/s.
 func TestRateWords(t *testing.T) {
 	for _, tt := range []struct {
 		c    Capacity

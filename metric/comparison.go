@@ -2,9 +2,9 @@ package metric
 
 import "time"
 
-// Comparison records how a comparison of the plan was run. Its legs are the rounds of
-// levels that ran on both servers, and have a Leg. Round r of the control and round r
-// of the candidate are a pair.
+// Comparison records how a comparison of the plan was run. Its legs are the rounds whose field Leg
+// is set; they belong to levels that ran on both servers. Round r of the control and round r of the
+// candidate are a pair.
 type Comparison struct {
 	Name      string `json:"name"`
 	Control   string `json:"control"`   // address, or "baseline" and its folder
@@ -13,8 +13,8 @@ type Comparison struct {
 	// SideBySide means that both legs of a round ran at the same time, on GPUs that
 	// were swapped from round to round; see Start.GPUs.
 	SideBySide bool `json:"side_by_side,omitempty"`
-	// Looks are the planned looks that were held, in order. The last one counts.
-	// Empty if it was judged once, as a whole.
+	// Looks are the planned looks that were held, in order; the last one decides. It is empty if
+	// the comparison was judged once, at its end.
 	Looks []ComparisonLook `json:"looks,omitempty"`
 	// Skipped is the reason why nothing was compared; "" if something was.
 	Skipped string   `json:"skipped,omitempty"`
@@ -26,19 +26,18 @@ type Comparison struct {
 
 // ComparisonLook is one of the planned looks at a comparison.
 type ComparisonLook struct {
-	Rounds  int    `json:"rounds"`            // judged: the first ones
-	Planned int    `json:"planned"`           // number of looks that share the error; at least 1
-	Outcome string `json:"outcome,omitempty"` // "" for one that is left to the end of the run
+	Rounds  int    `json:"rounds"`            // number of judged rounds, counted from the first
+	Planned int    `json:"planned"`           // number of planned looks, which share the allowed error; at least 1
+	Outcome string `json:"outcome,omitempty"` // "" if the decision is left to the end of the run
 }
 
-// Leg marks a round as one side of a comparison: run on one server between the
-// rounds of another.
+// Leg marks a round as one side of a comparison. The two servers take turns, one round each.
 type Leg struct {
-	// Slot is the position of the leg in time, 0-based, among all servers that take
-	// turns: A B B A is 0 1 2 3. Legs side by side have the same slot.
+	// Slot is the position of the leg in time, 0-based, among all servers that take turns: in the
+	// order A B B A the legs have the slots 0 1 2 3. Legs side by side have the same slot.
 	Slot int `json:"slot"`
-	// Start is the number of the server's start, 0-based. Legs of one start share the
-	// random properties of that start.
+	// Start is the number of the server's start, 0-based. Legs after the same start share whatever
+	// varies by chance from start to start.
 	Start int `json:"start"`
 }
 
@@ -49,9 +48,9 @@ type Start struct {
 	// GPUs are the GPUs that the server used in a comparison side by side, as the plan names them;
 	// nil if it was in none.
 	GPUs []string `json:"gpus,omitempty"`
-	// Cold is the TTFT of the first request that the server completed after the
-	// start, and ColdEnd the time to its end. Later requests do not have this delay.
-	// 0 if not seen.
+	// Cold is the TTFT of the first request that the server completed after the start, and ColdEnd
+	// is the time to the end of that request. Later requests do not have this delay. Both are 0 if
+	// no such request was seen.
 	Cold    time.Duration `json:"cold_ns,omitempty"`
 	ColdEnd time.Duration `json:"cold_end_ns,omitempty"`
 }

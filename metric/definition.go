@@ -40,26 +40,26 @@ const (
 	HigherIsBetter
 )
 
-// Scope is what one observation of a metric is taken from.
+// Scope is the thing that each observation of a metric belongs to: a request, a gap, a level.
 type Scope int
 
 const (
-	// PerRequest metrics have one observation for each request; a threshold names a
-	// statistic.
+	// PerRequest metrics have one observation for each request. A threshold on them names a
+	// statistic, such as p95.
 	PerRequest Scope = iota
-	// PerGap metrics have one observation for each pair of consecutive chunks with
-	// tokens, pooled over requests; a threshold names a statistic.
+	// PerGap metrics have one observation for each gap between two consecutive chunks with tokens,
+	// pooled over all requests. A threshold on them names a statistic.
 	PerGap
-	// PerLevel metrics have one value for a whole level; a threshold names no statistic.
-	// Exceptions: success takes "rate", "observed" or "every", goodput as a share takes
+	// PerLevel metrics have one value for a whole level, so a threshold on them names no statistic.
+	// There are exceptions: success takes "rate", "observed" or "every", goodput as a share takes
 	// "share" or "observed", and a share of the answers takes "rate" or "observed".
 	PerLevel
-	// Counted metrics have one observation for each request that the server finished
-	// in the window, known by its bucket in a histogram. A threshold names the mean
-	// or a percentile.
+	// Counted metrics come from a histogram of the server. It has one observation for each request
+	// that the server finished in the window, of which only the bucket is known. A threshold names
+	// the mean or a percentile.
 	Counted
-	// PerReading metrics have one observation for each reading of the server or a
-	// GPU; a threshold names mean, min or max.
+	// PerReading metrics have one observation for each time that the server's or a GPU's gauge was
+	// read. A threshold names mean, min or max.
 	PerReading
 )
 
@@ -89,15 +89,16 @@ type Def struct {
 	Doc     string // one sentence: the definition
 	NoValue string // when there is no value, for the documentation
 	Later   bool   // named in the language but not measured yet
-	// Streams means that the metric measures what comes between an answer's first
-	// chunk and its last. An answer in one chunk has no value, and neither has a
-	// level whose streams were buffered; see Level.Unstreamed.
+	// Streams means that the metric measures what comes between an answer's first chunk and its
+	// last. An answer in one chunk has no value. A level whose streams were buffered has none
+	// either; see Level.Unstreamed.
 	Streams bool
-	// Pooled means that the mean is the tokens of all answers / the time in which they
-	// streamed. A single answer cannot raise it beyond its share of the tokens.
+	// Pooled means that the mean is a quotient of sums: the tokens of all answers / the time in
+	// which they streamed. No single answer can raise such a mean by more than its share of the
+	// tokens.
 	Pooled bool
-	// OfAnswers means that each natural answer has a property or lacks it, and that
-	// the metric is the share of answers that have it. A failed request counts as bad.
+	// OfAnswers means that the metric is the share of natural answers that have some property. A
+	// failed request counts as bad.
 	OfAnswers bool
 	// Paired means that the metric compares the answers of both servers of a comparison to
 	// the same prompts. Only tolerate can bound it.
@@ -261,8 +262,9 @@ var Defs = []Def{
 		Doc: "cost_per_hour / output tokens of an hour at the level's throughput, for a million of them; what its input costs is in it.", NoValue: "the plan has no prices"},
 }
 
-// OfPairs lists the metrics that come from scoring answers on a comparison's control;
-// no server has them alone. Neutral ones are shown, and cannot be bounded.
+// OfPairs lists the metrics that come from scoring answers on a comparison's control. They need
+// both servers, so a single server has none of them. Those with Better = Neutral are only shown and
+// cannot be bounded.
 var OfPairs = []Def{
 	{Name: "odd_answers", Title: "Odd answers", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Paired: true,
 		Doc:     "Answers that the control finds more than 1 nat a token less likely than its own to the same prompt, and those that fail, are empty, hold invalid text, repeat themselves, are longer than asked, or stop in the middle of the control's, where the control's own is none of it. What the control has of them itself is subtracted, and the rest counted: \"count +2\".",
@@ -278,8 +280,8 @@ var OfPairs = []Def{
 		NoValue: "one of the two does not report how likely a given text is"},
 }
 
-// Untimed reports whether the metric depends only on what an answer says and not on when it came.
-// Lateness of the generator then does not change it.
+// Untimed reports whether the metric depends only on an answer's content and not on its timing, so
+// that a late generator cannot change it.
 func (d Def) Untimed() bool {
 	return d.OfAnswers || d.Name == "answer_tokens" || d.Name == "tokens_per_chunk"
 }
@@ -287,7 +289,7 @@ func (d Def) Untimed() bool {
 // noNaturalAnswer is the reason why a metric of answers has no value.
 const noNaturalAnswer = "the answers do not end by themselves: output_tokens has no natural = true"
 
-// Lookup returns the definition of name, of a metric of OfPairs too.
+// Lookup returns the definition of the metric with that name, including the metrics of OfPairs.
 func Lookup(name string) (Def, bool) {
 	for _, defs := range [][]Def{Defs, OfPairs} {
 		if i := slices.IndexFunc(defs, func(d Def) bool { return d.Name == name }); i >= 0 {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Beyond these limits a round may show the generator's own lateness, or a load other
-// than the declared one, instead of the server. The first three limits are each at
-// least a share of the round's median TTFT.
+// A round that exceeds one of these limits may show the generator's own lateness, or another load
+// than the declared one, instead of the server. Each of the first three limits is raised to a share
+// of the round's median TTFT if that is longer.
 const (
 	// MostDelay is the limit on how long reads and sends may have waited.
 	MostDelay  = 20 * time.Millisecond
@@ -19,8 +19,8 @@ const (
 	// burst.
 	burstSpread = 50 * time.Millisecond
 	burstShare  = 0.10
-	// leastBusy is the share of slot-time in the window with a request in
-	// flight or in the declared pause.
+	// leastBusy is the smallest allowed share of the slots' time in the window that is spent on a
+	// request or on the declared pause.
 	leastBusy = 0.95
 	// failedPause is the time for which a failed request may leave its slot idle: the
 	// slot waits before its next filler (load.Backoff), or reconnects.
@@ -80,7 +80,7 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 	return out
 }
 
-// medianTTFT is in seconds; 0: no request had a token.
+// medianTTFT returns the median TTFT in seconds, or 0 if no request had a token.
 func medianTTFT(samples []*Sample) float64 {
 	d := Of(MustLookup("ttft"), samples)
 	d.Worst = 0
@@ -88,10 +88,10 @@ func medianTTFT(samples []*Sample) float64 {
 	return median
 }
 
-// Idle says that the slots of a closed loop's round were not all at work; ""
-// where they were, or where the round is no longer than one wave, so that none
-// has a stretch with all of them busy. byServer: a slot that waits after a
-// failure is the server's doing, and thresholds count it.
+// Idle describes in words that not all slots of a closed loop's round were busy. The words are ""
+// if all were, or if the round is no longer than one wave and so has no stretch with all slots
+// busy. byServer is true if the slots were idle because requests failed: then the server is the
+// cause, and thresholds count the failures.
 func (l *Level) Idle(r *Round) (words string, byServer bool) {
 	if l.Kind.Windowed() {
 		return "", false
@@ -130,6 +130,6 @@ func (r *Round) spread() float64 {
 	return (last - first).Seconds()
 }
 
-// MostVoided is the largest number of rounds that may be measured again because they were
-// disturbed, given the number of rounds: a third, and one of fewer than three.
+// MostVoided returns how many of the given number of rounds may be measured again because they were
+// disturbed: a third of them, but at least one.
 func MostVoided(rounds int) int { return max(rounds/3, 1) }

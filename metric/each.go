@@ -1,10 +1,10 @@
 package metric
 
-// Each calls do with 0 to n-1, once each, in any order and perhaps at once. nil calls them one
-// after the other.
+// Each calls do once with each number from 0 to n-1, in any order and perhaps concurrently. A nil
+// Each calls do in order, one call after the other.
 type Each func(n int, do func(i int))
 
-// Do calls do with 0 to n-1, and returns when all calls have.
+// Do calls do once with each number from 0 to n-1, and returns when all calls have returned.
 func (e Each) Do(n int, do func(i int)) {
 	if e != nil {
 		e(n, do)

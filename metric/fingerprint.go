@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Fingerprint identifies what was measured: "version" → "0.19.1". A key that could
-// not be observed is missing and printed as unknown. A key that a plan expects and
-// that could not be observed has the value Unknown.
+// Fingerprint maps facts about a measured server to their values, such as "version" to "0.19.1". A
+// key that could not be observed is missing and printed as unknown. If the plan expects such a key,
+// its value is Unknown.
 type Fingerprint map[string]string
 
 // Unknown is the value of an expected key that could not be observed.
@@ -19,14 +19,14 @@ type Fact struct {
 	// Varies means that two starts of the same server may differ in this key. A
 	// difference then does not mean another server.
 	Varies bool
-	// Follows lists the declarations ("flags", "image") that may cause a difference
-	// in this key. If a plan allows those to differ, this key may differ too.
+	// Follows lists the declarations in the plan ("flags", "image") that can change this key. If a
+	// comparison allows one of them to differ, this key may differ too.
 	Follows []string
-	// Detail means that one line for people leaves this key out.
+	// Detail means that this key is left out where all facts are shown in one line.
 	Detail bool
 }
 
-// Declarations that decide most other facts.
+// Declarations on which most other facts depend.
 var (
 	byStart = []string{"engine", "model", "image", "command", "entrypoint", "flags", "args", "env"}
 	byModel = []string{"model", "command", "flags", "args"}
@@ -86,8 +86,8 @@ func (f Fingerprint) Keys() []string {
 	return keys
 }
 
-// Differs reports whether two values of a key mean different servers. Unknown values
-// do not, and neither do values that vary between two starts of one server.
+// Differs reports whether two values of a key show that two servers are different. An unknown value
+// does not show that, nor does a key that varies between two starts of one server.
 func Differs(key, a, b string) bool {
 	fact, _ := FactOf(key)
 	return a != b && !fact.Varies && a != Unknown && b != Unknown

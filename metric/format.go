@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Format writes v, in the base unit, for people: three significant digits and
-// a prefix that fits. 0.00912 s is "9.12 ms", infinity "∞", a ratio a
-// percentage, a time per token "12.3 ms/token".
+// Format writes v, in the base unit, for people: three significant digits and a prefix that fits.
+// It writes 0.00912 s as "9.12 ms", infinity as "∞", a ratio as a percentage, and a time per token
+// as "12.3 ms/token".
 func Format(unit Unit, v float64) string { return FormatDigits(unit, v, 3) }
 
 // FormatDigits is Format with another number of significant digits, at least
@@ -46,9 +46,9 @@ func FormatDigits(unit Unit, v float64, digits int) string {
 	return n + " " + string(unit)
 }
 
-// FormatPair writes a value and its limit. The limit is written as given (up to six
-// digits), and the value with enough digits to stay on its side: "8.0004 s" and "8
-// s", never "8 s > 8 s".
+// FormatPair writes a value and its limit. The limit is written as given (up to six digits), and
+// the value with enough digits to show on which side of the limit it lies: "8.0004 s > 8 s", never
+// "8 s > 8 s".
 func FormatPair(unit Unit, v, limit float64) (value, bound string) {
 	bound = FormatDigits(unit, limit, 6)
 	for digits := 3; digits <= 15; digits++ {
@@ -77,7 +77,7 @@ func seconds(v float64, per string, digits int) string {
 	return significant(v*1e9, digits) + " ns" + per
 }
 
-// prefixed writes watts and joules with m, none or k.
+// prefixed writes watts and joules with the prefix m or k, or without a prefix.
 func prefixed(v float64, unit string, digits int) string {
 	switch a := math.Abs(rounded(v, digits)); {
 	case a >= 1000:
@@ -88,7 +88,7 @@ func prefixed(v float64, unit string, digits int) string {
 	return significant(v*1000, digits) + " m" + unit
 }
 
-// scaled writes v with the largest unit of which it is at least one.
+// scaled writes v in the largest unit in which it is at least 1.
 func scaled(v float64, digits int, units []string, step float64) string {
 	for len(units) > 1 && math.Abs(rounded(v, digits)) >= step {
 		v, units = v/step, units[1:]
@@ -110,7 +110,7 @@ func percentage(v float64, digits int) string {
 	return significant(p, digits) + "%"
 }
 
-// rounded is v to significant digits.
+// rounded returns v rounded to the given number of significant digits.
 func rounded(v float64, digits int) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
 	return r

@@ -2,8 +2,8 @@ package metric
 
 import "slices"
 
-// There are about a hundred gaps for each request, with few different lengths in
-// whole microseconds. Counting them is much faster than sorting.
+// A request has about a hundred gaps. In whole microseconds few of them have different lengths, so
+// counting equal lengths is much faster than sorting.
 
 // manyGaps is the number of gaps from which counting is faster.
 const manyGaps = 1 << 12
@@ -15,7 +15,7 @@ type tally struct {
 	long  []uint32
 }
 
-// tallyOf has room for n gaps between least and most.
+// tallyOf returns a tally for n gaps whose lengths lie between least and most.
 func tallyOf(n int, least, most uint32) tally {
 	return tally{least: least, count: make([]uint32, min(int(most-least)+1, 2*n))}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Gaps are read from any list of numbers as from a list of whole numbers, or are refused.
+// UnmarshalJSON of Gaps accepts and refuses the same lists of numbers as encoding/json does for a
+// list of whole numbers.
 func FuzzGaps(f *testing.F) {
 	for _, text := range []string{"[]", "[ ]", "null", "[0]", "[1, 22 ,4294967295]", "[4294967296]", "[-1]", "[1.0]", "[1e3]", "[01]", "[null]", `["1"]`, "[[1]]", "{}", "7", "[1,]", "[,1]"} {
 		f.Add([]byte(text))
@@ -20,7 +21,7 @@ func FuzzGaps(f *testing.F) {
 		var got Gaps
 		wantErr, err := json.Unmarshal(raw, &want), json.Unmarshal(raw, &got)
 		if err != nil {
-			return // also refused: null in place of a number
+			return // encoding/json reads null in a list as 0; Gaps refuses it
 		}
 		if diff := cmp.Diff(Gaps(want), got); diff != "" || wantErr != nil {
 			t.Errorf("%s: %v (-numbers +gaps):\n%s", raw, wantErr, diff)
@@ -78,7 +79,8 @@ func TestGapsInOrder(t *testing.T) {
 	}
 }
 
-// whole are all observations, and checks that ranks and mean are those of the list.
+// whole returns all observations one by one, after checking that ranks and mean agree with the
+// sorted list.
 func whole(d Distribution) []float64 {
 	var out []float64
 	for rank := range d.Count() {

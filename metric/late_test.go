@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A hundred requests in ten rounds, with a first token 100 ms after each was due: of them the
-// 99th percentile of the lag is the second longest.
+// A level has ten rounds with a hundred requests in all, each of which gets its first token 100 ms
+// after it was due. The 99th percentile of the lag is therefore the second-longest lag.
 func TestLateIsOfTheWindow(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -47,12 +47,13 @@ func TestLateIsOfTheWindow(t *testing.T) {
 		leg := *l.Rounds[0]
 		leg.Leg = &Leg{}
 		if got := l.Disturbed(&leg).Load != ""; got != (len(c.lags) > 0) {
-			t.Errorf("%s: a leg, a window of its own, is late: %v", c.name, got) // its longest lag is its 99th percentile
+			t.Errorf("%s: a leg, a window of its own, is late: %v", c.name, got) // a leg is a window of its own: with ten requests, its 99th percentile is its longest lag
 		}
 	}
 }
 
-// Three passes of a stage, five minutes apart: 50 ms lie between two requests, not the pause.
+// In three passes of a stage, five minutes apart, requests are 50 ms apart. The pauses between the
+// passes must not count as time between two requests.
 func TestLateOverPasses(t *testing.T) {
 	const ms = time.Millisecond
 	l := &Level{Kind: OpenLoop}

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// Window is the time over which level-wide rates are taken. Latencies are those of every
-// measured request in either case.
+// Window is the time over which level-wide rates are measured. Latencies cover every measured
+// request, whichever window is chosen.
 type Window string
 
 const (
-	// Steady is the time in which every slot was busy. Ramp and drain are left out,
-	// and everything that happened in that time counts, including fillers. "" means
-	// Steady too.
+	// Steady is the time in which every slot was busy, without ramp and drain. All requests count
+	// in it, including fillers. "" means Steady too.
 	Steady Window = "steady"
 	// All is the time from the first measured request to the end of the last one, in
 	// which only measured requests count, as in published reports.
@@ -81,8 +80,8 @@ func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	return out
 }
 
-// rampStep is how long before the last slot's start a request must start to count as
-// on the ramp: slots that start together have slightly different times.
+// rampStep is how long before the last slot's start a request must start to count as on the ramp.
+// It is above zero because slots that start together have slightly different times.
 const rampStep = 10 * time.Millisecond
 
 // OnRamp is the number of measured requests of a closed loop that were sent before
@@ -102,11 +101,10 @@ func (l *Level) OnRamp() int {
 	return n
 }
 
-// RateOver is the value of a level-wide rate over stretches: the events in all of
-// them / their length. All requests count, including fillers and those begun before
-// the window, because they occupy the server like the measured ones. A stretch with
-// Measured set counts only measured requests. The output of a failed request does not
-// count.
+// RateOver is the value of a level-wide rate over stretches of time: the number of events in them /
+// their total length. All requests count, including fillers and those begun before the window,
+// because they occupy the server like the measured ones. In a stretch with Measured set, only
+// measured requests count. The output of a failed request does not count.
 //
 //	throughput        output tokens: of each request its usage, spread over its
 //	                  chunks (FirstTokens on the first, the rest evenly), by
@@ -147,7 +145,7 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	return Some(amount / seconds)
 }
 
-// adds returns what a request adds to a rate; false if there is no such rate.
+// adds returns how much a request adds to a rate; ok is false if the name is not a rate.
 func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Sample) bool) (v float64, ok bool) {
 	in := func(t time.Duration) bool { return t > st.From && t <= st.To }
 	switch name {
@@ -171,8 +169,8 @@ func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Samp
 // cut it off.
 func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 
-// tokensPerChunk is the mean over the round's completed requests, for requests that
-// were cut off before the server counted; 1 if it is not known.
+// tokensPerChunk is the mean number of tokens in a chunk, over the round's completed requests; 1 if
+// unknown. It stands in for the usage of requests that were cut off before the server reported one.
 func (r *Round) tokensPerChunk() float64 {
 	tokens, chunks := 0, 0
 	for _, s := range r.All() {
@@ -186,7 +184,7 @@ func (r *Round) tokensPerChunk() float64 {
 	return float64(tokens) / float64(chunks)
 }
 
-// emitted is the number of the request's output tokens that arrived in (from, to].
+// emitted is the number of the request's output tokens whose chunks arrived in (from, to].
 func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(_, at time.Duration) float64 {
 		if at > from && at <= to {
@@ -196,9 +194,9 @@ func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// made is the number of output tokens that were made in (from, to]: each chunk is spread over
-// the time since the one before. Requests that run together stream in steps, and a short stretch
-// would otherwise have one step more or less.
+// made is the number of output tokens that the server made in (from, to]. The tokens of each chunk
+// are spread over the time since the chunk before, because requests that run together stream in
+// steps: counted by arrival, a short stretch could have one step too many or too few.
 func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(before, at time.Duration) float64 {
 		if at <= before {
@@ -208,8 +206,8 @@ func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// output adds up the request's output tokens. within returns the share in (from, to] of a
-// chunk that arrived at a time after another chunk.
+// output adds up the request's output tokens in (from, to]. within returns which share of a chunk
+// counts, given when the chunk before arrived and when it arrived itself.
 func (s *Sample) output(from, to time.Duration, perChunk float64, within func(before, at time.Duration) float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || !s.counts() || s.First > to || s.Last <= from {
 		return 0
@@ -265,8 +263,8 @@ func (l *Level) count(keep func(*Sample) bool) int {
 	return n
 }
 
-// Answerable is the number of measured requests that were due and not taken back. In
-// a round that was cut short these are the ones that completed or failed.
+// Answerable is the number of measured requests that were due, without those that the run itself
+// cancelled. In a round that was cut short it counts the requests that completed or failed.
 func (l *Level) Answerable() int {
 	n := 0
 	for _, r := range l.Rounds {
@@ -283,7 +281,7 @@ func (l *Level) Answerable() int {
 	return n
 }
 
-// Success is completed / due, without requests that were taken back.
+// Success is completed / due requests, without those that the run itself cancelled.
 func (l *Level) Success() Value {
 	due := l.Answerable()
 	if due == 0 {
@@ -292,8 +290,8 @@ func (l *Level) Success() Value {
 	return Some(float64(l.Completed()) / float64(due))
 }
 
-// GoodputShare is good / due, counted as in Success. A good request completed, and good is
-// true for it.
+// GoodputShare is the share of the requests due that are good; requests that the run cancelled are
+// left out, as in Success. A good request completed, and good returns true for it.
 func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	if good == nil {
 		return None("the workload has no good block")
@@ -306,8 +304,8 @@ func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	return Some(float64(n) / float64(due))
 }
 
-// ScalingEfficiency is throughput(N) / (N × throughput(1)). one is level 1 of the
-// same workload on the same server, or nil.
+// ScalingEfficiency is throughput(N) / (N × throughput(1)). one is the level at concurrency 1 of
+// the same workload on the same server; nil if there is none.
 func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	if one == nil || one.Skipped != "" || one.Kind != ClosedLoop || one.N != 1 {
 		return None("concurrency 1 was not run")
@@ -325,9 +323,9 @@ func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	return Some(many.V / (float64(l.N) * single.V))
 }
 
-// FirstTokenSpeed is input tokens / ttft, both summed over completed requests. Only a
-// level with one request in flight has it: otherwise ttft includes waiting for
-// others.
+// FirstTokenSpeed is input tokens / ttft, both summed over completed requests. Only a level with
+// one request in flight has this value, because otherwise ttft includes the wait for other
+// requests.
 func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 	if l.Kind != ClosedLoop || l.N != 1 {
 		return None("the server reports no prefill time, and ttft shows it only at concurrency 1")
@@ -362,11 +360,10 @@ func CacheHitRate(samples []*Sample) Value {
 // Synchrony measures how far the slots of the round start in phase. It is 0 if their
 // starts are spread evenly or at random over the cycle, and 1 if they start together.
 //
-// With T the mean time between two starts of one slot, the k-th starts of the
-// N slots are angles 2π·t/T, and R_k the length of their mean vector. R² of
-// random angles is 1/N on average, so ρ² = (N·R² − 1)/(N − 1), with R² the mean
-// of R_k² over k, is unbiased (Kutil, Statistics 46, 2012); the result is √ρ²,
-// 0 where ρ² is negative.
+// T is the mean time between two starts of one slot. The k-th starts t of the N slots are taken as
+// angles 2π·t/T, and R_k is the length of their mean vector. R² is the mean of R_k² over k. For
+// random angles R² is 1/N on average, so ρ² = (N·R² − 1)/(N − 1) is unbiased (Kutil, Statistics 46,
+// 2012). The result is √ρ², or 0 if ρ² is negative.
 func (r *Round) Synchrony(slots int) Value {
 	if slots < 2 {
 		return None("fewer than two slots")
@@ -428,10 +425,10 @@ func (l *Level) Synchrony() Value {
 	return Some(sum / float64(n))
 }
 
-// Value is the value of a level-wide metric that the level alone determines, with rates over the
-// window w. goodput needs to know what a good request is (nil: no value), and scaling_efficiency
-// needs level 1 (nil: no value). success is the rate, goodput the rate per second. Metrics of
-// prices are in Cost.
+// Value is the value of a level-wide metric. Rates are taken over the window w. The metric goodput
+// needs good, which reports whether a request is good, and scaling_efficiency needs one, the level
+// at concurrency 1; if the argument is nil, the metric has no value. success is a share, and
+// goodput a rate per second. For metrics of prices see Cost.
 func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level) Value {
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)

@@ -9,8 +9,8 @@ import (
 
 const s = time.Second
 
-// stream is a completed request: sent at sent, chunks at the given offsets
-// from the run's start, out tokens in all.
+// stream returns a completed request: sent at the given time, with chunks at the given offsets from
+// the run's start and out tokens in all.
 func stream(slot int, phase Phase, sent time.Duration, out int, chunks ...time.Duration) *Sample {
 	x := &Sample{Slot: slot, Phase: phase, Scheduled: sent, Sent: sent, First: chunks[0], Last: chunks[len(chunks)-1], End: chunks[len(chunks)-1],
 		Chunks: len(chunks), Usage: &Usage{Input: 100, Output: out, Cached: -1}}
@@ -40,39 +40,39 @@ func TestRates(t *testing.T) {
 	cut := stream(1, Filler, 14*s, 0, 16*s, 18*s)
 	cut.Usage, cut.Failure = nil, &Failure{Kind: FailCanceled}
 	r := &Round{Due: 3, Complete: true, WindowStart: 10 * s, WindowEnd: 20 * s, Samples: []*Sample{
-		// A warm-up request that reaches into the window: 1 token at 8 s, then 9 over
-		// three chunks at 9, 11 and 12 s. Two of these, 6 tokens, count.
+		// A warm-up request that reaches into the window: 1 token at 8 s, then 9 over three chunks
+		// at 9, 11 and 12 s. Two of these chunks, with 6 tokens, lie in the window.
 		stream(0, Warmup, 7*s, 10, 8*s, 9*s, 11*s, 12*s),
-		// Wholly inside: 21 tokens.
+		// This request lies wholly inside the window: 21 tokens.
 		stream(0, Measured, 12*s, 21, 13*s, 14*s, 15*s),
-		// A first chunk at the window's start does not count, at its end it does.
+		// The window is (10, 20] s: a chunk at its start does not count, and a chunk at its end
+		// does.
 		stream(1, Measured, 9*s, 3, 10*s, 20*s, 21*s), // 1 token at 10, 1 at 20, 1 at 21
 		failed, // counts for nothing
-		cut,    // 2 chunks at the mean of 34 tokens / 10 chunks = 3.4 tokens each
+		cut,    // 2 chunks count, each with the mean of 34 tokens / 10 chunks = 3.4 tokens
 	}}
 	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{r}}
 	// (6 + 21 + 1 + 6.8) / 10 s
 	closeTo(t, "throughput", l.Value("throughput", Steady, nil, nil), 3.48)
-	// First tokens in (10, 20] s: the measured one at 13 s. The cut-off one has no
-	// usage.
+	// Only the first token of the measured request, at 13 s, lies in (10, 20] s. The request that
+	// was cut off has no usage.
 	closeTo(t, "input_throughput", l.Value("input_throughput", Steady, nil, nil), 10)
-	// Ended in (10, 20] s: at 12 and 15 s.
+	// Two requests ended in (10, 20] s: at 12 and at 15 s.
 	closeTo(t, "request_rate", l.Value("request_rate", Steady, nil, nil), 0.2)
 	closeTo(t, "goodput", l.Value("goodput", Steady, func(x *Sample) bool { return x.Usage.Output > 20 }, nil), 0.1)
 	closeTo(t, "goodput of none", l.Value("goodput", Steady, func(*Sample) bool { return false }, nil), 0)
 	none(t, "goodput without bounds", l.Value("goodput", Steady, nil, nil))
-	// 2 of 3 due completed; of them one is good.
+	// Of 3 requests due, 2 completed, and 1 of those is good.
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 2.0/3)
 	closeTo(t, "goodput share", l.GoodputShare(func(x *Sample) bool { return x.Usage.Output > 20 }), 1.0/3)
 
-	// Two halves: at (10, 15] come 6 + 21, at (15, 20] 1 + 6.8.
+	// In two halves: 6 + 21 tokens arrive in (10, 15] s, and 1 + 6.8 in (15, 20] s.
 	halves := r.Stretches(Steady, 2)
 	closeTo(t, "first half", RateOver("throughput", halves[:1], nil), 27.0/5)
 	closeTo(t, "second half", RateOver("throughput", halves[1:], nil), 7.8/5)
 
-	// Over everything measured, 8 to 24 s, with the first request sent at 9 s: 21 + 3
-	// tokens and the two that completed. Failed requests, warm-up and fillers do not
-	// count.
+	// The window "all" goes from the first measured request, sent at 9 s, to 24 s. Its two
+	// completed requests have 21 + 3 tokens. Failed requests, warm-up and fillers do not count.
 	r.Start, r.End = 8*s, 24*s
 	closeTo(t, "throughput of all", l.Value("throughput", All, nil, nil), 24.0/16)
 	closeTo(t, "input_throughput of all", l.Value("input_throughput", All, nil, nil), 200.0/16)
@@ -82,11 +82,11 @@ func TestRates(t *testing.T) {
 		t.Errorf("%d on the ramp", n)
 	}
 
-	// Without the single gaps, evenly: 3 tokens at 10, then 2 over 11 s.
+	// Without single gaps, the 3 tokens are spread evenly: the first at 10 s, then 2 over 11 s.
 	r.Samples = []*Sample{stream(0, Measured, 9*s, 3, 10*s, 20*s, 21*s)}
 	r.Samples[0].Gaps = nil
 	closeTo(t, "throughput without gaps", l.Value("throughput", Steady, nil, nil), 2.0*10/11/10)
-	// One chunk with everything.
+	// One chunk has all tokens.
 	r.Samples = []*Sample{stream(0, Measured, 9*s, 30, 11*s)}
 	closeTo(t, "throughput of one chunk", l.Value("throughput", Steady, nil, nil), 3)
 }
@@ -110,7 +110,7 @@ func TestNoLevelValue(t *testing.T) {
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 0)
 }
 
-// A request that the run itself took back is neither a success nor a failure.
+// A request that the run itself cancelled is neither a success nor a failure.
 func TestInterrupted(t *testing.T) {
 	failed, cut := stream(0, Measured, 3*s, 5, 4*s), stream(1, Measured, 5*s, 5, 6*s)
 	failed.Failure, cut.Failure = &Failure{Kind: FailTimeout}, &Failure{Kind: FailCanceled}
@@ -118,7 +118,7 @@ func TestInterrupted(t *testing.T) {
 		{Due: 2, Complete: true, Samples: []*Sample{stream(0, Measured, 1*s, 5, 2*s), stream(1, Measured, 1*s, 5, 2*s)}},
 		{Due: 20, Stopped: "interrupted", Samples: []*Sample{stream(0, Measured, 3*s, 5, 4*s), failed, cut}},
 	}}
-	// Of 22 due four completed or failed, and three of them completed.
+	// Of 22 requests due, three completed and one failed; the others were cancelled.
 	if l.Due() != 22 || l.Answerable() != 4 {
 		t.Errorf("due %d, answerable %d", l.Due(), l.Answerable())
 	}
@@ -144,7 +144,7 @@ func TestScalingAndPrefill(t *testing.T) {
 	// 100 input tokens / 2 s of ttft.
 	closeTo(t, "prefill_speed", one.Value("prefill_speed", Steady, nil, nil), 50)
 	none(t, "prefill_speed of 4", four.Value("prefill_speed", Steady, nil, nil))
-	// 30 + 0 of 100 + 100; a request without a value is left out.
+	// 30 + 0 of 100 + 100 prompt tokens were cached; a request without a value is left out.
 	none(t, "cache_hit_rate", one.Value("cache_hit_rate", Steady, nil, nil))
 	tells := func(cached int) *Sample {
 		x := stream(0, Measured, 1*s, 1, 3*s)
@@ -169,14 +169,15 @@ func TestSynchrony(t *testing.T) {
 	closeTo(t, "lock-step", lock.Synchrony(8), 1)
 	spread := round(8, 5, func(slot, k int) float64 { return 10*float64(k) + 10.0/8*float64(slot) })
 	closeTo(t, "even spread", spread.Synchrony(8), 0)
-	// Two slots half a cycle apart: R = 0; a quarter: R² = ½, ρ² = 2·½ − 1 = 0.
+	// Two slots half a cycle apart have R = 0. A quarter of a cycle apart they have R² = ½, so ρ² =
+	// 2·½ − 1 = 0.
 	closeTo(t, "opposite", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 5*float64(slot) }).Synchrony(2), 0)
-	// An eighth apart: R² = (1 + cos 45°)/2, ρ² = 2R² − 1 = cos 45°.
+	// An eighth of a cycle apart they have R² = (1 + cos 45°)/2, so ρ² = 2R² − 1 = cos 45°.
 	closeTo(t, "an eighth", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 1.25*float64(slot) }).Synchrony(2), math.Sqrt(math.Cos(math.Pi/4)))
-	// A slot a whole cycle late is in phase.
+	// A slot that is a whole cycle late is in phase.
 	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).Synchrony(2), 1)
 
-	// Random phases: ρ² is unbiased, so near 0 on average for any N.
+	// For random phases ρ² is unbiased, so its mean is near 0 for any N.
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, slots := range []int{2, 5, 30} {
 		sum := 0.0

@@ -11,8 +11,8 @@ func PartAddress(mix, part string) string { return mix + "/" + part }
 // PartName is the name of a part within its mix.
 func PartName(mix, address string) string { return strings.TrimPrefix(address, mix+"/") }
 
-// AtOnce is the mean number of n requests in flight that belong to a part with that
-// share, at least 1. Share 0 means all.
+// AtOnce returns how many of n requests in flight belong, on average, to a part with the given
+// share of the requests; at least 1. Share 0 means all requests.
 func AtOnce(n int, share float64) int {
 	if share > 0 {
 		return max(int(math.Round(share*float64(n))), 1)
@@ -23,8 +23,8 @@ func AtOnce(n int, share float64) int {
 // AtOnce is how many requests of the level are in flight, or sent at once.
 func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
 
-// OfParts reports whether a part of a mix has its own value of a metric. It has none for metrics
-// of the server, the prices or the slots, which all parts share.
+// OfParts reports whether each part of a mix has its own value of a metric. Metrics of the server,
+// of prices and of slots belong to the whole mix, because its parts share these.
 func OfParts(d Def) bool {
 	return d.Source == Client && d.Name != "synchrony" && d.Name != "scaling_efficiency"
 }
@@ -60,7 +60,7 @@ func partOf(rounds []*Round, of *Level, name string) []*Round {
 	return out
 }
 
-// part returns what the round holds of a part. A request that the round lacks may have
+// part returns the requests of one part in the round. A due request that the record lacks may have
 // belonged to the part.
 func (r *Round) part(of *Level, name string) *Round {
 	all := r.All()
@@ -81,7 +81,8 @@ func (r *Round) part(of *Level, name string) *Round {
 	return out
 }
 
-// partSamples returns the requests of a part, numbered for the part.
+// partSamples returns the requests of a part, with order numbers that count only the part's
+// requests.
 func partSamples(all []*Sample, of *Level, name string) []*Sample {
 	var out []*Sample
 	orders := ordersOf(all, name)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mixture is a level of two rounds, of which the second lacks a request, with every third
-// request of the part "long".
+// mixture is a level of two rounds in which every third request belongs to the part "long". The
+// second round lacks a request.
 func mixture() *Level {
 	l := &Level{Server: "sim", Workload: "production", Name: "4", Kind: ClosedLoop, N: 4,
 		Parts: []*Level{{Server: "sim", Workload: "production/chat", Name: "4", Of: "production", Share: 2. / 3}, {Server: "sim", Workload: "production/long", Name: "4", Of: "production", Share: 1. / 3}}}
@@ -32,12 +32,12 @@ func mixture() *Level {
 	return l
 }
 
-// The requests of a part are numbered by themselves. A request that a round lacks may
+// Divide numbers the requests of each part from 0. A request that the record of a round lacks may
 // have belonged to any part.
 func TestDivide(t *testing.T) {
 	l := mixture()
 	l.Divide()
-	l.Divide() // is what it was
+	l.Divide() // a second call changes nothing
 	long := l.Parts[1]
 	type request struct {
 		order int

@@ -19,8 +19,7 @@ type Night struct {
 	Starts []NightStart `json:"starts,omitempty"`
 }
 
-// NightStart is the time that a server took until it was ready, with what was
-// started.
+// NightStart records how long a server took to become ready, and what was started.
 type NightStart struct {
 	Server  string  `json:"server"`
 	Program string  `json:"program"`         // image or command
@@ -28,11 +27,10 @@ type NightStart struct {
 	Took    float64 `json:"took_s"`
 }
 
-// Job is the CI job that ran a night, in the words of the CI; a field is "" if not
-// known.
+// Job is the CI job that ran a night, in the CI system's words; a field is "" if not known.
 type Job struct {
 	Commit string `json:"commit,omitempty"`
-	Ref    string `json:"ref,omitempty"` // "refs/heads/main", of GitLab "main"
+	Ref    string `json:"ref,omitempty"` // "refs/heads/main"; on GitLab "main"
 	Runner string `json:"runner,omitempty"`
 	URL    string `json:"url,omitempty"` // of the job
 }
@@ -51,8 +49,9 @@ type Trend struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"` // as the plan names it; "capacity" for a limit
 	Metric   string `json:"metric"`
-	Stat     string `json:"stat,omitempty"` // "p95"; "" for a level-wide metric; of a capacity what it counts, "" for requests in flight
-	// Asked is a digest of what was sent: a changed workload begins another series.
+	Stat     string `json:"stat,omitempty"` // "p95"; "" for a level-wide metric. For a capacity: what it counts, "" for requests in flight
+	// Asked is a digest of the requests that were sent. A workload that changes starts another
+	// series.
 	Asked string `json:"asked,omitempty"`
 }
 
@@ -63,8 +62,8 @@ type Pin struct {
 	Why string    `json:"why"`
 }
 
-// History is the nights in the order in which they were run, and the pins in
-// the order in which they were made.
+// History holds the nights in the order in which they ran, and the pins in the order in which they
+// were made.
 type History struct {
 	Nights []Night
 	Pins   []Pin

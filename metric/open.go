@@ -14,17 +14,17 @@ type Passage struct {
 	Rounds   []*Round
 	From, To time.Duration
 	Arrivals int // measured requests that were due in it
-	// Begin and End are the numbers of requests in flight at its beginning and end:
-	// due, sent or not, and not ended.
+	// Begin and End are the numbers of requests in flight at the window's beginning and end:
+	// requests that were due, sent or not, and had not ended.
 	Begin, End int
-	// Lost is the number of requests that timed out in it: they are no longer in flight,
-	// and the server never caught up with them.
+	// Lost is the number of requests that timed out in the window. They are no longer in flight,
+	// but the server did not serve them either.
 	Lost int
 	// Mean is the mean number in flight, and Max the largest.
 	Mean float64
 	Max  int
-	// Spread is the standard deviation of the number in flight, or lost, about its own
-	// straight line over time.
+	// Spread is the standard deviation of the number of requests in flight or lost, measured from
+	// the straight line that fits their course over time best.
 	Spread float64
 }
 
@@ -47,8 +47,8 @@ func (l *Level) Passages() []Passage {
 	return out
 }
 
-// marks is the number of moments of a window at which the requests in flight are
-// counted for their spread; the line through them needs no more.
+// marks is the number of moments of a window at which the requests in flight are counted to compute
+// Spread. More moments would not change the fitted line.
 const marks = 400
 
 // fill counts the requests in flight.
@@ -97,7 +97,8 @@ type change struct {
 	lost bool // a request that timed out
 }
 
-// changes returns the changes by all requests of the window, in order of time.
+// changes returns every change in the number of requests in flight that the window's requests
+// cause, in order of time.
 func (p *Passage) changes() []change {
 	var out []change
 	for _, r := range p.Rounds {
@@ -109,8 +110,8 @@ func (p *Passage) changes() []change {
 	return out
 }
 
-// aboutLine is the standard deviation of values, taken at equal distances, about
-// the straight line that fits them best.
+// aboutLine returns the standard deviation of equally spaced values from the straight line that
+// fits them best.
 func aboutLine(values []float64) float64 {
 	n := float64(len(values))
 	if n < 3 {
@@ -144,19 +145,19 @@ func (l *Level) Load() float64 {
 
 // Growth is the growth of an open loop's backlog over its windows.
 type Growth struct {
-	Share    float64 // requests by which it grew / arrivals; negative if it shrank
+	Share    float64 // growth of the backlog, in requests / arrivals; negative if it shrank
 	Error    float64 // standard error of Share
 	Arrivals int
-	End      int // in flight at the end, or lost until then; the maximum over the windows
+	End      int // requests in flight or lost at the end of a window; the largest over the windows
 	Lost     int // timed out, in all windows
 }
 
 // Growth adds up the windows of the level; ok is false if it has none.
 //
-// Each window contributes N_end − N_begin, and the result is their sum / A for A
-// arrivals. If the backlog varies about a line with the standard deviation s, each
-// count does so too, and their difference has √2·s. A request that
-// timed out stays in the backlog: else the backlog would be as long as the time-out, whatever arrives.
+// Each window grows by N_end − N_begin. The growth is the sum over the windows, divided by their
+// arrivals. If the backlog varies about a line with the standard deviation s, so do both counts,
+// and their difference has the standard deviation √2·s. A request that timed out stays in the
+// backlog; otherwise the backlog could never become longer than what arrives within one time-out.
 func (l *Level) Growth() (g Growth, ok bool) {
 	grown, variance := 0.0, 0.0
 	for _, p := range l.Passages() {
@@ -173,17 +174,17 @@ func (l *Level) Growth() (g Growth, ok bool) {
 	return g, true
 }
 
-// SaturationName is the name of the level at which the server's largest rate for a
-// workload is measured; its Probe has that purpose.
+// SaturationName is the name of the level that measures the largest rate that a server reaches on a
+// workload. The Purpose of its Probe is the same word.
 const SaturationName = "saturation"
 
 // saturatedBlocks is the number of parts into which the window of a saturation is
 // divided.
 const saturatedBlocks = 10
 
-// RequestsPerBlock is the rate of requests, per second and for each part of the window, that
-// corresponds to the level's output tokens if an answer has the given number. It counts streamed
-// tokens and not completed requests, which come in waves. nil if nothing was streamed.
+// RequestsPerBlock converts the level's output tokens into requests per second, for each part of
+// the window, given the number of tokens in an answer. It counts streamed tokens because completed
+// requests come in waves. It returns nil if nothing was streamed.
 func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	var out []float64
 	for _, r := range l.Rounds {
@@ -201,8 +202,8 @@ func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	return out
 }
 
-// AnsweredAtOnce is the mean number of requests that had a token and had not ended, over
-// the level's rounds; 0 if the rounds have no length.
+// AnsweredAtOnce is the mean number of requests that were being answered at the same time over the
+// level's rounds: they had a token and had not ended. It is 0 if the rounds have no length.
 func (l *Level) AnsweredAtOnce() float64 {
 	var answering, length time.Duration
 	for _, r := range l.Rounds {
@@ -224,7 +225,7 @@ func OfRates(name string) bool {
 	return name == "offered_rate" || name == "in_flight" || name == "backlog_growth" || name == "recovery"
 }
 
-// ofArrivals returns the metrics that only an open loop has.
+// ofArrivals returns the value of a metric that only an open loop has.
 func (l *Level) ofArrivals(name string) Value {
 	if name == "recovery" {
 		return None("no requirement defines when requests are good")
@@ -257,8 +258,8 @@ func (l *Level) ofArrivals(name string) Value {
 	return Some(sum / seconds)
 }
 
-// ofLevels reports whether a metric covers everything under way, which a stage shares
-// with the stages before and after it.
+// ofLevels reports whether a metric depends on all requests in flight. A stage shares these with
+// the stages before and after it.
 func ofLevels(name string) bool {
 	switch name {
 	case "throughput", "input_throughput", "request_rate", "goodput", "in_flight", "backlog_growth":
@@ -274,8 +275,9 @@ func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rat
 // recovered.
 const again = 10
 
-// Recovery is the time from the beginning of the stage's round until requests were good again:
-// until the first of ten consecutive good requests was due, or of all that were left.
+// Recovery is the time from the beginning of the stage's round until requests are good again: until
+// the due time of the first of ten consecutive good requests, or of the good requests that end the
+// round if they are fewer.
 func (r *Round) Recovery(good func(*Sample) bool) Value {
 	measured := r.MeasuredSamples()
 	slices.SortFunc(measured, func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })
@@ -291,24 +293,23 @@ func (r *Round) Recovery(good func(*Sample) bool) Value {
 	return None("requests were not good again")
 }
 
-// MostLag is the largest allowed 99th percentile of the lag of an open loop's requests, or a tenth
-// of the median TTFT or of the mean time between two requests, if that is longer. Beyond it the
+// MostLag is the largest allowed p99 of the lag of an open loop's requests. The limit is higher if
+// a tenth of the median TTFT, or of the mean time between two requests, is longer. Beyond it the
 // load was not the declared one.
 const (
 	MostLag  = 20 * time.Millisecond
 	lagShare = 0.10
 )
 
-// Late says that the requests of an open loop were sent too late; "": they were not. The rounds
-// are parts of one window, so the percentile is that of the level: one late request of the
-// seventeen of a round is not yet one.
+// Late describes in words that the requests of an open loop were sent too late; "" if they were
+// not. It judges all rounds together, because they are parts of one window: a single late request
+// among the seventeen of a round does not count yet.
 func (l *Level) Late() string { return late(l.Rounds...) }
 
-// late says that the requests of rounds, which are parts of one window or each a window, were
-// sent too late after they were due; "": they were not.
+// late does the same as Late for rounds that are parts of one window or a window each.
 func late(rounds ...*Round) string {
 	var samples []*Sample
-	gaps, span := 0, time.Duration(0) // between instants at which requests of a round were due
+	gaps, span := 0, time.Duration(0) // the number and total length of times between two requests due in a round
 	for _, r := range rounds {
 		measured := r.MeasuredSamples()
 		samples = append(samples, measured...)
@@ -318,7 +319,7 @@ func late(rounds ...*Round) string {
 		}
 	}
 	lag := Of(MustLookup("lag"), samples)
-	lag.Worst = 0 // what could never be sent is the server's
+	lag.Worst = 0 // a request that could never be sent is the server's fault
 	p99, ok := lag.Percentile(99)
 	scale := max(medianTTFT(samples), span.Seconds()/float64(max(gaps, 1)))
 	if most := max(MostLag.Seconds(), lagShare*scale); ok && p99 > most {

@@ -9,8 +9,8 @@ import (
 // temperature 0 and under the comparison's load, and how likely the control finds
 // each answer.
 type PairedAnswers struct {
-	// Due is the number of prompts that both were to answer. Again is how many of
-	// these the control was to answer twice, in other batches.
+	// Due is the number of prompts that both servers should answer. Again is how many of these the
+	// control should answer a second time, in another batch.
 	Due   int `json:"due"`
 	Again int `json:"again"`
 	// Unscored is the reason why the control does not report how likely a given text is; "" if it
@@ -19,7 +19,7 @@ type PairedAnswers struct {
 	Pairs    []AnswerPair `json:"pairs"`
 }
 
-// AnswerPair is one prompt with its answers; an answer that was not asked for is nil.
+// AnswerPair is one prompt with its answers. An answer is nil if the server was not asked for it.
 type AnswerPair struct {
 	Workload  string        `json:"workload"`
 	Level     string        `json:"level"`
@@ -33,36 +33,37 @@ type AnswerPair struct {
 // by the control a second time.
 type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
-	Failure string `json:"failure,omitempty"` // why there is no answer; foreign text; "" if there is one
+	Failure string `json:"failure,omitempty"` // why there is no answer, in the server's words; "" if there is one
 	Finish  string `json:"finish,omitempty"`
 	Asked   int    `json:"asked"`             // the maximum number of tokens
 	Tokens  int    `json:"tokens"`            // by the server's count; 0 if not reported
 	Empty   bool   `json:"empty,omitempty"`   // no text, and no reasoning either
 	Repeats bool   `json:"repeats,omitempty"` // likewise
 	Invalid bool   `json:"invalid,omitempty"` // likewise
-	// Loss is the negative log-likelihood of the answer on the control, in nats, summed over Scored
-	// tokens of the control's tokenizer. Scored is 0 if it is not known.
+	// Loss is the negative log-likelihood of the answer on the control, in nats, summed over its
+	// tokens by the control's tokenizer. Scored is the number of these tokens; 0 if the loss is not
+	// known.
 	Loss   float64 `json:"loss_nats"`
 	Scored int     `json:"scored"`
-	// Gap compares two log-probabilities of each token: by the server that answered, and
-	// by the control. It is the sum of |difference| over Weighed tokens, in nats. Weighed
-	// is 0 if it is not known.
+	// Gap is the sum, in nats, of the absolute differences between two log-probabilities of each
+	// token: the one from the server that answered, and the one from the control. Weighed is the
+	// number of these tokens; 0 if the gap is not known.
 	Gap     float64 `json:"gap_nats,omitempty"`
 	Weighed int     `json:"weighed,omitempty"`
-	// Agrees is the number of characters that the answer and the control's first one
-	// share before they differ, divided by the length of the longer one. It is 0 for
-	// the control's first answer itself.
+	// Agrees is the number of characters up to the first difference between this answer and the
+	// control's first one, divided by the length of the longer answer. For the control's first
+	// answer itself Agrees is 0.
 	Agrees float64 `json:"agrees"`
-	// Stops means that the answer is only the beginning of the one with which it is compared.
-	// The candidate's answer and the control's second one are compared with the control's first,
-	// and that one with the candidate's.
+	// Stops means that this answer is a proper beginning of the answer that it is compared with.
+	// The candidate's answer and the control's second answer are compared with the control's first.
+	// The control's first answer is compared with the candidate's.
 	Stops bool `json:"stops,omitempty"`
 	// Text is the answer, reasoning included. It is kept in a file of its own; "" if
 	// that file is missing.
 	Text string `json:"-"`
 }
 
-// Long reports whether the answer has more tokens than were asked for; it is then not read.
+// Long reports whether the answer has more tokens than were asked for. A long answer is not scored.
 func (a *PairedAnswer) Long() bool { return a.Tokens > a.Asked }
 
 // Readable reports whether there is anything to score.
@@ -94,8 +95,8 @@ func (p *AnswerPair) Hold() {
 	}
 }
 
-// agree is the number of characters that two texts share before they differ, divided
-// by the length of the longer one.
+// agree returns the number of characters up to the first difference between two texts, divided by
+// the length of the longer one.
 func agree(a, b string) float64 {
 	x, y := []rune(a), []rune(b)
 	n, longer := 0, max(len(x), len(y))
@@ -108,7 +109,7 @@ func agree(a, b string) float64 {
 	return float64(n) / float64(longer)
 }
 
-// stopsIn reports whether a ends within b.
+// stopsIn reports whether a is a proper beginning of b.
 func (a *PairedAnswer) stopsIn(b *PairedAnswer) bool {
 	return a.Failure == "" && b.Failure == "" && len(a.Text) < len(b.Text) && strings.HasPrefix(b.Text, strings.TrimRightFunc(a.Text, unicode.IsSpace))
 }

@@ -2,13 +2,13 @@ package metric
 
 // Price is what a server costs, in the plan's currency.
 type Price struct {
-	Hour        float64 // of the server; 0: not priced
-	Electricity float64 // a kilowatt-hour for its GPUs; 0: not priced
+	Hour        float64 // price of an hour of the server; 0: not priced
+	Electricity float64 // price of a kilowatt-hour for its GPUs; 0: not priced
 }
 
-// PrefillSpeed is input tokens / prefill time by the server's own counts if it
-// reports both, or else by ttft (see FirstTokenSpeed). told is set for the server's
-// counts.
+// PrefillSpeed is input tokens / prefill time from the server's own counts, if it reports both.
+// Otherwise it is computed from ttft (see FirstTokenSpeed). told reports whether the server's
+// counts were used.
 func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
 	tokens, seconds := l.Added(PrefillTokens), l.Added(PrefillSeconds)
 	if tokens.OK && seconds.OK && tokens.V > 0 && seconds.V > 0 {
@@ -17,8 +17,8 @@ func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
 	return l.FirstTokenSpeed(samples), false
 }
 
-// CacheHitRate is cached / prompt tokens by the server's usage, or else by its
-// counters over the window. told is set for the counters.
+// CacheHitRate is cached / prompt tokens from the server's usage, or else from its counters over
+// the window. told reports whether the counters were used.
 func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	if v = CacheHitRate(samples); v.OK {
 		return v, false
@@ -29,10 +29,11 @@ func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	return v, false
 }
 
-// accepted is accept_rate or accept_length by the server's counters, or else the mean of its
-// gauge.
+// accepted is the metric accept_rate or accept_length from the server's counters, or else the mean
+// of the server's gauge.
 func (l *Level) accepted(name string) Value {
-	// A server with speculative decoding that reports means reports one above zero.
+	// Some servers with speculative decoding report a mean instead of counters. A mean above zero
+	// shows that they do.
 	if g, why := l.Gauge(name); why == "" && g.Mean > 0 {
 		return Some(g.Mean)
 	}
@@ -70,8 +71,8 @@ func (l *Level) AcceptRateAt() []float64 {
 	}
 }
 
-// EnergyPerToken is the GPUs' energy over the windows / the output tokens in
-// them.
+// EnergyPerToken is the energy that the GPUs used in the windows / the output tokens in the
+// windows.
 func (l *Level) EnergyPerToken() Value {
 	speed := RateOver("throughput", l.Windows(Steady), nil)
 	if !speed.OK {
@@ -87,9 +88,9 @@ func (l *Level) EnergyPerToken() Value {
 	return Some(power.Mean / speed.V)
 }
 
-// Cost is a metric of prices over one or several stretches of the level. It is the
-// cost of an hour of the server at the level's mean power, or of a million output
-// tokens at the speed of the stretches.
+// Cost is the value of a metric of prices over one or several stretches of the level: the cost of
+// an hour of the server at the level's mean power, or the cost of a million output tokens at the
+// throughput of these stretches.
 func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
 	if l.Of != "" {
 		return None("a part of a mix has no server of its own")

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Requests are due every second; those that take longer than a second are bad. Recovery
-// is at the first of ten consecutive good requests, or of all that are left.
+// Requests are due every second, and a request is bad if it takes longer than a second. Recovery is
+// the due time of the first of ten consecutive good requests, or of the good requests that end the
+// round.
 func TestRecovery(t *testing.T) {
 	for _, tt := range []struct {
 		bad  []int // of 30
@@ -14,12 +15,12 @@ func TestRecovery(t *testing.T) {
 	}{
 		{nil, 0},
 		{[]int{0, 1, 2}, 3},
-		{[]int{0, 1, 11}, 12},  // nine in a row from 2 on
-		{[]int{0, 1, 12}, 2},   // ten from 2 on; the later bad one does not matter
-		{[]int{0, 24}, 1},      // 23 in a row
-		{[]int{5, 15, 25}, 26}, // nine each time; four are left
-		{[]int{5, 15, 29}, 16}, // 13 from 16 on
-		{[]int{9, 19, 29}, -1}, // nine each time, and none is left
+		{[]int{0, 1, 11}, 12},  // nine good requests in a row from 2 s on are too few
+		{[]int{0, 1, 12}, 2},   // ten from 2 s on; a later bad request does not matter
+		{[]int{0, 24}, 1},      // 23 in a row from 1 s on
+		{[]int{5, 15, 25}, 26}, // nine in a row each time, and the last four are good
+		{[]int{5, 15, 29}, 16}, // 13 in a row from 16 s on
+		{[]int{9, 19, 29}, -1}, // nine in a row each time, and no good request at the end
 	} {
 		r := &Round{WindowStart: 100 * time.Second}
 		for i := range 30 {

@@ -12,14 +12,14 @@ import (
 // Run holds everything that was observed: record writes and reads it, assert judges
 // it, and report shows it. It has no thresholds and no verdicts.
 type Run struct {
-	ID       string `json:"id"`        // unique, sortable by start time; for a simulated run computed from its plan
+	ID       string `json:"id"`        // unique, and sorts by start time; a simulated run computes it from its plan
 	Tool     string `json:"tool"`      // tokgate's version
 	Plan     string `json:"plan"`      // as given on the command line
 	PlanHash string `json:"plan_hash"` // SHA-256 of the plan's sources and variables, hex
 	// Started is the wall-clock time, for people; offsets are monotonic. It is zero
 	// in a simulated run, which depends only on its plan and has no date.
 	Started time.Time `json:"started,omitzero"`
-	Salt    uint64    `json:"salt"` // of the prompts; with a seed it determines them
+	Salt    uint64    `json:"salt"` // salt of the prompts; salt and seed together determine them
 	// Simulated means that the servers were simulators in virtual time: nothing was
 	// measured on a real server.
 	Simulated bool `json:"simulated,omitempty"`
@@ -46,24 +46,24 @@ type Run struct {
 	Calibration *Calibration `json:"calibration,omitempty"`
 }
 
-// ServerRun is one server under test, as found at the start and at the end.
+// ServerRun describes one server under test, as it was found at the start and at the end.
 type ServerRun struct {
 	Address     string      `json:"address"` // vllm or vllm["on"]
 	Fingerprint Fingerprint `json:"fingerprint"`
-	// Unended means that the server was started and the recording ends before its
-	// final state, or before the end of the run. It is then not known whether it
-	// stayed the same server and could be measured.
+	// Unended means that the server was started, but the recording ends before the server's final
+	// state or before the end of the run. It is then not known whether it stayed the same server
+	// and could be measured.
 	Unended bool `json:"-"`
-	// Declared holds the plan's declarations of it: "engine", "flags.max-model-len".
-	// nil if not recorded.
+	// Declared holds what the plan declares about the server, such as "engine" and
+	// "flags.max-model-len". It is nil if not recorded.
 	Declared Fingerprint `json:"declared,omitempty"`
 	// Starts holds the starts of the server, in order; several if a comparison restarts it.
 	Starts []Start `json:"starts,omitempty"`
 	// Path is how its streams were read: PathOwn, or "net/http: TLS" with the reason. ""
 	// in virtual time, or if not recorded.
 	Path string `json:"path,omitempty"`
-	// Error is the reason why the server could not be measured (it did not start,
-	// never became ready, died, or was another one at the end); "" if it could.
+	// Error is the reason why the server could not be measured (it did not start, never became
+	// ready, died, or was replaced by another server before the end); "" if it could.
 	Error string `json:"error,omitempty"`
 	// EndUnknown is the reason why it is not known whether the server was the same at the end; ""
 	// if it is known.
@@ -72,7 +72,7 @@ type ServerRun struct {
 	Log string `json:"log,omitempty"`
 }
 
-// PathOwn is the path of streams that are read without net/http; see package
+// PathOwn is the value of ServerRun.Path for streams that are read without net/http; see package
 // exec/client.
 const PathOwn = "own transport"
 
@@ -95,8 +95,7 @@ const (
 	Speedup LoadKind = "speedup"
 )
 
-// Searched is what a capacity search over loads of this shape counts, in the words of
-// plans.
+// Searched names what a capacity search with this kind of load counts, as plans write it.
 func (k LoadKind) Searched() string {
 	if k == ClosedLoop {
 		return "concurrency"
@@ -104,7 +103,8 @@ func (k LoadKind) Searched() string {
 	return string(k)
 }
 
-// Unit is that of a load of the kind; Count of users and of speedups, which have none.
+// Unit is the unit in which this kind of load is counted. Users and speedups have no unit, so
+// theirs is Count.
 func (k LoadKind) Unit() Unit {
 	switch k {
 	case OpenLoop:
@@ -115,20 +115,20 @@ func (k LoadKind) Unit() Unit {
 	return Requests
 }
 
-// Windowed reports whether rounds are consecutive parts of one window, without a drain
-// between them, with requests due at times of their own.
+// Windowed reports whether the rounds are consecutive parts of one window: there is no drain
+// between them, and requests have due times of their own.
 func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }
 
-// Steady reports whether the level has one rate from beginning to end, which a server
-// sustains or not: it is neither a stage nor a replay.
+// Steady reports whether the level has one constant rate, which a server sustains or not. A stage
+// and a replay have not.
 func (l *Level) Steady() bool { return l.Kind == OpenLoop && l.Stage == nil && l.Speedup == 0 }
 
-// Cut is the reason why a level of an open loop ended before its schedule; "" if it
-// did not. Requests that were in flight then failed as unfinished.
+// Cut is the reason why a level of an open loop ended early; "" if it did not. Requests in flight
+// at that moment failed with FailUnfinished.
 type Cut string
 
 const (
-	// CutStalled means that requests waited, and no token arrived any more.
+	// CutStalled means that requests waited, but no tokens arrived any more.
 	CutStalled Cut = "stalled"
 	// CutFull means that the limit of requests in flight was reached.
 	CutFull Cut = "full"
@@ -140,50 +140,49 @@ type Level struct {
 	Workload string   `json:"workload"`
 	Name     string   `json:"name"` // "30", "burst 8", "4 req/s"
 	Kind     LoadKind `json:"kind"`
-	N        int      `json:"n"`              // slots, or requests of a burst; at least 1; 0 for an open loop
+	N        int      `json:"n"`              // slots of a closed loop, or requests of a burst; at least 1. 0 for an open loop
 	Rate     float64  `json:"rate,omitempty"` // for an open loop: requests per second; else 0
-	Cut      Cut      `json:"cut,omitempty"`  // of an open loop
-	// Of is the mix that a part belongs to; "" if the level is not a part. Share is the part's
-	// share of the requests, in (0, 1]; 0 if it is not a part. The rounds of a part are not
+	Cut      Cut      `json:"cut,omitempty"`  // why the level ended early; only for an open loop
+	// Of is the mix that this level is a part of; "" if it is not a part. Share is the part's share
+	// of the mix's requests, in (0, 1]; 0 if the level is not a part. The rounds of a part are not
 	// recorded separately; see Divide.
 	Of    string  `json:"of,omitempty"`
 	Share float64 `json:"share,omitempty"`
-	// Parts are the parts of a mix; nil if the level is not one.
+	// Parts are the parts of this level if it is a mix; otherwise nil.
 	Parts []*Level `json:"-"`
-	// Stage is set for a level that is a stage of an open loop; else nil. Its rounds
+	// Stage is set if the level is a stage of an open loop; otherwise nil. The rounds of a stage
 	// are parts of windows that it shares with other stages.
 	Stage *Stage `json:"stage,omitempty"`
 	// Speedup is the factor by which recorded traffic was replayed faster; 0 if the
 	// level is no replay.
 	Speedup float64 `json:"speedup,omitempty"`
-	// Saturation is the number of requests a second that the server answered while
-	// its queue was never empty, for consecutive parts of that time. nil if not
-	// known, or not an open loop.
+	// Saturation is the number of requests per second that the server answered while its queue was
+	// never empty, one value for each consecutive part of that time. It is nil if not known, or if
+	// the level is not an open loop.
 	Saturation []float64 `json:"saturation_req_s,omitempty"`
-	// SaturationAt is the mean number of requests that were answered at once then:
-	// they had a token, and had not ended. 0 if not known.
+	// SaturationAt is the mean number of requests that the server answered at the same time during
+	// saturation: they had a token and had not ended. It is 0 if not known.
 	SaturationAt float64 `json:"saturation_in_flight,omitempty"`
 	Exact        bool    `json:"exact"` // prompts were sized by the server's own tokenizer
 	Natural      bool    `json:"natural,omitempty"`
-	// Asked describes the requests, as the plan did at the time; nil if not recorded.
+	// Asked describes the requests as the plan of the run asked for them; nil if not recorded.
 	Asked  *Asked   `json:"asked,omitempty"`
 	Rounds []*Round `json:"rounds"`
-	// Voided holds the rounds that the generator's machine disturbed and that were
-	// measured again, in order. They are part of no value.
+	// Voided holds the rounds that the generator's machine disturbed and that were then measured
+	// again, in order. No value includes them.
 	Voided []*Round `json:"voided,omitempty"`
-	// Shed is the number of rounds left out at the end because the budget was short. At least
-	// LeastRounds remain.
+	// Shed is the number of rounds at the end that were left out because the budget ran short. At
+	// least LeastRounds rounds remain.
 	Shed int `json:"shed,omitempty"`
 	// Skipped is the reason why the level was not run; "" if it was.
 	Skipped string `json:"skipped,omitempty"`
 	// Probe is set if a capacity search chose the level; nil for a level of the plan.
 	Probe *Probe `json:"probe,omitempty"`
-	// Looks holds the looks that were held, in order. The last one counts: the level
-	// is judged on its first Looks[last].Requests requests, at an error split over
-	// Looks[last].Planned. Empty if it was judged once, as a whole.
+	// Looks holds the planned looks that were held, in order; the last one decides. The level is
+	// judged on its first Looks[last].Requests requests, and the allowed error is split over
+	// Looks[last].Planned looks. Looks is empty if the level was judged once, at its end.
 	Looks []Look `json:"looks,omitempty"`
-	// Answers holds the findings on a sample of its answers; nil if none was
-	// examined.
+	// Answers holds the findings on a sample of the level's answers; nil if no answer was examined.
 	Answers *Answers `json:"answers,omitempty"`
 	// Notes are remarks for people: why the level ended early, or was not extended.
 	Notes []string `json:"notes,omitempty"`
@@ -196,63 +195,62 @@ type Stage struct {
 	To   float64 `json:"to_req_s"`
 }
 
-// LeastRounds is the number of rounds that show, by their spread, how much the
-// requests of a level depend on each other. A short budget never leaves fewer.
+// LeastRounds is the smallest number of rounds whose spread shows how much the requests of a level
+// depend on each other. A short budget never leaves fewer rounds.
 const LeastRounds = 5
 
-// SkippedOnly is the Skipped of a level that the user left out.
+// SkippedOnly is the value of Skipped for a level that the user did not select.
 const SkippedOnly = "not selected"
 
 // Round is one pass of a level with one seed.
 type Round struct {
 	Index int   `json:"index"` // 0-based
 	Seed  int64 `json:"seed"`
-	Due   int   `json:"due"` // measured requests that the plan asked for, or that were started in Time
-	// Time is how long measured requests were started; 0 if the round ends with Due
-	// of them.
+	Due   int   `json:"due"` // number of measured requests that the plan asked for, or that were started within Time
+	// Time is how long the round kept starting measured requests; 0 if the round instead ends with
+	// a number of requests, Due.
 	Time time.Duration `json:"time_ns,omitempty"`
-	// Start is when the first measured request was due, and End when the last
-	// measured one had ended.
+	// Start is the time at which the first measured request was due. End is the time at which the
+	// last measured request had ended.
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
 	// WindowStart and WindowEnd bound the measured window: all slots busy, without
 	// ramp and drain. They are equal if there was no such stretch.
 	WindowStart time.Duration `json:"window_start_ns"`
 	WindowEnd   time.Duration `json:"window_end_ns"`
-	// Busy is the share of slot-time in the window spent with a request in
-	// flight or in the declared pause, in [0, 1].
+	// Busy is the share of the slots' time in the window that was spent on a request or on the
+	// declared pause, in [0, 1].
 	Busy   float64 `json:"busy"`
 	Health Health  `json:"health"`
-	// Leg is set if the round took turns with rounds of another server.
+	// Leg is set if the round is one side of a comparison; otherwise nil.
 	Leg *Leg `json:"leg,omitempty"`
 	// Telemetry holds the server's own metrics; nil if they were not read.
 	Telemetry *Telemetry `json:"telemetry,omitempty"`
 	// Samples holds every request of the round, including warm-up and fillers, in
 	// order of completion. It is empty if the round is Stored.
 	Samples []*Sample `json:"-"`
-	// Stored reads the requests of a round that are not in memory, so that memory holds
-	// only the part of a long run that is in use. Each call may return other pointers for
-	// the same request; do not change the requests. nil means that Samples has all of them.
+	// Stored reads the requests of a round that are not in memory, so that memory holds only the
+	// part of a long run that is in use. Each call may return other pointers for the same request,
+	// so callers must not change the requests. nil means that Samples has all requests.
 	Stored func() []*Sample `json:"-"`
 	// Complete is false when the round was cut short; Stopped says why.
 	Complete bool   `json:"complete"`
 	Stopped  string `json:"stopped,omitempty"`
-	// Void is the reason why the round is in its level's Voided; "" if it is judged.
+	// Void is the reason why the round is in its level's Voided list; "" if the round is judged.
 	Void string `json:"void,omitempty"`
 }
 
 // Health is what the generator measured about itself over a round.
 type Health struct {
-	CPU     float64       `json:"cpu"`         // share of all cores it may use that this process used, in [0, 1]; -1 if unknown
+	CPU     float64       `json:"cpu"`         // share of the available cores that this process used, in [0, 1]; -1 if unknown
 	GCPause time.Duration `json:"gc_pause_ns"` // longest stop-the-world pause
 	// Delay is how long a read or send may have waited. It is the larger of two 99th
 	// percentiles: how late the Go scheduler ran goroutines that were ready, and how
 	// late the generator's own loop was by its heartbeat.
 	Delay time.Duration `json:"delay_ns"`
-	// Stall is the longest delay of the generator's own loop, by a heartbeat a
-	// hundred times a second: the whole process may have been stopped for that long.
-	// Whatever arrives meanwhile is read at once, and its chunks seem to have come
-	// fast.
+	// Stall is the longest delay of the generator's own loop, which a heartbeat measures a hundred
+	// times a second. The whole process may have been stopped for that long. Chunks that arrive
+	// during a stall are read together afterwards, so they seem to come at once.
 	Stall time.Duration `json:"stall_ns"`
 }
 
@@ -264,7 +262,7 @@ func (r *Round) All() []*Sample {
 	return r.Samples
 }
 
-// With returns the round with other requests.
+// With returns a copy of the round that has the given requests instead of its own.
 func (r *Round) With(samples []*Sample) *Round {
 	out := *r
 	out.Samples, out.Stored = samples, nil
@@ -302,8 +300,8 @@ func MeasuredOf(all []*Sample) []*Sample {
 	return out
 }
 
-// inPlace sorts the requests of one round by their order, if these are the numbers below
-// their count. They are unless requests are missing; then it returns false.
+// inPlace sorts the requests of one round by their order numbers, if these are exactly the numbers
+// from 0 to n-1. It returns false if they are not, which means that requests are missing.
 func inPlace(samples []*Sample) bool {
 	for i := range samples {
 		for {
@@ -324,15 +322,15 @@ func inPlace(samples []*Sample) bool {
 	return true
 }
 
-// Calibration is what the generator measured about itself before the load, against the
-// built-in server on loopback: how late it reads. The first server may be starting then,
-// so on the same machine it can come out too high. Reports show it; no verdict reads it.
+// Calibration is what the generator measured about itself before the load, against the built-in
+// server on loopback: how late it reads. The delays can come out too high, because the first server
+// may be starting on the same machine meanwhile. Reports show the calibration; no verdict uses it.
 type Calibration struct {
 	Streams int           `json:"streams"`    // concurrent streams
 	Rate    float64       `json:"rate"`       // chunks a second over all streams
 	Delay50 time.Duration `json:"delay50_ns"` // from the server's write to our timestamp, median
 	Delay99 time.Duration `json:"delay99_ns"` // and 99th percentile
-	CPU     float64       `json:"cpu"`        // as Health.CPU, both sides together
+	CPU     float64       `json:"cpu"`        // measured as Health.CPU; built-in server and generator together
 	Took    time.Duration `json:"took_ns"`
 }
 
@@ -343,14 +341,14 @@ type Asked struct {
 	API     string        `json:"api"`
 	Input   int           `json:"input_tokens"`
 	Output  int           `json:"output_tokens"`
-	Jitter  float64       `json:"jitter,omitempty"` // share of Output, see plan
+	Jitter  float64       `json:"jitter,omitempty"` // share of Output by which it varies; see package plan
 	Natural bool          `json:"natural,omitempty"`
 	Pause   time.Duration `json:"pause_ns,omitempty"`
 	Think   string        `json:"think,omitempty"` // thinking time of people; "" if there is none
 	// Arrivals is the distribution of a rate's gaps: "poisson", "gamma 0.5"; "" for
 	// other shapes.
 	Arrivals string `json:"arrivals,omitempty"`
-	// Prompts is a hash of their source; "" if they are synthetic and unique.
+	// Prompts is a hash of the prompts' source; "" if prompts are synthetic and unique.
 	Prompts string `json:"prompts,omitempty"`
 	// Request is a hash of the other fields of every request, which may contain
 	// secrets; "" if there are none.
@@ -360,15 +358,15 @@ type Asked struct {
 	Mix string `json:"mix,omitempty"`
 }
 
-// Digest identifies a in twelve hexadecimal digits. Every version of tokgate that knows the
-// set fields computes the same digest.
+// Digest identifies a by twelve hexadecimal digits. A version of tokgate that knows more fields
+// computes the same digest if these are not set.
 func (a Asked) Digest() string {
 	raw, _ := json.Marshal(a) // numbers and strings never fail
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:6])
 }
 
-// Differs lists how a differs from b: "input_tokens 256, not 8192".
+// Differs lists in words how a differs from b, such as "input_tokens 256, not 8192".
 func (a Asked) Differs(b Asked) []string {
 	var out []string
 	note := func(name string, x, y any) {
@@ -395,7 +393,7 @@ func (a Asked) Differs(b Asked) []string {
 	return out
 }
 
-// Server is the record of the server at that address; nil if there is none.
+// Server returns the record of the server with that address; nil if there is none.
 func (r *Run) Server(address string) *ServerRun {
 	for _, s := range r.Servers {
 		if s != nil && s.Address == address {

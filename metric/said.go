@@ -7,13 +7,13 @@ import (
 )
 
 // Said is a server's answer to one request, recorded for natural answers, without secrets. Calls
-// holds what the model wrote, valid or not. All of it is foreign text.
+// holds the tool calls as the model wrote them, valid or not. Every field is foreign text.
 type Said struct {
-	Text      string     `json:"text,omitempty"` // what a reader sees
+	Text      string     `json:"text,omitempty"` // the text that a reader sees
 	Reasoning string     `json:"reasoning,omitempty"`
 	Calls     []ToolCall `json:"calls,omitempty"`
-	Cut       bool       `json:"cut,omitempty"`    // it is longer, and the rest was not recorded
-	AtLimit   bool       `json:"-"`                // it ended at the token limit, as Sample.Finish shows
+	Cut       bool       `json:"cut,omitempty"`    // the answer is longer; its end was not recorded
+	AtLimit   bool       `json:"-"`                // the answer ended at the token limit, as Sample.Finish shows
 	Hash      string     `json:"sha256,omitempty"` // see Hashed; "" if the text itself is here
 }
 

@@ -36,7 +36,7 @@ type Sample struct {
 	Phase    Phase  `json:"phase"`
 
 	Scheduled   time.Duration `json:"scheduled_ns"`              // time at which it was due
-	FromDue     bool          `json:"from_due,omitempty"`        // its clock begins at Scheduled, not at Sent: open loop
+	FromDue     bool          `json:"from_due,omitempty"`        // the request's clock begins at Scheduled and not at Sent, as in an open loop
 	Sent        time.Duration `json:"sent_ns"`                   // its first byte written
 	Headers     time.Duration `json:"headers_ns,omitempty"`      // status line read
 	First       time.Duration `json:"first_ns,omitempty"`        // first token-bearing chunk
@@ -51,7 +51,7 @@ type Sample struct {
 	Text int `json:"text_bytes,omitempty"` // bytes of the answer as JSON; 0 if not recorded
 
 	InputAsked  int      `json:"input_asked"`          // tokens the plan asked for; 0 if the prompt decides
-	OutputAsked int      `json:"output_asked"`         // tokens asked for; the maximum of a natural answer
+	OutputAsked int      `json:"output_asked"`         // the number of tokens asked for; of a natural answer the maximum
 	Usage       *Usage   `json:"usage,omitempty"`      // by the server's count; nil if it sent none
 	Finish      string   `json:"finish,omitempty"`     // finish_reason
 	Status      int      `json:"status,omitempty"`     // HTTP status; 0 if none was read
@@ -66,12 +66,12 @@ type Sample struct {
 
 	Turn int `json:"turn,omitempty"` // turn of a conversation, from 1; 0 if there is none
 	Row  int `json:"row,omitempty"`  // row of the data set, from 1; 0 if there is none
-	// Shared is the largest share of the prompt, from its beginning, that a cache can hold because
-	// of earlier requests.
+	// Shared is the largest share of the prompt, counted from its beginning, that a cache can hold
+	// from earlier requests.
 	Shared float64 `json:"shared,omitempty"`
 
-	// RetryAfter is how long the answer to a failed request asked the client to wait,
-	// at most MaxRetryAfter; 0 if it did not. Its slot waited.
+	// RetryAfter is how long the server asked the client to wait when it refused the request, at
+	// most MaxRetryAfter; 0 if it did not ask. The request's slot waited for that time.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 }
 
@@ -92,7 +92,7 @@ type Usage struct {
 type FailureKind string
 
 const (
-	FailConnect   FailureKind = "connect"   // no connection, or it died before the answer began
+	FailConnect   FailureKind = "connect"   // no connection, or the connection broke before the answer began
 	FailLocal     FailureKind = "local"     // this machine lacked ports, file descriptors or memory; no evidence about the server
 	FailStatus    FailureKind = "status"    // an HTTP status other than 2xx
 	FailStream    FailureKind = "stream"    // an error event in the stream
@@ -100,9 +100,11 @@ const (
 	FailEmpty     FailureKind = "empty"     // the stream ended without a token
 	FailProtocol  FailureKind = "protocol"  // not an event stream, or not JSON
 	FailTimeout   FailureKind = "timeout"   // the request's own time-out
-	// FailMissing requests were never sent: a turn before them failed.
+	// FailMissing is the failure of a request that was never sent, because an earlier turn of its
+	// conversation failed.
 	FailMissing FailureKind = "missing"
-	// FailUnfinished requests were in flight when their level was given up; see Cut.
+	// FailUnfinished is the failure of a request that was in flight when its level was given up;
+	// see Cut.
 	FailUnfinished FailureKind = "unfinished"
 	FailCanceled   FailureKind = "canceled" // the run was stopped; no evidence about the server
 )
@@ -117,13 +119,13 @@ type Failure struct {
 // Completed reports whether the request ended as it should.
 func (s *Sample) Completed() bool { return s.Failure == nil }
 
-// Canceled reports whether the run itself cancelled the request, which is then
-// neither completed nor failed.
+// Canceled reports whether the run itself cancelled the request. Such a request is neither
+// completed nor failed.
 func (s *Sample) Canceled() bool { return s.Failure != nil && s.Failure.Kind == FailCanceled }
 
-// Gaps holds the times between consecutive chunks with tokens, in whole microseconds
-// and in order of arrival. They are rounded up, so that rounding alone never meets a
-// bound. A gap above 71 minutes is kept as 71 minutes.
+// Gaps holds the times between consecutive chunks with tokens, in whole microseconds and in order
+// of arrival. They are rounded up, so that rounding never makes a gap meet a bound that it misses.
+// A gap above 71 minutes is kept as 71 minutes.
 type Gaps []uint32
 
 // Add appends one gap.
@@ -132,8 +134,8 @@ func (g *Gaps) Add(d time.Duration) {
 	*g = append(*g, uint32(min(max(us, 0), 1<<32-1)))
 }
 
-// UnmarshalJSON reads a list of whole numbers. These are most of a recording, and
-// encoding/json would take three quarters of the time for judging it.
+// UnmarshalJSON reads a list of whole numbers. It exists because gaps are most of a recording: with
+// encoding/json, reading them would take three quarters of the time of judging it.
 func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		return nil
@@ -145,7 +147,7 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	for text := range bytes.SplitSeq(raw[1:len(raw)-1], []byte{','}) {
 		text = bytes.TrimSpace(text)
 		if len(text) == 0 && len(out) == 0 {
-			break // an empty list: the syntax was checked before
+			break // an empty list; the JSON syntax was checked before
 		}
 		us, err := strconv.ParseUint(string(text), 10, 32)
 		if err != nil {
@@ -157,9 +159,9 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Value returns the observation of a PerRequest metric in base units. ok is false if
-// the request has none (see Def.NoValue). A failed request has the values from before
-// its failure, but not e2e and what is computed from it.
+// Value returns the observation of a PerRequest metric in base units. ok is false if the request
+// has none (see Def.NoValue). A failed request keeps the values from before its failure, such as
+// ttft, but has no e2e and nothing computed from e2e.
 func (s *Sample) Value(name string) (v float64, ok bool) {
 	switch name {
 	case "ttft", "ttft_turn_1", "ttft_later":
@@ -208,9 +210,9 @@ func (s *Sample) tpot() (float64, bool) {
 	return took.Seconds() / float64(tokens), true
 }
 
-// Streamed returns the number of tokens after the first chunk and the time that they
-// took. Both are 0 if the request failed or has no usage. An answer in one chunk has
-// no tokens here, or took no time.
+// Streamed returns the number of tokens after the first chunk and the time in which they came. Both
+// are 0 if the request failed or has no usage. For an answer in one chunk at least one of them is
+// 0.
 func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	if s.Failure != nil || s.Usage == nil || s.First == 0 {
 		return 0, 0
@@ -218,8 +220,8 @@ func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	return max(s.Usage.Output-max(s.FirstTokens, 1), 0), max(s.Last-s.First, 0)
 }
 
-// OneChunk reports whether a completed answer has no time between two chunks. Metrics
-// of streaming then have no value, good or bad.
+// OneChunk reports whether a completed answer has no time between two chunks. Such an answer has no
+// value of a metric of streaming, neither good nor bad.
 func (s *Sample) OneChunk() bool {
 	tokens, took := s.Streamed()
 	return s.Completed() && s.Usage != nil && s.First != 0 && (tokens == 0 || took == 0)

@@ -10,8 +10,8 @@ import (
 
 func TestSampleValues(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	// Sent at 1000 ms, reasoning from 1400, answer from 1500, last chunk at
-	// 2400: 41 tokens, 1 of them in the first of 21 chunks.
+	// The request is sent at 1000 ms. Its reasoning starts at 1400 ms, its answer at 1500 ms, and
+	// its last chunk comes at 2400 ms. It has 41 tokens in 21 chunks, 1 of them in the first chunk.
 	whole := Sample{Scheduled: ms(990), Sent: ms(1000), First: ms(1400), FirstAnswer: ms(1500), Last: ms(2400), End: ms(2410), Chunks: 21, Usage: &Usage{Output: 41}}
 	failed := whole
 	failed.Failure = &Failure{Kind: FailStream}
@@ -46,7 +46,7 @@ func TestSampleValues(t *testing.T) {
 	}
 }
 
-// A gap is rounded up: a bound is never met by rounding alone.
+// A gap is rounded up, so that rounding never makes it meet a bound that it misses.
 func TestGaps(t *testing.T) {
 	for d, want := range map[time.Duration]uint32{0: 0, 1: 1, time.Microsecond: 1, time.Microsecond + 1: 2, 20 * time.Millisecond: 20_000, -time.Second: 0, 100 * time.Hour: 1<<32 - 1} {
 		var g Gaps
@@ -56,8 +56,8 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// Measured requests are in order of start, however they ended, and also if some are missing,
-// doubled or of another round.
+// MeasuredSamples returns requests in order of their start, in whatever order they ended, even if
+// some are missing, doubled or from another round.
 func TestMeasuredInOrder(t *testing.T) {
 	for _, orders := range [][]int{{}, {0}, {2, 0, 1}, {1, 0, 3, 2}, {3, 1, 0}, {1, 1, 0}, {0, -1, 1}, {2, 1, 0, 3, 5, 4}} {
 		for _, round := range []int{0, 1} {

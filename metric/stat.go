@@ -16,22 +16,22 @@ const (
 	Min
 	Max
 	Percentile
-	// Every bounds each single observation.
+	// Every is the statistic that bounds each single observation.
 	Every
-	// Rate is the statistic of success: completed / due, for the server's requests in
-	// general.
+	// Rate is the statistic of success: completed / due. It makes a claim about the server's
+	// requests in general.
 	Rate
-	// Share is the statistic of goodput: good / due, for requests in general.
+	// Share is the statistic of goodput: good / due. It makes a claim about requests in general.
 	Share
-	// Observed is the same share among the requests of this run, for success and
-	// goodput. It is exact, and claims nothing about other requests.
+	// Observed is the share of success or goodput among the requests of this run only. It is exact,
+	// and claims nothing about other requests.
 	Observed
 )
 
 // Stat is a statistic as a plan writes it: "mean", "p95", "every".
 type Stat struct {
 	Kind StatKind
-	P    float64 // of a Percentile, in percent, in [0.1, 99.9]; otherwise 0
+	P    float64 // percentage of a Percentile, in [0.1, 99.9]; otherwise 0
 }
 
 // ParseStat reads a statistic. The empty string is no statistic. Percentiles
@@ -56,7 +56,7 @@ func ParseStat(s string) (Stat, error) {
 		return Stat{Kind: Observed}, nil
 	}
 	if rest, ok := strings.CutPrefix(s, "p"); ok {
-		// ParseFloat alone would take "p1e1" and "p+5".
+		// ParseFloat alone would also accept "p1e1" and "p+5".
 		if strings.Trim(rest, "0123456789.") == "" {
 			if p, err := strconv.ParseFloat(rest, 64); err == nil {
 				if p < 0.1 || p > 99.9 {

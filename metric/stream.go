@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// For an answer that arrives in one piece the end is known, but not the speed at which
-// it was made. A few such answers are left out. A level with more than mostUnstreamed
-// of them has no values for its streams.
+// If an answer arrives in one piece, the time of its end is known, but not the speed at which the
+// server made it. A few such answers are left out. If they are more than mostUnstreamed of a level,
+// the level has no values of streaming metrics.
 const (
 	mostUnstreamed = 0.05 // of the completed answers
 	// An answer counts as arriving in one piece if everything after its first chunk took
@@ -26,9 +26,9 @@ const (
 // chunks is about the time of one token.
 const FewPerChunk = 1.05
 
-// Unstreamed explains why the answers of the level do not show how they streamed; "" if
-// they do. It does not affect metrics that depend only on the beginning or end of an
-// answer (ttft, e2e) or on its number of tokens (throughput).
+// Unstreamed explains why the level's answers do not show how fast the server streamed; "" if they
+// do. Metrics that depend only on an answer's beginning or end (ttft, e2e), or on its number of
+// tokens (throughput), are not affected.
 func (l *Level) Unstreamed() string {
 	samples := l.MeasuredSamples()
 	token := l.tokenTime(samples)
@@ -59,8 +59,8 @@ func (l *Level) Unstreamed() string {
 	return ""
 }
 
-// tokenTime is the time of one token: by the server's own count, or by all streams together,
-// whichever is longer.
+// tokenTime is the time of one token: the server's own figure or the figure from all streams
+// together, whichever is longer.
 func (l *Level) tokenTime(samples []*Sample) time.Duration {
 	tokens, took := 0, time.Duration(0)
 	for _, s := range samples {
@@ -75,8 +75,8 @@ func (l *Level) tokenTime(samples []*Sample) time.Duration {
 	return token
 }
 
-// steps is the number of tokens that the engine makes of a request in one step, by its own
-// counters. It is a large number if they do not report it.
+// steps is the number of tokens that the engine makes for one request in one step, from the
+// engine's own counters. It is a large number if they do not report it.
 func (l *Level) steps() float64 {
 	const unknown = 1e9
 	generated := l.Added(GeneratedTokens)

@@ -7,13 +7,13 @@ import (
 	"sort"
 )
 
-// Distribution is a set of observations, with the number of requests that have none:
-// they failed, or completed without the metric. Those count as worse than every
+// Distribution is a set of observations, together with the number of requests that have none
+// because they failed or completed without the metric. These requests count as worse than every
 // observation.
 type Distribution struct {
 	Values []float64 // in ascending order
-	// Until[i] is the number of observations that are at most Values[i], if equal ones
-	// stand together; nil: each value is one observation.
+	// Until[i] is the number of observations that are at most Values[i], for a list in which equal
+	// observations share one entry. nil means that each entry of Values is one observation.
 	Until []int
 	Worst int // requests without a value
 	// LeftOut is the number of answers in one chunk, for a metric of streaming. They
@@ -37,7 +37,7 @@ func (d Distribution) N() int { return d.Count() + d.Worst }
 // Count is the number of observations.
 func (d Distribution) Count() int { return d.Before(len(d.Values)) }
 
-// Before is the number of observations before Values[i].
+// Before is the number of observations that come before entry i of Values.
 func (d Distribution) Before(i int) int {
 	if d.Until == nil || i == 0 {
 		return i
@@ -45,8 +45,8 @@ func (d Distribution) Before(i int) int {
 	return d.Until[i-1]
 }
 
-// Rank returns the observation of a rank, 1 for the smallest; −Inf below it and +Inf above
-// the largest.
+// Rank returns the observation with the given rank; the smallest has rank 1. It returns −Inf for a
+// rank below 1 and +Inf for a rank above the number of observations.
 func (d Distribution) Rank(rank int) float64 {
 	switch {
 	case rank < 1:
@@ -59,9 +59,9 @@ func (d Distribution) Rank(rank int) float64 {
 	return d.Values[sort.SearchInts(d.Until, rank)]
 }
 
-// Percentile is the nearest-rank percentile, p in (0, 100): the ⌈p/100·N⌉-th smallest
-// observation. Requests without a value rank worst: +Inf if lower is better, 0 if
-// higher is. ok is false if N is zero.
+// Percentile is the nearest-rank percentile, p in (0, 100): the ⌈p/100·N⌉-th smallest observation.
+// Requests without a value rank as worst: as +Inf if lower is better, as 0 if higher is better. ok
+// is false if N is zero.
 func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 	n := d.N()
 	if n == 0 {
@@ -80,9 +80,9 @@ func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 	return d.Rank(rank), true
 }
 
-// Mean is the arithmetic mean of the observations, or the pooled one (see
-// Def.Pooled). Requests without an observation are left out; the caller reports their
-// number (Worst). ok is false if there is no observation.
+// Mean is the arithmetic mean of the observations, or the pooled mean (see Def.Pooled). Requests
+// without an observation are left out; the caller reports how many they are (Worst). ok is false if
+// there is no observation.
 func (d Distribution) Mean() (v float64, ok bool) {
 	if len(d.Values) == 0 {
 		return 0, false
@@ -160,9 +160,9 @@ func (l *Level) Due() int {
 	return n
 }
 
-// Of returns the distribution of a PerRequest or PerGap metric over samples. Percentiles of a
-// PerRequest metric cover every request. Those of a PerGap metric cover every gap, and a failed
-// request counts as one worst gap. Requests that the run itself cancelled are left out. A
+// Of returns the distribution of a PerRequest or PerGap metric over samples. For a PerRequest
+// metric the distribution covers every request. For a PerGap metric it covers every gap, and a
+// failed request counts as one worst gap. Requests that the run itself cancelled are left out. A
 // negative, NaN or infinite value comes from a broken clock or record, and counts as missing.
 func Of(def Def, samples []*Sample) Distribution {
 	d := Distribution{Better: def.Better}
@@ -182,7 +182,8 @@ func Of(def Def, samples []*Sample) Distribution {
 	return d
 }
 
-// speaksOf reports whether the metric applies to such a request at all.
+// speaksOf reports whether the metric applies to the request at all; ttft_later, for instance, does
+// not apply to a first turn.
 func (d Def) speaksOf(s *Sample) bool {
 	switch d.Name {
 	case "ttft_turn_1":
@@ -196,8 +197,8 @@ func (d Def) speaksOf(s *Sample) bool {
 // OfTurns reports whether only conversations have the metric.
 func OfTurns(name string) bool { return name == "ttft_turn_1" || name == "ttft_later" }
 
-// gapsOf returns the gaps of the requests that were not cancelled, in seconds, as the
-// Values and Until of a distribution.
+// gapsOf returns the gaps of the requests that the run did not cancel, in seconds, as the Values
+// and Until of a distribution.
 func gapsOf(samples []*Sample) (values []float64, until []int) {
 	n, least, most := 0, uint32(math.MaxUint32), uint32(0)
 	for _, s := range samples {
@@ -234,7 +235,8 @@ func gapsOf(samples []*Sample) (values []float64, until []int) {
 	return t.seconds()
 }
 
-// Pool joins the observations of the metric into Values and Until of a distribution.
+// Pool joins the observations of several distributions of the metric into the Values and Until of
+// one distribution.
 func (d Def) Pool(parts []Distribution) (values []float64, until []int) {
 	n, least, most := 0, math.Inf(1), 0.0
 	for _, part := range parts {
@@ -258,7 +260,7 @@ func (d Def) Pool(parts []Distribution) (values []float64, until []int) {
 	return t.seconds()
 }
 
-// micros undoes the division of a gap by a million.
+// micros converts a gap in seconds back to whole microseconds.
 func micros(seconds float64) uint32 { return uint32(int64(seconds*1e6 + 0.5)) }
 
 // add adds a request's observation of a metric.
@@ -270,7 +272,7 @@ func (d *Distribution) add(def Def, s *Sample) {
 		case len(s.Gaps) == 0 && s.Chunks <= 1:
 			d.LeftOut++
 		case len(s.Gaps) == 0:
-			d.Worst++ // they were not recorded
+			d.Worst++ // single gaps were not recorded
 		}
 		return
 	}

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Telemetry holds the metrics of the server and its GPUs for one round: differences
-// and statistics over the measured window, and their course in between. Keys are
-// names of Defs, or of the counters below. A key that is in none of the maps and not
-// in Missing was not asked for.
+// Telemetry holds the metrics of the server and its GPUs for one round: differences and statistics
+// over the measured window, and the course of the values over the round. Keys are names of Defs, or
+// of the counters below. If a key is in none of the maps, Missing included, the metric was not
+// asked for.
 type Telemetry struct {
-	// From and To are the times of the two readings between which Added and
-	// Histograms are differences: those nearest to the bounds of the window.
+	// Added and Histograms are differences between two readings, taken at From and To. These are
+	// the readings nearest to the bounds of the window.
 	From time.Duration `json:"from_ns"`
 	To   time.Duration `json:"to_ns"`
-	// Reads is how often the server's page was read during the round, and Failed how
-	// often that gave nothing.
+	// Reads is how often the server's page was read during the round. Failed is how many of these
+	// readings gave nothing.
 	Reads  int `json:"reads"`
 	Failed int `json:"failed,omitempty"`
 
@@ -34,8 +34,8 @@ type Telemetry struct {
 	Missing map[string]string `json:"missing,omitempty"`
 }
 
-// The counters of Telemetry.Added. Counters of a pair are differences between the same two
-// readings, so their quotient is the value over the window.
+// The counters in Telemetry.Added. Two counters that belong together are differences between the
+// same two readings, so their quotient holds for the window.
 const (
 	Preempted       = "preemptions"
 	CacheQueries    = "cache_queries" // prompt tokens looked up in the prefix cache
@@ -46,7 +46,7 @@ const (
 	DraftTokens     = "draft_tokens"     // proposed in them
 	AcceptedTokens  = "accepted_tokens"  // of them, accepted
 	GeneratedTokens = "generated_tokens" // output tokens
-	// GeneratedSeconds is the time in which the tokens were made, from the first of each answer, summed over the
+	// GeneratedSeconds is the time from each answer's first token to its last, summed over the
 	// answers.
 	GeneratedSeconds = "generated_seconds"
 	Aborted          = "aborted"        // requests that the client gave up, fillers among them
