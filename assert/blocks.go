@@ -116,7 +116,7 @@ func (e evidence) worth(effective float64) float64 {
 // would.
 func (e evidence) more(total float64) (words string, requests int) {
 	if e.warming() != "" {
-		return "needs a warm server: more requests after these would not change that", -1
+		return "needs a warm server; more requests would not help", -1
 	}
 	total = max(total, float64(e.n+1))
 	if !e.sound {

@@ -191,7 +191,7 @@ func (l *limit) differs(n int, v LookVerdict) {
 	if v.Invalid != "" {
 		l.why = cmp.Or(l.why, fmt.Sprintf("the probe at %s cannot be judged: %s", l.Named(n), verdict.OneLine(v.Invalid)))
 	} else {
-		l.why = "its probes were chosen for other verdicts"
+		l.why = "its probes were chosen by the verdicts of the run, which have changed"
 	}
 }
 
@@ -321,7 +321,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c.Kind = kindOf(c, recorded, max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))), 1))
 	switch {
 	case c.Kind == metric.CapacityUnknown:
-		c.Reason = "no probe is certain either way"
+		c.Reason = "no probe certainly passed or failed"
 	case c.Kind == metric.CapacityServerCap:
 	case c.Kind == metric.CapacityAtLeast && c.Pass >= c.UpTo:
 		c.Reason = "the search goes up to " + c.Named(c.UpTo)
@@ -346,7 +346,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	for _, note := range recorded.Notes {
 		c.Notes = append(c.Notes, "when it ran: "+note)
 	}
-	c.Notes = append(c.Notes, "judged again from its samples, the search differs from the one that ran ("+before+")")
+	c.Notes = append(c.Notes, "judged again from the samples, this capacity differs from the one that the run found ("+before+")")
 }
 
 // kindOf is how well a limit is known: exactly, if Pass and Fail are no further apart
@@ -425,7 +425,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 		notes = append(notes, `point estimates (decide = "estimate"): not certified at any confidence`)
 	}
 	for _, t := range observed {
-		notes = append(notes, fmt.Sprintf("%s is exact for the requests of the probes, and not certified at any confidence", label(t)))
+		notes = append(notes, fmt.Sprintf("%s is exact for the requests of the probes, but certifies nothing about other requests", label(t)))
 	}
 	return notes
 }

@@ -80,7 +80,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	case t.Metric.Scope == metric.PerReading && t.Stat.Kind != metric.Mean:
 		f.Needed, f.Remark = "1 reading", "exact"
 	case t.Metric.Name == growing:
-		f.Needed = "a rate below that at saturation, or a backlog that does not grow"
+		f.Needed = "a rate below the largest rate, or a backlog that does not grow"
 	case t.Metric.Name == "recovery":
 		f.Needed, f.Remark = "1 pass", "exact"
 	case t.Metric.Name == "preemptions":
@@ -165,7 +165,7 @@ func (f *foreseenLevel) more(advice, trace string) string {
 func (f *foreseenLevel) mean(t *plan.Threshold) {
 	inside := t.Metric.Source != metric.Client
 	units := len(f.blocks)
-	f.Needed = "2 rounds or blocks"
+	f.Needed = "2 rounds, or 2 blocks of requests"
 	if t.Metric.Name == "synchrony" || inside {
 		units, f.Needed = f.planned, "2 rounds"
 	}
@@ -175,9 +175,9 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	switch {
 	case units >= 2:
 	case inside:
-		f.never("one round has no spread to judge by", "use two seeds or more")
+		f.never("a mean needs at least two rounds to show a spread", "use two seeds or more")
 	default:
-		f.never("one block shows no spread", fmt.Sprintf("use two seeds or more, or at least %d requests", f.ofMix(2*f.level.AtOnce())))
+		f.never("a mean needs at least two blocks of requests to show a spread", fmt.Sprintf("use two seeds or more, or at least %d requests", f.ofMix(2*f.level.AtOnce())))
 	}
 }
 
@@ -199,7 +199,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 		noun, why, advice = "requests", "", fmt.Sprintf("requests = %d", f.ofMix(need))
 	case clusters != plan.ClustersRound && f.kind == metric.OpenLoop:
 		noun, why, advice = "waves", "since requests that are in flight together may fail together", f.more(fmt.Sprintf("requests = %d for each that is in flight on average", need), "a longer stretch of the trace")
-		f.Remark = fmt.Sprintf("a wave is all requests in flight: %d requests are enough for up to %d at once", f.n, have/need)
+		f.Remark = fmt.Sprintf("a wave is all requests in flight; %d requests make enough waves with up to %d in flight", f.n, have/need)
 	case clusters != plan.ClustersRound:
 		noun, why = fmt.Sprintf("waves of %d", f.level.AtOnce()), "since requests that are in flight together may fail together"
 		advice = fmt.Sprintf("requests = %d (%d for each in flight)", f.ofMix(need*f.level.AtOnce()), need)
@@ -267,7 +267,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	f := at(n, false)
 	if f.Impossible && f.needed > 0 {
 		if deep := at(n, true); !deep.Impossible {
-			deep.Remark = fmt.Sprintf("a level has enough %s to pass only if it is measured with that many requests", deep.units)
+			deep.Remark = fmt.Sprintf("this level has enough %s to pass only if it is measured with max_requests", deep.units)
 			return deep
 		}
 		requests := w.OfWhole(f.needed * w.Portion(c.Level(n)).AtOnce())

@@ -95,7 +95,7 @@ workload "published" {
 		{"chat", "1", "ttft p99 < 8s", "60 requests, 5 rounds", "299 effective requests", true},
 		{"chat", "30", "ttft p95 < 8s", "300 requests, 5 rounds", "59 effective requests", false},
 		{"chat", "30", "ttft p99 < 8s", "300 requests, 5 rounds", "299 effective requests", false},
-		{"chat", "30", "e2e mean < 9s", "300 requests, 5 rounds", "2 rounds or blocks", false},
+		{"chat", "30", "e2e mean < 9s", "300 requests, 5 rounds", "2 rounds, or 2 blocks of requests", false},
 		{"chat", "30", "success every", "300 requests, 5 rounds", "1 request", false},
 		{"published", "5", "ttft p99 < 8s", got[len(got)-1].planned, "1 request", false},
 	}
@@ -236,10 +236,10 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		// needs 183 rounds, which 3660 would have.
 		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
-		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "a level has enough rounds to pass only if it is measured with that many requests", plan.ClustersRound},
-		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "a level has enough", plan.ClustersRound},
+		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "this level has enough rounds to pass only if it is measured with max_requests", plan.ClustersRound},
+		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "this level has enough", plan.ClustersRound},
 		// 200 requests are 25 waves of 8, 800 are 100, and 3200 are 400.
-		{"waves", "", "", false, "183 waves of 8", "extended to 3200 at 2 looks", "a level has enough waves to pass only if it is measured with that many requests", ""},
+		{"waves", "", "", false, "183 waves of 8", "extended to 3200 at 2 looks", "this level has enough waves to pass only if it is measured with max_requests", ""},
 		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
 		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to 800 at 3 looks", "the plan has 100", ""},
 	} {
@@ -322,7 +322,7 @@ func TestCertifyOfARate(t *testing.T) {
 		requests, clusters, needed, remark string
 		impossible                         bool
 	}{
-		{"1000", "wave", "59 waves", "a wave is all requests in flight: 1000 requests are enough for up to 16 at once", false},
+		{"1000", "wave", "59 waves", "a wave is all requests in flight; 1000 requests make enough waves with up to 16 in flight", false},
 		{"50", "wave", "59 waves", "needs 59 waves at 95% confidence, since requests that are in flight together may fail together; the plan has 50", true},
 		{"1000", "none", "59 requests", "", false},
 	} {

@@ -78,7 +78,7 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	case v.IsNull():
 		return Error, "the condition has no value"
 	case v.Type() != cty.Bool:
-		return Error, "the condition is neither true nor false but " + v.Type().FriendlyName()
+		return Error, "the condition must be true or false, but is " + v.Type().FriendlyName()
 	case v.True():
 		return Pass, "the condition holds"
 	}
@@ -317,7 +317,7 @@ func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
 			return metric.Some(v)
 		}
 	}
-	return metric.None("not told")
+	return metric.None("not reported")
 }
 
 // readStat is a statistic of the readings of a gauge.
@@ -330,7 +330,7 @@ func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	if v, ok := g.Stat(stat); ok {
 		return metric.Some(v)
 	}
-	return metric.None("not told")
+	return metric.None("not reported")
 }
 
 // positions is accept_rate_at: null if the server does not report.

@@ -58,7 +58,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		why := ""
 		switch {
 		case words != "" && t.Outcome == Inconclusive:
-			t.Notes = append(t.Notes, words+": the server may not be the reason why it is undecided")
+			t.Notes = append(t.Notes, words+": this, and not the server, may be why the verdict is undecided")
 		case words != "" && s.late(t):
 			why = words
 		case delay > leastDelay && s.flips(t, delay):

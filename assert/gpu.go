@@ -68,7 +68,7 @@ func (s *subject) require() plan.Require {
 // reported objects if a value that the plan requires was not read.
 func (s *subject) reported(required, name string, invalid objection) {
 	if _, why := s.level.Gauge(name); why != "" {
-		invalid(verdict.CauseInvalid, "telemetry requires %s, and nothing reports it: %s", required, why)
+		invalid(verdict.CauseInvalid, "telemetry requires %s, but it was not reported: %s", required, why)
 	}
 }
 

@@ -31,8 +31,8 @@ func TestGPUsOfALevel(t *testing.T) {
 		{name: "foreign, not required", gauge: "foreign_processes", mean: 2},
 		{name: "foreign", gauge: "foreign_processes", mean: 2, require: plan.Require{ForeignProcesses: &none}, want: "round 10: 2 foreign processes computed on the GPUs, more than 0"},
 		{name: "nobody", gauge: "foreign_processes", mean: 0, require: plan.Require{ForeignProcesses: &none}},
-		{name: "required and not reported", gauge: "power", require: plan.Require{ForeignProcesses: &none}, want: "telemetry requires foreign_processes, and nothing reports it: not required, or not known"},
-		{name: "throttled required and not reported", gauge: "power", require: plan.Require{Throttled: &one}, want: "telemetry requires throttled, and nothing reports it"},
+		{name: "required and not reported", gauge: "power", require: plan.Require{ForeignProcesses: &none}, want: "telemetry requires foreign_processes, but it was not reported: not required, or not known"},
+		{name: "throttled required and not reported", gauge: "power", require: plan.Require{Throttled: &one}, want: "telemetry requires throttled, but it was not reported"},
 	} {
 		l := shape{rounds: 10, perRound: 20}.level()
 		for i, r := range l.Rounds {

@@ -67,14 +67,14 @@ func TestLoad(t *testing.T) {
 		{"no window though but one request failed", func(l *metric.Level) {
 			idle(0)(l)
 			fail(l.Rounds[0].Samples[5])
-		}, Error, "no stretch with all 4 slots busy"},
+		}, Error, "its 4 slots were never all busy at once"},
 		{"no window as most failed", func(l *metric.Level) {
 			l.Rounds[0].WindowEnd = l.Rounds[0].WindowStart
 			for _, x := range l.Rounds[0].Samples[5:] {
 				fail(x)
 			}
-		}, Pass, "no stretch with all 4 slots busy; requests failed"},
-		{"no window", idle(0), Error, "no stretch with all 4 slots busy"},
+		}, Pass, "its 4 slots were never all busy at once; requests failed"},
+		{"no window", idle(0), Error, "its 4 slots were never all busy at once"},
 		{"CPU 89%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.89 }, Pass, ""},
 		{"CPU 90%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.90 }, Error, "generator: it used 90% of the cores it may use"},
 		{"CPU unknown", func(l *metric.Level) { l.Rounds[3].Health.CPU = -1 }, Pass, ""},
@@ -269,7 +269,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 	}{
 		{"a success that need not have failed", "success", "observed >= 100%", 1, Error, "the generator stood still for 4.9 s in round 1"},
 		{"one that would have failed anyway", "success", "observed >= 100%", 0, Fail, ""},
-		{"a share left open", "success", "rate >= 95%", 1, Inconclusive, "the generator stood still for 4.9 s in round 1: the server may not be the reason why"},
+		{"a share left open", "success", "rate >= 95%", 1, Inconclusive, "the generator stood still for 4.9 s in round 1: this, and not the server, may be why"},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold(c.metric, c.text))
 		for _, x := range run.Levels[0].Rounds[0].Samples[:3] {

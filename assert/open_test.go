@@ -48,7 +48,7 @@ func TestShareOfARate(t *testing.T) {
 	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
 		s, _ := judgedRate(backlog(0), plan.Open{})
 		v := s.judge(threshold("success", text))
-		if v.Outcome != want || !strings.Contains(strings.Join(v.Notes, "; "), "1000 requests count as 100: all requests in flight (10)") {
+		if v.Outcome != want || !strings.Contains(strings.Join(v.Notes, "; "), "1000 requests count as 100 towards a pass, because all requests in flight (10)") {
 			t.Errorf("%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
 		}
 	}
@@ -90,18 +90,18 @@ func TestSustained(t *testing.T) {
 		want       Outcome
 		words      string
 	}{
-		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, by its backlog"},
-		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, by its backlog"},
+		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, judging by its backlog"},
+		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, judging by its backlog"},
 		// 60 of 1,000. Near the largest rate chance allows 1.645·√(1.5/1000), 6.4 %.
 		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, Pass, "below the largest rate"},
-		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, by its backlog"},
-		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, by its backlog"},
+		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, judging by its backlog"},
+		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, judging by its backlog"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
 		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "above the largest rate"},
 		// 990 of 1,000 ended in 100 s.
 		{"its backlog stays, above the largest rate", 0, []float64{9.92, 9.93, 9.92, 9.93}, "", nil, Inconclusive, ""},
-		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, by its backlog"},
+		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, judging by its backlog"},
 		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, Inconclusive, ""},
 		{"undecided, the largest rate unknown", 2, nil, "", spreadOut, Inconclusive, ""},
 		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
@@ -111,8 +111,8 @@ func TestSustained(t *testing.T) {
 		// once.
 		{"it fills up", 8, twelve, "", fillsTo(90), Pass, "below the largest rate"},
 		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
-		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, by its backlog"},
-		{"it is more than full", 8, twelve, "", fillsTo(80), Fail, "not sustained, by its backlog"},
+		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, judging by its backlog"},
+		{"it is more than full", 8, twelve, "", fillsTo(80), Fail, "not sustained, judging by its backlog"},
 		{"no window", 0, twelve, "", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
 	} {
 		l := backlog(tt.kept, tt.saturation...)
@@ -169,7 +169,7 @@ func TestCrowding(t *testing.T) {
 		above[i] = 8
 	}
 	s, _ := judgedRate(backlog(0, above...), plan.Open{Arrivals: plan.Poisson})
-	if v := s.judge(threshold("ttft", "p95 < 2s")); v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "a rate below the largest one") {
+	if v := s.judge(threshold("ttft", "p95 < 2s")); v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "a rate below the largest rate") {
 		t.Errorf("above the largest rate: %v, %q", v.Outcome, v.Needs)
 	}
 	if s, _ := judgedRate(backlog(0), plan.Open{Arrivals: plan.Poisson}); s.crowding() != 1 {

@@ -123,7 +123,7 @@ func TestCompareRecords(t *testing.T) {
 		{"none odd", "odd_answers: 0 of 200", answered(0), nil, mean(), Pass},
 		{"three odd", "odd_answers: 3 of 200 (3: it is unlikely)", answered(6), nil, mean(), Fail},
 		{"three odd, tolerated", "odd_answers: 3 of 200", answered(6), nil, odd(), Pass},
-		{"nothing was read", "the record holds no answers that the control has read", turns, nil, odd(), Error},
+		{"nothing was read", "the record holds no answers that the control has scored", turns, nil, odd(), Error},
 		{"two runs", "no control has read this candidate's answers", alone(turns, 0), answered(6), mean(), Pass},
 	} {
 		r := compare.Records{Control: row.control, Candidate: cmp.Or(row.candidate, row.control), ControlName: "old", CandidateServer: turns.Servers[1].Address, Claims: row.claims}

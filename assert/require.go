@@ -33,9 +33,9 @@ func (r required) why() string {
 		return ""
 	}
 	if r.Metric.Name == growing {
-		return "implied by the rate, which the server is to keep up with; bound backlog_growth to allow more"
+		return "implied: a server must keep up with its rate; to allow a growing backlog, bound backlog_growth in the sla"
 	}
-	return fmt.Sprintf("implied by %s, which leaves failed requests out; bound success to allow some", label(r.by))
+	return fmt.Sprintf("implied by %s, which leaves failed requests out; to allow failed requests, bound success", label(r.by))
 }
 
 // unjudged is the verdict on the threshold before any measurement.

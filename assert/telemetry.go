@@ -27,7 +27,7 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, why)
 		return
 	}
-	v.Notes = append(v.Notes, "by the server's own histogram, of all requests that it finished in the window")
+	v.Notes = append(v.Notes, "from the server's own histogram, over all requests that it finished in the window")
 	v.N = int(math.Round(h.N()))
 	if t.Stat.Kind == metric.Mean {
 		m, _ := h.Mean()
@@ -106,7 +106,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 
 // bucketAdvice suggests how to settle a limit inside the bucket with the percentile.
 func bucketAdvice(t *plan.Threshold, low, high float64) string {
-	return fmt.Sprintf("the server's histogram cannot show on which side of %s it lies: use a limit of %s or %s",
+	return fmt.Sprintf("the buckets of the server's histogram do not show on which side of %s the value lies; use a limit of %s or %s",
 		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
 }
 
@@ -170,7 +170,7 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	v.Message = fmt.Sprintf("%s in %s", compared(t, v.Value), verdict.Count(g.N, "readings"))
-	v.Notes = append(v.Notes, "this run: exact for the readings, but not for what happened between them")
+	v.Notes = append(v.Notes, "exact for the readings of this run; it says nothing about the time between them")
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
@@ -187,12 +187,12 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 		if _, told := s.level.PrefillSpeed(nil); !told {
 			return false
 		}
-		v.Notes = append(v.Notes, "by the server's own prefill time")
+		v.Notes = append(v.Notes, "from the server's own prefill time")
 	case name == "cache_hit_rate":
 		if _, told := s.level.CacheHitRate(s.level.MeasuredSamples()); !told {
 			return false
 		}
-		v.Notes = append(v.Notes, "by the server's own counters: its usage does not report it")
+		v.Notes = append(v.Notes, "from the server's counters, because its usage does not report cached tokens")
 	case t.Metric.Source == metric.Client:
 		return false
 	}
@@ -208,12 +208,12 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	switch {
 	case name == "preemptions":
 		v.Message = compared(t, v.Value)
-		v.Notes = append(v.Notes, "this run: exact for its windows, says nothing about others")
+		v.Notes = append(v.Notes, "exact for the windows of this run; it says nothing about other windows")
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return true
 	case name == "cost_per_hour" && s.price.Electricity == 0:
 		v.Message = compared(t, v.Value)
-		v.Notes = append(v.Notes, "by the plan's prices alone")
+		v.Notes = append(v.Notes, "from the plan's prices alone")
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return true
 	}
@@ -237,7 +237,7 @@ func queue(l *metric.Level, say func(format string, args ...any)) {
 		say("the queue was empty")
 	}
 	if g, why := l.Gauge("waiting_deferred"); why == "" && g.Max >= 1 {
-		say("up to %s of them for a reason other than room", metric.Format(metric.Count, math.Round(g.Max)))
+		say("up to %s of them waited for another reason than room", metric.Format(metric.Count, math.Round(g.Max)))
 	}
 	for _, c := range []struct{ counter, words string }{
 		{metric.Rejected, "were not admitted"}, {metric.Errors, "ended in an error of the engine"},

@@ -103,7 +103,7 @@ func TestCountedThresholds(t *testing.T) {
 			if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
 				t.Errorf("%v: %s (%s), want %v with %q", v.Outcome, v.Message, v.Needs, tt.outcome, tt.words)
 			}
-			if v.Outcome == Inconclusive && strings.Contains(tt.words, " to ") && !strings.Contains(v.Needs, "histogram cannot show") {
+			if v.Outcome == Inconclusive && strings.Contains(tt.words, " to ") && !strings.Contains(v.Needs, "do not show on which side") {
 				t.Errorf("needs %q", v.Needs)
 			}
 		})
@@ -193,7 +193,7 @@ func TestReadThresholds(t *testing.T) {
 		if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
 			t.Errorf("%s %s %v: %v: %s", tt.stat, tt.op, tt.limit, v.Outcome, v.Message)
 		}
-		if tt.stat == "max" && !strings.Contains(strings.Join(v.Notes, ";"), "but not for what happened between them") {
+		if tt.stat == "max" && !strings.Contains(strings.Join(v.Notes, ";"), "it says nothing about the time between them") {
 			t.Errorf("notes %q", v.Notes)
 		}
 	}

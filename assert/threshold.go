@@ -75,7 +75,7 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
 	default:
 		v.Outcome = Inconclusive
 		if v.Effective == 0 { // see crowding
-			v.Needs, v.More = "needs a rate below the largest one: above it no number of requests tells", -1
+			v.Needs, v.More = "needs a rate below the largest rate; above it no number of requests settles the verdict", -1
 			return
 		}
 		needed := math.Inf(1)
@@ -255,7 +255,7 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	decided(v, pass)
 }
 
-const thisRun = "this run: exact for the requests that were sent, says nothing about others"
+const thisRun = "exact for the requests of this run; it says nothing about other requests"
 
 // wide judges a level-wide metric by a t interval over rounds or blocks.
 func (s *subject) wide(v *Verdict, t *plan.Threshold) {

@@ -159,16 +159,16 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 	case plan.ClustersRound:
 		k, n = s.byRound(groups)
 		// If rounds differ in length, a long bad one weighs by its requests.
-		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together: to pass, each of %s counts as one request", verdict.Count(int(n), "rounds"))
+		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together, so each of %s counts as one request towards a pass", verdict.Count(int(n), "rounds"))
 	case plan.ClustersNone:
 		n = effective
-		why = fmt.Sprintf("%s are worth %.0f independent ones, by the spread of %s", requests, math.Floor(n), s.evidence)
+		why = fmt.Sprintf("%s count as %.0f independent requests, judging by the spread of %s", requests, math.Floor(n), s.evidence)
 	default:
 		n = min(effective, float64(s.n)/stat.ClusterEffect(clusters, float64(s.wave())))
-		why = fmt.Sprintf("to pass, %s count as %.0f: all requests in flight (%d) may fail together, unless the failures turn out to be isolated", requests, math.Floor(n), s.wave())
+		why = fmt.Sprintf("%s count as %.0f towards a pass, because all requests in flight (%d) may fail together; they count as more if failures turn out to be isolated", requests, math.Floor(n), s.wave())
 		if few := float64(s.n) / (clusters.Mean() * (1 + togetherness*stat.Excess(spells))); few < n {
 			n = few
-			why = fmt.Sprintf("to pass, %s count as %.0f: the failures came in few of %s, so they may last longer than a wave", requests, math.Floor(n), s.evidence)
+			why = fmt.Sprintf("%s count as %.0f towards a pass, because the failures came in few of %s and so may last longer than a wave", requests, math.Floor(n), s.evidence)
 		}
 	}
 	return share * n, n, why
@@ -306,24 +306,24 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
 	case sample.Meets(x.high, t.Op, t.Limit) && !x.over:
 		v.Outcome = Pass
-		v.Message = "sustained, by its backlog: " + v.Message
+		v.Message = "sustained, judging by its backlog: " + v.Message
 	case !sample.Meets(x.low, t.Op, t.Limit):
 		v.Outcome = Fail
-		v.Message = "not sustained, by its backlog: " + v.Message
+		v.Message = "not sustained, judging by its backlog: " + v.Message
 	case x.below && s.level.Cut == "":
 		v.Outcome = Pass
-		v.Message = "sustained, being below the largest rate: " + v.Message
+		v.Message = "sustained, because the rate is below the largest rate: " + v.Message
 		if !sample.Meets(g.Share, t.Op, t.Limit) {
-			v.Value = metric.None("the backlog grew by more, by chance or while it filled up, which decides nothing below the largest rate")
+			v.Value = metric.None("the backlog grew by more than the limit, by chance or while it filled up; below the largest rate this decides nothing")
 		}
 	case x.over && !sample.Meets(g.Share, t.Op, t.Limit):
 		v.Outcome = Fail
-		v.Message = "not sustained, being above the largest rate: " + v.Message
+		v.Message = "not sustained, because the rate is above the largest rate: " + v.Message
 	default:
 		v.Outcome = Inconclusive
 		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(x.high, 0))))
 		if x.over {
-			v.Notes[len(v.Notes)-1] = "the rate is above the largest one: by chance, fewer requests arrived"
+			v.Notes[len(v.Notes)-1] = "the rate is above the largest rate, but by chance fewer requests arrived"
 		} else if x.fills {
 			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end are not necessarily a queue: the saturated server answered %.0f at once", g.End, s.level.SaturationAt))
 		}
@@ -397,7 +397,7 @@ func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 		v.Value = metric.Some(math.Inf(1))
 		v.Message = fmt.Sprintf("requests were not good again in %d of %s", never, verdict.Count(v.N, "passes"))
 	}
-	v.Notes = append(v.Notes, "this run: exact for the passes that were made, says nothing about others")
+	v.Notes = append(v.Notes, "exact for the passes of this run; it says nothing about other passes")
 	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
 }
 

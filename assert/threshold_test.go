@@ -521,7 +521,7 @@ func TestClusters(t *testing.T) {
 		says     string
 	}{
 		// 10 rounds of 120 with 8 in flight: 150 waves; 59 would be enough.
-		{"none fails", "", none, 120, Pass, "1200 requests count as 150: all requests in flight (8) may fail together"},
+		{"none fails", "", none, 120, Pass, "1200 requests count as 150 towards a pass, because all requests in flight (8) may fail together"},
 		{"none fails, too few", "", none, 47, Inconclusive, "count as 58"},
 		// (2·64 + 24)/(16 + 24) = 3.8: 1200 count as 315, and P(Bin(315.8, 0.05) ≤ 6.3) is small.
 		{"alone", "", alone, 120, Pass, "count as 315"},

@@ -25,7 +25,7 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate %s are worth %s independent ones at most: busy periods are few and long",
 			s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective))))
 	case v.Effective > 0 && v.Effective < 0.995*float64(s.n):
-		v.Notes = append(v.Notes, fmt.Sprintf("%s are worth %s independent ones, by the spread of %s",
+		v.Notes = append(v.Notes, fmt.Sprintf("%s count as %s independent requests, judging by the spread of %s",
 			verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
 	}
 	missing, leftOut := -o.failed, 0

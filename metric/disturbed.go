@@ -70,7 +70,7 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 		return out
 	case Burst:
 		if spread, most := r.spread(), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
-			out.Load = fmt.Sprintf("its requests left %s apart, more than %s", Format(Seconds, spread), Format(Seconds, most))
+			out.Load = fmt.Sprintf("its requests were sent up to %s apart, more than %s", Format(Seconds, spread), Format(Seconds, most))
 		}
 		return out
 	}
@@ -107,7 +107,7 @@ func (l *Level) Idle(r *Round) (words string, byServer bool) {
 	switch window := (r.WindowEnd - r.WindowStart).Seconds(); {
 	case window <= 0 && r.Due <= l.N:
 	case window <= 0:
-		return fmt.Sprintf("it had no stretch with all %d slots busy", l.N), failed > completed
+		return fmt.Sprintf("its %d slots were never all busy at once", l.N), failed > completed
 	case !(r.Busy >= leastBusy):
 		return fmt.Sprintf("its slots were busy %s of the window, less than %s", Format(Ratio, r.Busy), Format(Ratio, leastBusy)),
 			r.Busy+float64(failed)*failedPause.Seconds()/(window*float64(l.N)) >= leastBusy

@@ -308,7 +308,7 @@ func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 // the same workload on the same server; nil if there is none.
 func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	if one == nil || one.Skipped != "" || one.Kind != ClosedLoop || one.N != 1 {
-		return None("concurrency 1 was not run")
+		return None("the level at concurrency 1 was not run")
 	}
 	if l.Kind != ClosedLoop {
 		return None("it has no concurrency")

@@ -50,7 +50,7 @@ func (l *Level) Unstreamed() string {
 	most := mostUnstreamed * float64(completed)
 	switch per := float64(tokens) / float64(max(chunks, 1)); {
 	case float64(pieces) > most:
-		return fmt.Sprintf("%d of %d answers came in one piece, which says nothing about the speed at which they were made: does a proxy hold streams back, or is the load generator short of time?", pieces, completed)
+		return fmt.Sprintf("%d of %d answers came in one piece, which says nothing about the speed at which they were made: either a proxy holds streams back, or the load generator is overloaded", pieces, completed)
 	case float64(short+pieces) > most:
 		return fmt.Sprintf("%d of %d answers are too short to have a speed", short+pieces, completed)
 	case chunks > 0 && per >= mostPerChunk && l.steps() <= onePerStep:

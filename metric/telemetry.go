@@ -263,7 +263,7 @@ func (l *Level) told(name string, take func(*Telemetry) bool) (why string) {
 	for _, r := range l.Rounds {
 		switch {
 		case r.Telemetry == nil:
-			return "nothing was read of the server"
+			return "nothing was read from the server's metrics"
 		case take(r.Telemetry):
 		case r.Telemetry.Missing[name] != "":
 			return r.Telemetry.Missing[name]

@@ -181,7 +181,10 @@ func TestMissedReadings(t *testing.T) {
 // A level has a value if every one of its rounds has one.
 func TestToldByAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *Level) string{
-		"a round was not asked": func(l *Level) string { l.Rounds[1].Telemetry = nil; return "nothing was read of the server" },
+		"a round was not asked": func(l *Level) string {
+			l.Rounds[1].Telemetry = nil
+			return "nothing was read from the server's metrics"
+		},
 		"a round has a reason": func(l *Level) string {
 			delete(l.Rounds[1].Telemetry.Gauges, "waiting")
 			delete(l.Rounds[1].Telemetry.Histograms, "queue_wait")

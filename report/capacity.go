@@ -201,7 +201,7 @@ func (c *Capacity) Facts() []string {
 		if c.CrossingLow.OK && c.CrossingHigh.OK && !c.OfRate() {
 			s += fmt.Sprintf(" (%s to %s)", c.estimate(c.CrossingLow.V), c.estimate(c.CrossingHigh.V))
 		}
-		list = append(list, s+": an estimate, not a claim")
+		list = append(list, s+": an estimate, which certifies nothing")
 	}
 	for _, n := range c.NonMonotone {
 		list = append(list, fmt.Sprintf("not monotone: %s fails and %s passes; the lower answer counts", c.Named(n.Fails), c.Named(n.Passes)))

@@ -59,7 +59,7 @@ func TestCarries(t *testing.T) {
 			t.Errorf("carries %q, want %q", got, tt.want)
 		}
 	}
-	if got, want := rate.Facts()[0], "the first threshold seems to meet its limit near 9.3 req/s: an estimate, not a claim"; got != want {
+	if got, want := rate.Facts()[0], "the first threshold seems to meet its limit near 9.3 req/s: an estimate, which certifies nothing"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	d := Document{Capacities: []Capacity{rate}}
@@ -156,7 +156,7 @@ func TestTerminalPassed(t *testing.T) {
 	long := "ttft p95 77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"
 	th := &Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(0.5), Unit: "s"}
 	v := Verdict{Kind: "sla", Name: "sla.ttft.p95 at 8", Outcome: Pass, Message: long, Threshold: th, Value: some(0.0776), N: 150,
-		Notes: []string{"this run: exact", "lock-step: in phase", "certified by its margin: 9 of 10"}}
+		Notes: []string{"exact for the requests of this run", "lock-step: in phase", "certified by its margin: 9 of 10"}}
 	tests := []struct {
 		name  string
 		width int

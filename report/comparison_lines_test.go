@@ -148,7 +148,7 @@ func TestComparisonLines(t *testing.T) {
 		}
 		for _, c := range d.Comparisons {
 			for _, x := range c.Decisions {
-				if strings.HasPrefix(x.Why, "fails what is required") && own.Outcome != Fail && own.Outcome != Error {
+				if strings.HasPrefix(x.Why, "fails its requirements") && own.Outcome != Fail && own.Outcome != Error {
 					t.Errorf("seed %d: %s %s beside %s: %s", seed, x.Answer, x.Workload, own.Outcome, x.Why)
 				}
 			}

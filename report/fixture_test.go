@@ -185,7 +185,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	failed := sla("30", "sla.ttft.p95 at 30", assert.Fail, ttft, "ttft p95 ∞ > 8 s: 20 of 120 requests over (16.7%, allowed 5%), 95% bounds 8.5 s to ∞")
 	failed.Value, failed.Low, failed.High = metric.Some(math.Inf(1)), metric.Some(8.5), metric.Some(math.Inf(1))
 	failed.N, failed.Effective, failed.Over = 120, 88.5, 20
-	failed.Notes = []string{"120 requests are worth 88 independent ones, by the spread of 6 rounds"}
+	failed.Notes = []string{"120 requests count as 88 independent requests, judging by the spread of 6 rounds"}
 	speed := sla("30", "sla.speed.p5 at 30", assert.Inconclusive, threshold("speed", "p5", plan.Greater, 10, "p5 > 10 tok/s", 43),
 		"speed p5 10.2 tok/s > 10 tok/s: 5 of 104 requests below (4.81%, allowed 5%), 95% bounds 9.1 tok/s to 11 tok/s")
 	speed.Value, speed.Low, speed.High, speed.N, speed.Effective = metric.Some(10.2), metric.Some(9.1), metric.Some(11), 104, 60.2
@@ -259,7 +259,7 @@ func passing() *Document {
 	met := v.List[len(v.List)-2]
 	met.Outcome, met.Message, met.Needs = assert.Pass, c.Line+"; the plan requires 30", ""
 	met.Notes = nil
-	v.List[3].Notes = []string{"this run: exact for the requests that were sent", "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together; TTFT is that of bursts, not of requests spread over time"}
+	v.List[3].Notes = []string{"exact for the requests of this run", "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together; TTFT is that of bursts, not of requests spread over time"}
 	v.List, v.Outcome = []assert.Verdict{v.List[0], v.List[2], v.List[3], met}, assert.Pass
 	m.ExitCode = assert.ExitPass
 	return New(run, p, v, m)

@@ -320,7 +320,7 @@ func (j *junitWriter) run() {
 	if d.ExitCode == 0 || j.out.Failures > 0 || j.out.Errors > 0 {
 		return
 	}
-	message := cmp.Or(d.Why, d.Stopped, "the run came to "+string(d.Outcome))
+	message := cmp.Or(d.Why, d.Stopped, "the outcome of the run is "+string(d.Outcome))
 	j.suite("run", "", []Verdict{{Name: "run", Outcome: Error, Cause: CauseInvalid,
 		Message: fmt.Sprintf("%s (exit code %d)", message, d.ExitCode)}}, nil)
 }

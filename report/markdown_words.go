@@ -23,7 +23,7 @@ func (m *markdown) definitions() string {
 	}
 	b.WriteString(m.windows())
 	b.WriteString("\nPercentiles are nearest-rank over all requests due; a failed request counts as worse than every other. " +
-		"∞: that many failed. –: no value.\n\n</details>\n")
+		"∞: the percentile falls on a failed request. –: no value.\n\n</details>\n")
 	return b.String()
 }
 

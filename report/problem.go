@@ -44,7 +44,7 @@ func Problems(d *Document) []Problem {
 	if d.ExitCode != 0 && (len(list) == 0 || list[0].Warning) {
 		p := Problem{
 			Title:   attr("tokgate: " + d.Word()),
-			Message: attr(fmt.Sprintf("%s (exit code %d)", cmp.Or(d.Why, d.Stopped, "the run came to "+string(d.Outcome)), d.ExitCode)),
+			Message: attr(fmt.Sprintf("%s (exit code %d)", cmp.Or(d.Why, d.Stopped, "the outcome of the run is "+string(d.Outcome)), d.ExitCode)),
 			File:    d.Plan.Path,
 		}
 		list = append([]Problem{p}, list...)

@@ -22,7 +22,7 @@ func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 		t.para("  ", bold, text.Bytes(cmp.Or(c.Line, c.Name+": "+c.Skipped), lineBytes))
 	}
 	m := markdown{doc: d}
-	rows := [][]string{{"", "Workload", "What it came to"}}
+	rows := [][]string{{"", "Workload", "Result"}}
 	for _, g := range groups(d) {
 		worst, tally := m.of(g)
 		said := tally.line()
@@ -66,7 +66,7 @@ func (t *terminal) repeat() {
 			said += " of " + t.doc.TitleOf(c.first.Workload)
 		}
 		if c.others > 0 {
-			said += fmt.Sprintf(" and %d more like it", c.others)
+			said += fmt.Sprintf(" and %d more for the same reason", c.others)
 		}
 		if c.first.Message != "" {
 			said += ": " + c.first.Message

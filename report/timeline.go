@@ -60,9 +60,9 @@ func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, f
 	}
 	switch {
 	case first != nil:
-		return first, "the smallest level at which something did not hold", true
+		return first, "the smallest level at which a requirement did not hold", true
 	case over != nil:
-		return over, "the smallest load that the capacity search saw fail", false
+		return over, "the smallest load that failed in the capacity search", false
 	}
 	return largest, "the largest level measured", false
 }

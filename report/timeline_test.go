@@ -19,7 +19,7 @@ func TestTimeline(t *testing.T) {
 	}
 	line := d.Timelines[0]
 	// ttfa had no value at 1, so that is the smallest level with a problem.
-	if line.Level != "1" || line.Why != "the smallest level at which something did not hold" {
+	if line.Level != "1" || line.Why != "the smallest level at which a requirement did not hold" {
 		t.Errorf("level %s because it is %s", line.Level, line.Why)
 	}
 	if len(line.Requests) != 30 || line.Left != 0 {

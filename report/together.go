@@ -92,7 +92,7 @@ func sideBySide(docs []*Document) []beside {
 
 // outcomes writes a line for each document.
 func outcomes(docs []*Document) [][]string {
-	rows := [][]string{{"Run", "Outcome", "What it came to"}}
+	rows := [][]string{{"Run", "Outcome", "Result"}}
 	for i, name := range Names(docs) {
 		rows = append(rows, []string{name, docs[i].Word(), docs[i].Headline()})
 	}

@@ -122,10 +122,10 @@ var faults = []Fault{
 	{"hang", "accepts the request and never answers", func(fx *effect, _ *Rule) { fx.hang = true }},
 	{"die", "closes the listener and every connection at this request, and `tokgate sim` ends; from=N lets N live", func(fx *effect, _ *Rule) { fx.die = true }},
 	{"reject-unknown", "answers 422 to request fields that are not OpenAI's", func(fx *effect, _ *Rule) { fx.strict = true }},
-	{"truncate-prompt", "cuts prompts to tokens (64) without a word, except in prompt_tokens", func(fx *effect, r *Rule) { fx.truncate = or(r.Tokens, 64) }},
+	{"truncate-prompt", "cuts prompts to tokens (64) silently; only prompt_tokens shows it", func(fx *effect, r *Rule) { fx.truncate = or(r.Tokens, 64) }},
 
 	{"conn-close", "closes the connection after every answer, and says so", func(fx *effect, _ *Rule) { fx.close = true }},
-	{"close-after", "promises keep-alive and closes the connection after a complete answer; not behind a foreign http.Server", func(fx *effect, _ *Rule) { fx.closeAfter = true }},
+	{"close-after", "promises keep-alive, but closes the connection after a complete answer; works only in sim's own HTTP server", func(fx *effect, _ *Rule) { fx.closeAfter = true }},
 	{"byte-by-byte", "writes and flushes every byte alone", func(fx *effect, _ *Rule) { fx.bytewise = true }},
 	{"gzip", "compresses the answer if the client accepts it, flushing each chunk", func(fx *effect, _ *Rule) { fx.gzip = true }},
 
@@ -147,7 +147,7 @@ var faults = []Fault{
 		fx.key, fx.keyTokens = "reasoning_content", or(r.Tokens, 8)
 	}},
 	{"tool-call", "answers with a tool call and no content", func(fx *effect, _ *Rule) { fx.toolCall = true }},
-	{"big-event", "pads the first token's event to 2 MB with a field nobody knows", func(fx *effect, _ *Rule) { fx.padding = 2 << 20 }},
+	{"big-event", "pads the first token's event to 2 MB with an unknown field", func(fx *effect, _ *Rule) { fx.padding = 2 << 20 }},
 	{"hostile-text", "answers with terminal escapes and CI commands in the first token", func(fx *effect, r *Rule) { fx.text = or(r.Text, hostile) }},
 	{"hostile-model", "names a model of invalid UTF-8, NUL, ANSI escapes and CI commands in every chunk", func(fx *effect, r *Rule) {
 		fx.model = or(r.Text, hostile)
@@ -174,19 +174,19 @@ var faults = []Fault{
 	{"no-usage", "reports no usage anywhere", func(fx *effect, _ *Rule) { fx.noUsage = true }},
 	{"usage-null", `writes "usage":null into every chunk before the real one`, func(fx *effect, _ *Rule) { fx.usageNull = true }},
 	{"usage-zero", "writes a usage of zeros into every chunk before the real one", func(fx *effect, _ *Rule) { fx.usageZero = true }},
-	{"usage-in-finish", "tells the usage in the finish chunk, asked or not", func(fx *effect, _ *Rule) { fx.usageInFinish = true }},
+	{"usage-in-finish", "sends the usage in the finish chunk, whether or not it was asked for", func(fx *effect, _ *Rule) { fx.usageInFinish = true }},
 	{"overcount", "counts tokens (2) for every token that it sends, and stops that much earlier", func(fx *effect, r *Rule) { fx.overcount = or(r.Tokens, 2) }},
 	{"canned", "gives every prompt the same answer", func(fx *effect, _ *Rule) { fx.canned = true }},
 	{"other-answer", "answers another prompt", func(fx *effect, _ *Rule) { fx.other = true }},
 	{"circle", "repeats the first four tokens of a natural answer up to its limit", func(fx *effect, _ *Rule) { fx.circle = true }},
 	{"garble", "goes on with junk from the middle of a natural answer", func(fx *effect, _ *Rule) { fx.garble = true }},
-	{"broken-character", "has a replacement character in the middle of a natural answer", func(fx *effect, _ *Rule) { fx.broken = true }},
-	{"blank", "says a natural answer of one space", func(fx *effect, _ *Rule) { fx.blank = true }},
+	{"broken-character", "puts a replacement character (U+FFFD) into the middle of a natural answer", func(fx *effect, _ *Rule) { fx.broken = true }},
+	{"blank", "answers with one space instead of a natural answer", func(fx *effect, _ *Rule) { fx.blank = true }},
 	{"endless", "lets a natural answer go on until the context is full, whatever limit was asked for", func(fx *effect, _ *Rule) { fx.endless = true }},
-	{"half-context", "reads the first half of a prompt and its question: what a built-in task has behind it is not found", func(fx *effect, _ *Rule) { fx.halfContext = true }},
-	{"swap-tokens", "draws one in tokens (100) tokens of a natural answer anew", func(fx *effect, r *Rule) { fx.swapOne = or(r.Tokens, 100) }},
-	{"replay", "keeps its answers, and sends one at once to a prompt that it knows", func(fx *effect, _ *Rule) { fx.replay = true }},
-	{"cached", "says that the whole prompt was cached", func(fx *effect, _ *Rule) { fx.cachedAll = true }},
+	{"half-context", "reads only the first half of a prompt, and its question, so it misses facts that a built-in task puts later", func(fx *effect, _ *Rule) { fx.halfContext = true }},
+	{"swap-tokens", "replaces one in tokens (100) tokens of a natural answer by a random one", func(fx *effect, r *Rule) { fx.swapOne = or(r.Tokens, 100) }},
+	{"replay", "caches whole answers, and sends one at once when a prompt comes again", func(fx *effect, _ *Rule) { fx.replay = true }},
+	{"cached", "reports that the whole prompt came from the cache", func(fx *effect, _ *Rule) { fx.cachedAll = true }},
 }
 
 func statusFault(status int) func(*effect, *Rule) {

@@ -219,9 +219,9 @@ func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	if c.Severity == plan.SeverityWarn {
 		d.Severity = hcl.DiagWarning
 	}
-	d.Detail = c.Name() + " can never pass: even if no request failed on either server, so few say less. More requests, more rounds, or a wider tolerance."
+	d.Detail = c.Name() + " can never pass: even if no request failed on either server, there are too few requests to show it. Use more requests, more rounds, or a wider tolerance."
 	if c.Change.Metric.Name == "accuracy" {
-		d.Detail = c.Name() + " can never pass: even if both servers answered every item alike, so few items say less." + c.itemsNeeded(x)
+		d.Detail = c.Name() + " can never pass: even if both servers answered every item alike, there are too few items to show it." + c.itemsNeeded(x)
 	}
 	return d
 }
@@ -242,7 +242,7 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 		return nil
 	}
 	return &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Comparison is often inconclusive", Subject: x.Compare.Range.Ptr(),
-		Detail: fmt.Sprintf("An unchanged candidate passes all of compare.%s with a chance of about %s only, %s. The least certain is %s (%s). More rounds, more requests in each, or a wider tolerance.%s",
+		Detail: fmt.Sprintf("An unchanged candidate passes all of compare.%s with a chance of about %s only, %s. The least certain is %s (%s). Use more rounds, more requests in each, or a wider tolerance.%s",
 			x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
 }
 
@@ -278,7 +278,7 @@ func percentOf(x float64) string { return metric.Format(metric.Ratio, math.Round
 func (x Chance) String() string {
 	required := slices.DeleteFunc(slices.Clone(x.Changes), func(c ChangeChance) bool { return c.Severity != plan.SeverityError })
 	if len(required) == 0 {
-		return fmt.Sprintf("compare.%s requires nothing whose chance is known", x.Compare.Name)
+		return fmt.Sprintf("compare.%s: the chance that an unchanged candidate passes is not known", x.Compare.Name)
 	}
 	least := slices.MinFunc(required, func(a, b ChangeChance) int { return cmp.Compare(a.Passes, b.Passes) })
 	s := fmt.Sprintf("compare.%s: an unchanged candidate passes with a chance of about %s, %s", x.Compare.Name, percentOf(x.Passes), Assumed)

@@ -45,8 +45,8 @@ func (x *comparison) settle() {
 		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain && x.Block.Policy.Decide != plan.Estimate {
 			row.Outcome = verdict.Inconclusive
 			row.Needs = "needs more rounds"
-			row.Notes = append(row.Notes, fmt.Sprintf("it would fail if it were judged alone, but one of %s in %s may fail by chance: p = %.2g for this one",
-				verdict.Count(len(tests), "changes"), verdict.Count(len(factsOf(tests)), "facts"), row.pFail))
+			row.Notes = append(row.Notes, fmt.Sprintf("judged alone this change would fail (p = %.2g), but among %s in %s one may fail by chance",
+				row.pFail, verdict.Count(len(tests), "changes"), verdict.Count(len(factsOf(tests)), "facts")))
 		}
 	}
 }
@@ -241,7 +241,7 @@ func (t *tally) answer() (answer, why string) {
 	}
 	switch {
 	case len(t.failed) > 0:
-		return AnswerNo, "fails what is required: " + strings.Join(t.failed, ", ")
+		return AnswerNo, "fails its requirements: " + strings.Join(t.failed, ", ")
 	case up && down:
 		return AnswerMixed, both(better, worse)
 	case up:
@@ -249,9 +249,9 @@ func (t *tally) answer() (answer, why string) {
 	case down:
 		return AnswerNo, both(worse, better)
 	case len(t.tolerated) > 0 && worse != "":
-		return AnswerNo, worse + "; tolerated is " + strings.Join(t.tolerated, ", ")
+		return AnswerNo, worse + "; within its tolerance: " + strings.Join(t.tolerated, ", ")
 	case len(t.tolerated) > 0:
-		return AnswerNone, "none except what is tolerated: " + strings.Join(t.tolerated, ", ")
+		return AnswerNone, "no change beyond the tolerance: " + strings.Join(t.tolerated, ", ")
 	case len(t.wide) > 0:
 		return AnswerUnknown, "too noisy to tell: " + strings.Join(t.wide, ", ")
 	case len(t.within) > 0:

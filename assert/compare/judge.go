@@ -66,7 +66,7 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 func (x *comparison) notes() []string {
 	var notes []string
 	for _, d := range x.out.Differences {
-		allowed := "allowed by changed"
+		allowed := "listed in changed"
 		if !d.Allowed {
 			allowed = "not in changed"
 		}
@@ -111,7 +111,7 @@ func (x *comparison) measure() {
 		oddities
 	}{{"control", control}, {"candidate", candidate}} {
 		if len(side.inPhase) > 0 {
-			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s the slots of %s send at the same times: TTFT is that of bursts there, and a change of it may be a change of these times", side.name, verdict.Enumerate(side.inPhase)))
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s the slots of %s send at the same times, so TTFT is measured in bursts, and it may have changed only because the bursts did", side.name, verdict.Enumerate(side.inPhase)))
 		}
 	}
 	for _, side := range []struct {
@@ -228,9 +228,9 @@ func (x *comparison) blind(m matched, begin int) {
 		if row.Outcome == verdict.Pass && outcome != verdict.Pass && (row.Stat.Kind == metric.Mean || row.Metric.Scope == metric.PerGap) {
 			row.Outcome = outcome
 			row.Message += ", but the candidate fails more requests"
-			row.Notes = append(row.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success does (%s); tolerate success to allow some", row.Name(), success.line()))
+			row.Notes = append(row.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success passes (%s); to allow failed requests, add success to tolerate", row.Name(), success.line()))
 			if outcome == verdict.Inconclusive {
-				row.Needs = "needs a decided success"
+				row.Needs = "needs a certain verdict on success first"
 			}
 			row.pFail = 0 // success has the failure
 		}

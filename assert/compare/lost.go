@@ -42,7 +42,7 @@ func (x *comparison) oddest(r *metric.PairedAnswers) {
 	}
 	if slices.ContainsFunc(x.out.Changes, func(c Change) bool { return c.Metric.Name == "answer_nll" && c.Outcome == verdict.Fail }) {
 		for _, o := range shifted(r) {
-			add(o, "answer_nll", "it reads otherwise")
+			add(o, "answer_nll", "it is less likely than the control's answer")
 		}
 	}
 	x.out.Lost = append(out, x.out.Lost...)

@@ -143,7 +143,7 @@ func (x *comparison) read() {
 		x.readOne(&row, r, c)
 		if c.claim == x.reading && !row.Metric.Paired && row.unsettled(x.alpha) {
 			row.showOnly()
-			row.instead = "so few answers do not decide it: it is shown, and odd_answers counts them"
+			row.instead = "there are too few answers to decide this metric, so it is only shown; odd_answers counts such answers"
 		}
 		c.index = len(x.out.Changes)
 		x.claims, x.out.Changes = append(x.claims, c), append(x.out.Changes, row)
@@ -175,7 +175,7 @@ func (x *comparison) answersRow(ch *plan.Change) Change {
 // readOne judges one claim. It never passes if answers or scores are missing.
 func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	if r == nil {
-		row.lack("the record holds no answers that the control has read")
+		row.lack("the record holds no answers that the control has scored")
 		return
 	}
 	switch name := row.Metric.Name; {
@@ -272,11 +272,11 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 		c.Outcome = verdict.Fail
 	default:
 		c.Outcome = verdict.Inconclusive
-		c.Needs = fmt.Sprintf("needs more prompts: with so few, %d odd answers and %s of the control's own may be chance", len(odd), verdict.Count(own, "odd answers"))
+		c.Needs = fmt.Sprintf("needs more prompts: with these, a difference between %d odd answers and %s of the control's own may be chance", len(odd), verdict.Count(own, "odd answers"))
 	}
 	c.Message = fmt.Sprintf("odd_answers: %d of %d%s; the control's own: %d of %d; tolerated %s more", len(odd), n, reasons(odd), own, of, metric.Format(metric.Count, c.Limit.V))
 	if _, high, ok := stat.ClopperPearson(math.Min(c.Limit.V+expected, float64(n)), float64(n), alpha); ok && c.Outcome == verdict.Pass {
-		c.Notes = append(c.Notes, fmt.Sprintf("this covers these %d answers: a share of odd ones below %s may be missed", n, metric.Format(metric.Ratio, high)))
+		c.Notes = append(c.Notes, fmt.Sprintf("this verdict covers these %d answers; a share of odd answers below %s may go unnoticed", n, metric.Format(metric.Ratio, high)))
 	}
 	if len(odd) > 0 {
 		p := r.Pairs[odd[0].Pair]
@@ -339,7 +339,7 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 	}
 	mean := func(xs []float64) metric.Value {
 		if len(xs) == 0 {
-			return metric.None("no answer was read")
+			return metric.None("no answer was scored")
 		}
 		v, _ := stat.Moments(xs)
 		return metric.Some(v)
@@ -433,7 +433,7 @@ func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	a, _ := stat.Moments(own)
 	b, _ := stat.Moments(theirs)
 	row.Control, row.Candidate, row.Change, row.Outcome = metric.Some(a), metric.Some(b), metric.Some(b-a), verdict.Skipped
-	row.Message = fmt.Sprintf("agreement: the candidate's answers agree with the control's in %s of their length, the control's second ones in %s",
+	row.Message = fmt.Sprintf("agreement: the candidate's answers agree with the control's for the first %s of their length, and the control's second answers with its first for %s",
 		metric.Format(metric.Ratio, b), metric.Format(metric.Ratio, a))
 	return row, true
 }

@@ -49,7 +49,7 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 		x.out.Notes = append(x.out.Notes, "side by side: the servers swapped their GPUs after every round, and two rounds are one observation")
 	}
 	if x.out.Paired && x.Block.Restart == plan.RestartNever {
-		x.out.Notes = append(x.out.Notes, startedOnce+", also where a difference is seen")
+		x.out.Notes = append(x.out.Notes, startedOnce+", even where a difference is certain")
 	}
 	return verdict.Pass, ""
 }

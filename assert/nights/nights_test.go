@@ -65,8 +65,8 @@ func TestJudgeNights(t *testing.T) {
 		recorded bool
 		words    string // in the words of the second trend, or in Why
 	}{
-		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded: night 1, judged from the 11th on"},
-		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "recorded: night 10"},
+		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded only: this is night 1, and nights are judged from the 11th on"},
+		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "this is night 10"},
 		// Noise of √(10/9)·0.01 = 0.01054. With 0.8·10 − 1 = 7 degrees of freedom, one side at 0.3·0.007/2,
 		// for two series t = 4.66. 4.66·0.01054·√1.1 = 0.0515, and e^±0.0515·2 is 1.9 and 2.11.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
@@ -86,7 +86,7 @@ func TestJudgeNights(t *testing.T) {
 		{"the run that is asked for", nightsOf(ttftTrend, steady(11)...), Options{Run: "r10"}, verdict.Pass, false, "2.02 s, expected"},
 		{"lines that cannot be read", nightsOf(ttftTrend, steady(11)...), Options{Unread: 1}, verdict.Error, false, "1 line of the history cannot be read"},
 		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: it was 0 in run r0"},
-		{"a workload that became what it was", again, Options{}, verdict.Pass, true, "2 s, recorded: night 3"},
+		{"a workload that became what it was", again, Options{}, verdict.Pass, true, "2 s, recorded only: this is night 3, "},
 		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
 		// A limit that was 40 every night is known to half a request.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},

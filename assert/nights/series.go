@@ -164,13 +164,13 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 	said := metric.Format(t.Unit, value)
 	if tonight.Reference < leastReference {
 		t.Outcome = verdict.Skipped
-		t.Message = fmt.Sprintf("%s, recorded: night %d, judged from the %dth on", said, tonight.Reference+1, leastReference+1)
+		t.Message = fmt.Sprintf("%s, recorded only: this is night %d, and nights are judged from the %dth on", said, tonight.Reference+1, leastReference+1)
 		return
 	}
 	low, high := tonight.bounds()
 	if math.IsInf(low, 0) {
 		t.Outcome = verdict.Skipped
-		t.Message = fmt.Sprintf("%s, recorded: each night resembles the one before so much that %d are too few to judge by", said, tonight.Reference)
+		t.Message = fmt.Sprintf("%s, recorded: each night resembles the one before so closely that %d nights are too few to judge by", said, tonight.Reference)
 		return
 	}
 	t.Tonight = &Bounds{
@@ -201,9 +201,9 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 	t.Message = fmt.Sprintf("%s: %s %s %s than %s, the mean of %d nights; %s", said, stretch,
 		by.shift(tonight.Shift), direction, metric.Format(t.Unit, t.Tonight.Center), tonight.Reference, expected)
 	if !tonight.Worse {
-		t.Message += fmt.Sprintf("; better: pin run %s to hold later nights to it", from.Run)
+		t.Message += fmt.Sprintf("; better: pin run %s to hold later nights to this value", from.Run)
 		return
 	}
 	t.Outcome, t.Since = verdict.Fail, from.Run
-	t.Message += fmt.Sprintf("; red until it is back, or run %s is pinned", from.Run)
+	t.Message += fmt.Sprintf("; red until the value is back, or until run %s is pinned to accept it", from.Run)
 }

@@ -25,6 +25,6 @@ compare "flags" {
   candidate = each.value
   changed   = ["profile"]
   tolerate {
-    success = "rate -1pp" # ERROR: success rate -1pp of use["chat"] at 4 can never pass: even if no request failed on either server, so few say less. More requests, more rounds, or a wider tolerance. Likewise success rate -1pp of use["code"] at 4 in compare.flags["a"], success rate -1pp of use["rag"] at 4 in compare.flags["a"], success rate -1pp of use["chat"] at 4 in compare.flags["b"], success rate -1pp of use["code"] at 4 in compare.flags["b"], and 4 more.
+    success = "rate -1pp" # ERROR: success rate -1pp of use["chat"] at 4 can never pass: even if no request failed on either server, there are too few requests to show it. Use more requests, more rounds, or a wider tolerance. Likewise success rate -1pp of use["code"] at 4 in compare.flags["a"], success rate -1pp of use["rag"] at 4 in compare.flags["a"], success rate -1pp of use["chat"] at 4 in compare.flags["b"], success rate -1pp of use["code"] at 4 in compare.flags["b"], and 4 more.
   }
 }

@@ -151,7 +151,7 @@ func environment(runs []run) (section, bool) {
 				t.Rows = append(t.Rows, []cell{text("error"), {Text: line(server.Error), Class: "error"}})
 			}
 			if len(t.Rows) == 0 {
-				t.Rows = [][]cell{{text("what it is"), text("unknown: it told nothing")}}
+				t.Rows = [][]cell{{text("what it is"), text("unknown: the server reported nothing")}}
 			}
 			facts = append(facts, block{Table: t})
 			if server.Log != "" {
@@ -234,7 +234,7 @@ func methods(runs []run) []string {
 	out := []string{
 		"Requests in flight (closed loop): their number stays the same, because each slot sends its next request when the last one has ended. Requests at once (burst): all are sent at the same instant.",
 		"Requests per second (open loop): each request is sent at its due time, even if earlier ones are still running. Its wait counts from the due time.",
-		"Percentiles are nearest-rank over all requests due: p95 is the value that 95 of 100 requests stay within. A failed request counts as worse than every other; ∞ means that so many failed. – means no value.",
+		"Percentiles are nearest-rank over all requests due: p95 is the value that 95 of 100 requests stay within. A failed request counts as worse than every other, so a percentile that falls on a failed request is ∞. – means that there is no value.",
 		"Times are taken when the bytes arrive, before anything is parsed. Warm-up, the ramp at the start and the drain at the end of a level are left out of its throughput.",
 		"Tokens are counted by the server's own usage.",
 		"K is 1000, M is 1,000,000. Figures are shown with three significant digits; results.json has all of them.",

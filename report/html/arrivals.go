@@ -172,7 +172,7 @@ func stages(r run, ch *chart.Chart, p *report.Passage) string {
 			ch.Rules = append(ch.Rules, chart.Rule{At: p.Begins[i], Word: names[i], Vertical: true})
 		}
 	}
-	return " Upright: where each stage begins (" + strings.Join(names, ", ") + ")."
+	return " Vertical lines: where each stage begins (" + strings.Join(names, ", ") + ")."
 }
 
 // windowsOf returns a note on how many windows there are if only the first is shown.

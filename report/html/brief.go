@@ -388,5 +388,5 @@ func caching(r run) string {
 	case recorded:
 		return "Prompts come from a data set or a trace: how much of them repeats depends on the file."
 	}
-	return "Prompts begin alike for two words at most, so a prefix cache cannot help. Where they share a longer beginning, the first token comes sooner."
+	return "Prompts share at most their first two words, so a prefix cache cannot help. With a longer shared beginning the first token would come sooner."
 }

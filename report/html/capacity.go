@@ -16,8 +16,8 @@ import (
 // limitKinds describes what each kind of answer claims.
 var limitKinds = map[metric.CapacityKind]string{
 	metric.CapacityExact:        "the loads on both sides of the limit were measured, as close together as the plan asks for",
-	metric.CapacityInterpolated: "between: the limit lies somewhere between the two numbers",
-	metric.CapacityAtLeast:      "at least: nothing that was tried was too much",
+	metric.CapacityInterpolated: "between: the limit lies between the two numbers",
+	metric.CapacityAtLeast:      "at least: every load that was tried held",
 	metric.CapacityBelow:        "below: even the smallest load tried was too much",
 	metric.CapacityServerCap:    "the server's own admission limit",
 	metric.CapacityUnknown:      "not known",
@@ -45,7 +45,7 @@ func capacities(runs []run) (section, bool) {
 			}
 			l := limitView{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over], Sentence: sentence(c), Kind: limitKinds[metric.CapacityKind(c.Kind)]}
 			if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
-				l.Kind = "certified: the limit is higher, near the estimate"
+				l.Kind = "certified; the true limit is higher, near the estimate"
 			}
 			if c.Require > 0 {
 				l.Facts = append(l.Facts, "required by the plan: "+c.Named(c.Require))
@@ -202,12 +202,12 @@ func toSpare(margin float64) string {
 // explain describes what the points and bars of a search show.
 func explain(f *figure, r run, points []chart.Point) {
 	if slices.ContainsFunc(points, func(p chart.Point) bool { return !math.IsNaN(p.Low) || !math.IsNaN(p.High) }) {
-		f.Words += " Its bar is the interval, each end with the plan's confidence."
+		f.Words += " The bar of a point is its interval; each end holds at the plan's confidence."
 	}
 	if r.Plan.Decide == "estimate" {
-		f.Words += " The plan decides by the point alone."
+		f.Words += " The plan decides by the points alone."
 	} else {
-		f.Words += " A probe counts only if it is certainly on one side of the dashed line."
+		f.Words += " A probe passes or fails only if its whole bar lies on one side of the dashed line."
 	}
 	for _, l := range []struct {
 		mark chart.Mark

@@ -226,6 +226,6 @@ func overlaid(r run, c *report.Comparison, workload, level string) (figure, bool
 	}
 	both.name = r.title(workload) + " at " + r.level(workload, level)
 	f, ok := spread(both, "e2e", both.cases[0].Kind, names)
-	f.Words += " Both servers over each other."
+	f.Words += " The curves of both servers in one chart."
 	return f, ok
 }

@@ -154,7 +154,7 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 }
 
 // testedOnly qualifies an answer that does not come from a search.
-const testedOnly = " (levels that were tested; what lies beyond was not)"
+const testedOnly = " (the highest levels that were tested)"
 
 // levelStatus returns the worst status of the requirements on a case.
 func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {

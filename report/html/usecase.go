@@ -122,7 +122,7 @@ func trust(r run, c *report.Capacity) string {
 	case r.Plan.Decide == "estimate" && !c.Confirmed:
 		return "by point estimates, not confirmed on fresh requests"
 	case r.Plan.Decide == "estimate":
-		return "by point estimates, and so again on fresh requests"
+		return "by point estimates, and again by point estimates on fresh requests"
 	case !c.Confirmed:
 		return "certified once, not confirmed on fresh requests"
 	}

@@ -144,9 +144,9 @@ func change(t judged.Trend, c judged.Change) string {
 	s := fmt.Sprintf("changed on %s (run %s): from %s to %s", c.Started.UTC().Format("2006-01-02"), c.Run,
 		metric.Format(t.Unit, c.Before), metric.Format(t.Unit, c.After))
 	if len(c.Differs) == 0 {
-		s += "; no recorded fact of the server changed then"
+		s += "; no recorded fact of the server changed on that night"
 	} else {
-		s += "; with it changed " + strings.Join(c.Differs, ", ")
+		s += "; on that night these changed too: " + strings.Join(c.Differs, ", ")
 	}
 	if j := job(c.Job); j != "" {
 		s += "; " + j
@@ -223,7 +223,7 @@ func summary(n judged.Result) string {
 		return n.Why
 	}
 	if n.Recorded {
-		return "nothing is judged before there are enough nights"
+		return "there are too few nights to judge anything"
 	}
 	counts := map[assert.Outcome]int{}
 	for _, t := range n.Trends {
@@ -253,7 +253,7 @@ func chance(n judged.Result) string {
 	if series == 0 {
 		return ""
 	}
-	return fmt.Sprintf("If nothing ever changed in %s, at most %.0f of 50 mornings would be red.", either(series == 1, "this series", fmt.Sprintf("these %d series", series)), 50*judged.RedByChance)
+	return fmt.Sprintf("If nothing ever changed in %s, at most %.0f of 50 nights would be red by chance.", either(series == 1, "this series", fmt.Sprintf("these %d series", series)), 50*judged.RedByChance)
 }
 
 func either(cond bool, a, b string) string {

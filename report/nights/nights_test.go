@@ -130,7 +130,7 @@ func TestBetterIsNeverRed(t *testing.T) {
 func TestLastLine(t *testing.T) {
 	first := metric.History{Nights: []metric.Night{{Run: "r", Started: time.Unix(0, 0), Figures: []metric.Figure{{Trend: metric.Trend{Metric: "ttft", Stat: "p95"}, Value: 1}}}}}
 	for want, n := range map[string]judged.Result{
-		"RECORDED nothing is judged before there are enough nights":        judged.Judge(first, judged.Options{}),
+		"RECORDED there are too few nights to judge anything":              judged.Judge(first, judged.Options{}),
 		"ERROR the history has no nights":                                  judged.Judge(metric.History{}, judged.Options{}),
 		"FAIL 4 series: 1 worse, 2 as expected or better, 1 only recorded": fixture(),
 	} {

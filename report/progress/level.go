@@ -21,7 +21,7 @@ func (l *level) what(m *metric.Level) string {
 	for _, rate := range m.Saturation {
 		mean += rate / float64(n)
 	}
-	return "it answers " + metric.Format(metric.PerSecond, mean) + " at most, measured"
+	return "the largest rate is " + metric.Format(metric.PerSecond, mean)
 }
 
 // numbers returns the running statistics of the last requests.

@@ -285,7 +285,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		d.fold(started.workload + " on " + started.server)
 		line := started.title() + d.of(started) + ": " + plural(due, "request")
 		if started.probe == metric.SaturationName {
-			line = started.title() + ": as many requests as it answers at once"
+			line = started.title() + ": measuring the largest rate"
 		}
 		if expected > 0 {
 			line += ", about " + text.Clock(expected.Seconds())
