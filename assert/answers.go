@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Reread examines the answers in a recording again, as p now requires: whether they
-// are right, and their form. An answer without recorded text keeps the result from
-// when it ended, and a note on its level says so.
+// Reread examines the recorded answers again by what the plan p requires now: whether they are
+// right, and their form. An answer whose text was not recorded keeps the result of the run, and a
+// note on its level says so.
 func Reread(p *plan.Plan, run *metric.Run) {
 	for _, w := range p.Workloads {
 		asks := map[int]*answers.Ask{} // by row
@@ -35,7 +35,7 @@ func reread(w *plan.Workload, l *metric.Level, asks map[int]*answers.Ask) {
 			}
 			ask := asks[s.Row]
 			if ask == nil {
-				ask, _ = w.Ask(s.Row) // the run has noted what cannot be read of it
+				ask, _ = w.Ask(s.Row) // the run already noted what of the request cannot be read
 				asks[s.Row] = ask
 			}
 			found := w.Found(ask, *s.Said, s.Row)

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Recorded answers are scored by the plan as it is now: "it is 48" was wrong by
-// "exact" and is right by "number". An answer recorded as a hash keeps its result.
+// The present plan scores recorded answers: "it is 48" was wrong by the rule "exact" and is right
+// by the rule "number". An answer of which only a hash was recorded keeps its result.
 func TestReread(t *testing.T) {
 	w := &plan.Workload{Name: "w", Output: plan.Output{Natural: true, Mean: 64}, Score: &answers.Rule{Match: "number"}}
 	w.Prompt.Dataset = &traffic.Dataset{Rows: []traffic.Row{

@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// begun returns the level as if n measured requests had been planned: the first ones
-// by start. Requests after them then only keep up the load, like fillers. n below 1
-// takes all.
+// begun returns the level as if only n measured requests had been planned: the n that started
+// first. Later requests then only keep up the load, like fillers. If n is below 1, all requests
+// count.
 func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	if n < 1 {
 		return l, ""
@@ -44,13 +44,13 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	return &out, ""
 }
 
-// shortened cuts a round with the requests all at the end of the last request in
-// kept. The other measured requests become fillers.
+// shortened ends a round when the last request in kept ends. all holds the round's requests;
+// measured requests that are not in kept become fillers.
 func shortened(r *metric.Round, all, kept []*metric.Sample, due int) *metric.Round {
 	out := r.With(make([]*metric.Sample, 0, len(all)))
 	out.Due, out.Complete, out.Stopped = due, true, ""
 	if !r.Complete {
-		out.Busy = 1 // known only once the round is over, and judged then
+		out.Busy = 1 // the real value is known, and judged, only once the round is over
 	}
 	keep := make(map[*metric.Sample]bool, len(kept))
 	out.End = r.Start

@@ -8,20 +8,20 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The smallest numbers of rounds, or of blocks, whose spread shows how much the
-// requests of a level depend on each other.
+// The smallest numbers of rounds and of blocks whose spread shows how much the requests of a level
+// depend on each other.
 const (
 	leastRounds = metric.LeastRounds
 	leastBlocks = 10
 )
 
-// block is a round, or a stretch of one with at least a wave of requests. A wave is
-// as many requests as are in flight, because these share their batches.
+// block is a round, or a stretch of a round that holds at least one wave of requests. A wave is as
+// many requests as are in flight, because these share their batches.
 type block struct {
 	round   *metric.Round
 	samples []*metric.Sample // measured ones, in order of start
 	lost    int              // due requests without a sample
-	// part is the block's number among the parts of the round's window.
+	// part is the number of this block among the parts into which the round's window is divided.
 	part, parts int
 }
 
@@ -32,15 +32,15 @@ type evidence struct {
 	rounds bool // the blocks are whole rounds
 	// sound reports whether there are enough blocks for their spread to be used.
 	sound bool
-	// waves is the number of waves of load. With too few blocks each wave counts as
+	// waves is the number of waves in the load. If there are too few blocks, each wave counts as
 	// one request.
 	waves int
 	n     int // requests, including lost ones
 }
 
-// gather divides a level into blocks. If it has five rounds these are the blocks;
-// otherwise there are ten stretches of rounds, or fewer if a stretch would be shorter
-// than a wave.
+// gather divides a level into blocks. If the level has at least five rounds, the rounds are the
+// blocks. Otherwise its rounds are divided into ten stretches, or into fewer if a stretch would be
+// shorter than a wave.
 func gather(l *metric.Level) evidence {
 	e := evidence{level: l}
 	type pass struct {
@@ -103,7 +103,7 @@ func (e evidence) String() string {
 	return verdict.Count(len(e.blocks), noun)
 }
 
-// worth is the number of effective requests that one more request would add.
+// worth is the number of effective requests that one further request would add.
 func (e evidence) worth(effective float64) float64 {
 	if e.sound && e.n > 0 && effective > 0 {
 		return effective / float64(e.n)
@@ -111,9 +111,9 @@ func (e evidence) worth(effective float64) float64 {
 	return 1
 }
 
-// more returns how many further requests would settle a verdict, as text with the
-// time that they would take at the level's pace, and as a number; -1 if no number
-// would.
+// more returns how many further requests would settle a verdict: in words, with the time that they
+// would take at the level's pace, and as a number, which is -1 if no number of requests would
+// settle it.
 func (e evidence) more(total float64) (words string, requests int) {
 	if e.warming() != "" {
 		return "needs a warm server; more requests would not help", -1
@@ -126,15 +126,15 @@ func (e evidence) more(total float64) (words string, requests int) {
 	if !(extra < 1e9) {
 		return "no number of requests settles a value this close to its limit", -1
 	}
-	// Two digits, because the number is an estimate.
+	// Two digits suffice, because the number is an estimate.
 	if step := math.Pow(10, math.Floor(math.Log10(extra))-1); step > 1 {
 		extra = math.Ceil(extra/step) * step
 	}
 	return "needs about " + verdict.Count(int(extra), "more requests") + e.lasting(extra), int(extra)
 }
 
-// lasting writes the time of the given number of requests at the level's pace: ", 15
-// min"; "" below a minute.
+// lasting writes how long the given number of requests takes at the level's pace, such as ", 15
+// min"; "" if less than a minute.
 func (e evidence) lasting(requests float64) string {
 	if seconds := e.seconds(); seconds > 0 && e.n > 0 {
 		if minutes := requests * seconds / float64(e.n) / 60; minutes >= 1 {
@@ -144,8 +144,8 @@ func (e evidence) lasting(requests float64) string {
 	return ""
 }
 
-// seconds is the total time of the level's rounds. Rounds of one window follow each
-// other, whenever the last request of each ended.
+// seconds is the total time of the level's rounds. The rounds of one window follow each other, even
+// if the last request of a round ended later.
 func (e evidence) seconds() float64 {
 	sum := 0.0
 	for _, r := range e.level.Rounds {

@@ -12,9 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// capacity gives the verdicts on a capacity search: on the requirement, and on the
-// thresholds at the limit. The conclusion of the search is used only as far as its
-// samples, judged again, confirm it.
+// capacity gives the verdicts on a capacity search: on the requirement, and on the thresholds at
+// the limit. The conclusion of the search counts only if its samples, judged again, confirm it.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: string(w.Policy.Decide), Demanded: w.Capacity.Require > 0,
 		Confidence: 1 - w.Policy.Alpha(), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
@@ -55,7 +54,7 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	}
 }
 
-// search is what was recorded of a capacity search; nil: nothing.
+// search returns what was recorded of a capacity search; nil if nothing was.
 func (j *judge) search(server *plan.Server, w *plan.Workload) *metric.Capacity {
 	i := slices.IndexFunc(j.run.Capacities, func(c *metric.Capacity) bool {
 		return c != nil && c.Server == server.Address() && c.Workload == w.Address()
@@ -87,18 +86,18 @@ func (j *judge) ran(s *plan.Server) bool {
 // limit is the result of a search, judged again from its samples.
 type limit struct {
 	*metric.Capacity
-	problem string // why there is no result
-	changed bool   // it differs from the conclusion of the search
-	why     string // the reason for that; "" if no probe has another outcome now
+	problem string // why there is no result; "" if there is one
+	changed bool   // the limit differs from the one that the search found
+	why     string // why the limit differs; "" if every probe has the same outcome as in the search
 	n       int    // requests that were judged
 	// The verdicts at Pass, and the name of the level that they were judged on.
 	verdicts map[*plan.Workload][]Verdict
 	level    string
-	// doing is what the server was doing at Fail; "" if it did not report it.
+	// doing describes what the server was doing at load Fail; "" if the server did not report it.
 	doing string
 }
 
-// standing is the outcome of the probes of one level.
+// standing is the outcome of the probes of one level so far.
 type standing struct {
 	outcome   string
 	confirmed bool
@@ -131,8 +130,8 @@ func (j *judge) limitOf(w *plan.Workload, c *metric.Capacity) limit {
 	return l
 }
 
-// limit judges every probe of the search again as the search did: on the same
-// requests, with the error split over as many looks.
+// limit judges every probe of the search again in the same way as the search: on the same requests,
+// with the allowed error split over the same number of looks.
 func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 	c := *recorded
 	out := limit{Capacity: &c}
@@ -157,7 +156,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			p.Shown, p.Note = v.Thresholds[k].Shown, cmp.Or(p.Note, v.Thresholds[k].Why)
 		}
 		if p.Purpose == estimates {
-			continue // it only estimated, and bounds nothing
+			continue // this probe only estimated the load, so it bounds nothing
 		}
 		if levels[p.N] == nil {
 			levels[p.N] = &standing{}
@@ -175,7 +174,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 	return out
 }
 
-// estimates is the purpose of a probe that only estimates.
+// estimates is the purpose of a probe that only estimates the load to try next.
 const estimates = "estimate"
 
 // within reports whether an estimate lies between the highest pass and the lowest
@@ -184,8 +183,8 @@ func (l *limit) within(crossing float64) bool {
 	return crossing >= float64(l.Pass) && (l.Fail == 0 || crossing <= float64(l.Fail))
 }
 
-// differs records that a probe has another outcome than in the search, because of
-// other thresholds or because it cannot be judged.
+// differs records that a probe no longer has the outcome that it had in the search, because
+// thresholds changed or because it cannot be judged.
 func (l *limit) differs(n int, v LookVerdict) {
 	l.changed = true
 	if v.Invalid != "" {
@@ -195,12 +194,12 @@ func (l *limit) differs(n int, v LookVerdict) {
 	}
 }
 
-// probed is the outcome of a probe in the words of a search; recorded is the outcome
-// in the record.
+// probed writes the outcome of a probe in the words of a search. recorded is the outcome that the
+// record has for it.
 func probed(v LookVerdict, recorded string, l *metric.Level) string {
 	switch {
 	case recorded == "saturated", v.Cause == verdict.CauseGenerator:
-		return "saturated" // the search knew more about the generator
+		return "saturated" // only the search knew enough about the generator to say this
 	case v.Invalid != "":
 		return "inconclusive" // it bounds nothing
 	case recorded == "capped" && (v.Outcome != Fail || turnedAway(l)):
@@ -209,7 +208,7 @@ func probed(v LookVerdict, recorded string, l *metric.Level) string {
 	return v.Outcome.String()
 }
 
-// bracket finds the levels between which the limit lies.
+// bracket finds the largest load that passes and the smallest that fails.
 func (l *limit) bracket(levels map[int]*standing) {
 	c := l.Capacity
 	c.Pass, c.Fail, c.Confirmed = 0, 0, false
@@ -258,9 +257,9 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	return v.LookVerdict, v.verdicts, l
 }
 
-// plannedLooks is the number of looks that share the error of a probe. It comes from
-// the look at the same number of requests, or else from the look that was planned
-// with the most others.
+// plannedLooks returns the number of looks over which a probe splits its error. It takes the number
+// from the look at as many requests as the probe has, or else from the look with the largest
+// number.
 func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	if p.Planned > 0 {
 		return p.Planned
@@ -275,7 +274,7 @@ func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	return planned
 }
 
-// cutShort judges a probe without a look. It has no result, unless enough requests
+// cutShort judges a probe that ended before its first look. It has a result only if enough requests
 // were sent and none completed.
 func cutShort(l *metric.Level) LookVerdict {
 	failed := 0
@@ -297,8 +296,8 @@ func cutShort(l *metric.Level) LookVerdict {
 	}}}
 }
 
-// turnedAway reports whether every failed request was refused for lack of capacity:
-// then the load was the cause.
+// turnedAway reports whether every failed request was refused for lack of capacity, so that the
+// load was the cause of the failures.
 func turnedAway(l *metric.Level) bool {
 	n := 0
 	for _, r := range l.Rounds {
@@ -315,7 +314,7 @@ func turnedAway(l *metric.Level) bool {
 	return n > 0
 }
 
-// restate describes a limit that differs from the conclusion of the search.
+// restate describes a limit that differs from the one that the search found.
 func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c := l.Capacity
 	c.Kind = kindOf(c, recorded, max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))), 1))
@@ -349,8 +348,8 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c.Notes = append(c.Notes, "judged again from the samples, this capacity differs from the one that the run found ("+before+")")
 }
 
-// kindOf is how well a limit is known: exactly, if Pass and Fail are no further apart
-// than width.
+// kindOf returns how precisely a limit is known. It is exact if Pass and Fail are at most width
+// apart.
 func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
 	switch {
 	case c.Pass > 0 && c.Fail > 0 && c.Fail-c.Pass <= width:
@@ -367,9 +366,9 @@ func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
 	return metric.CapacityUnknown
 }
 
-// judge gives the verdict on the requirement. Without a requirement it is on the
-// search, which must have found a limit. Statistics observed on the probes' own
-// requests are a part of the result that is not certified; a note says so.
+// judge gives the verdict on the requirement. Without a requirement the verdict is on the search
+// itself, which must have found a limit. Thresholds with the statistic "observed" cover only the
+// probes' own requests; a note says that they certify nothing else.
 func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) {
 	if l.problem != "" {
 		v.Outcome, v.Message, v.Value = Error, "unknown: "+l.problem, metric.None(l.problem)
@@ -406,7 +405,7 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	}
 }
 
-// notes lists what the number alone does not show.
+// notes lists what the capacity's number alone does not show.
 func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []string) {
 	c := l.Capacity
 	for _, note := range c.Notes {

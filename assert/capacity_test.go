@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// searched is a run of a capacity search on a server whose TTFT is n·50 ms: below 2 s
-// up to level 39.
+// searched is a run of a capacity search on a server whose TTFT at n requests is n·50 ms, so that
+// it stays below 2 s up to level 39.
 func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.Run) {
 	p, run := gate(&metric.Level{Name: "4", Kind: metric.ClosedLoop, N: 4}, threshold("ttft", "p95 < 2s"))
 	w := p.Workloads[0]
@@ -64,9 +64,9 @@ func TestCapacity(t *testing.T) {
 		{"reached", 30, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
 		{"just reached", 39, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 39", Pass},
 		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},
-		// 36 passes, 40 fails, and 38 is not known.
+		// Level 36 passes and level 40 fails; level 38 was not measured.
 		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~36 requests in flight (36 passes, 40 fails)", Inconclusive},
-		// 1.7 s holds up to level 33: of the probes 32 passes and 36 fails.
+		// With a limit of 1.7 s, loads up to 33 hold: of the probes, 32 passes and 36 fails.
 		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
 		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", Pass},
 		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", Pass},
@@ -74,7 +74,7 @@ func TestCapacity(t *testing.T) {
 		{"all fail, more than that required", 8, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
 		{"all fail, measured only", 0, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
 		{"all pass", 64, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 9 }, Pass, metric.CapacityAtLeast, 64, 0, "64+ requests in flight (the search goes up to 64)", Pass},
-		// A claim of the search without samples does not count.
+		// A level that the search claims to have passed does not count without samples.
 		{"no samples", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[:3] }, Error, "", 0, 0, "lacks the requests of probe 4", Error},
 		{"no probes", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = nil }, Error, metric.CapacityUnknown, 0, 0, "unknown", Error},
 		{"fewer samples than judged", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels[1].Rounds = r.Levels[1].Rounds[:2] }, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
@@ -88,8 +88,8 @@ func TestCapacity(t *testing.T) {
 				}
 			}
 		}, Inconclusive, metric.CapacityInterpolated, 36, 48, "(36 passes, 48 fails)", Inconclusive},
-		// 0.05/10⁶ needs 328 requests with none over: 0.95^328. The first probe has
-		// 160.
+		// An error of 0.05/10⁶ needs 328 requests, none of them over the limit: 0.95^328 is
+		// smaller. The first probe has 160 requests.
 		{"more looks", 30, func(_ *plan.Plan, r *metric.Run) {
 			for i := range r.Capacities[0].Probes {
 				r.Capacities[0].Probes[i].Planned = 1e6
@@ -169,18 +169,18 @@ func TestCapacityOfVisits(t *testing.T) {
 	}
 }
 
-// A probe without a look bounds nothing, unless no request completed.
+// A probe without a look bounds nothing, except when no request completed.
 func TestCapacityCutShort(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		sent   int // requests at level 20, all of them warm-up
+		sent   int // requests sent at level 20, all of them warm-up
 		fail   metric.FailureKind
 		kind   metric.CapacityKind
 		failed int
 	}{
 		{"it was cut short", 3, "", metric.CapacityAtLeast, 0},
 		{"too few to tell", 39, metric.FailStatus, metric.CapacityAtLeast, 0},
-		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two for each of the 20 slots
+		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two requests for each of the 20 slots
 		{"cancelled", 100, metric.FailCanceled, metric.CapacityAtLeast, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestCapacityCutShort(t *testing.T) {
 	}
 }
 
-// A probe that adds to a level of the plan is judged together with it.
+// A probe that adds requests to a fixed level of the plan is judged together with that level.
 func TestCapacityWithAFixedLevel(t *testing.T) {
 	p, run := searched(5, visit(10, "known", 0, "inconclusive"), visit(10, "extend", 0, "pass"))
 	fixed, probe := run.Levels[0], *run.Levels[0]
@@ -229,7 +229,8 @@ func TestCapacityWithAFixedLevel(t *testing.T) {
 	}
 }
 
-// Notes of a search on its own answer do not apply to another answer.
+// The notes of a search apply to its own result only. They are marked if judging again gives
+// another result.
 func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	const note = "from 40 to 64 ttft stays within 1 % of its limit"
 	for limit, want := range map[float64][]string{
@@ -245,8 +246,8 @@ func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	}
 }
 
-// TestReasonOfAnotherLimit: a limit that differs from the conclusion of the search
-// gives the reason.
+// TestReasonOfAnotherLimit: if the limit differs from the one that the search found, the capacity
+// says why.
 func TestReasonOfAnotherLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*plan.Plan, *metric.Run)

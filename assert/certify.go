@@ -23,7 +23,7 @@ type Finding struct {
 	Level       string
 	Requirement string // "ttft p95 < 8s"
 	Planned     string // "300 requests, 5 rounds"
-	Extended    string // "extended to 1200 at 3 looks"; "" if an inconclusive level is not extended
+	Extended    string // "extended to 1200 at 3 looks"; "" if a level that is inconclusive is not extended
 	Needed      string // "59 effective requests"
 	Remark      string // one line; "" if there is nothing to say
 	// Impossible is set if no outcome of the planned requests could pass.
@@ -32,14 +32,14 @@ type Finding struct {
 	Advice    string
 	Severity  verdict.Severity
 	Threshold *plan.Threshold
-	needed    int    // units that a share needs
-	units     string // rounds, waves, bursts or requests
+	needed    int    // how many units a share needs
+	units     string // the unit: rounds, waves, bursts or requests
 }
 
-// Certify checks every threshold at every level of the plan, in the order of the
-// levels, with the implied ones, and the shares that bound a capacity. It assumes the
-// best case, in which every request is good and independent of the others. So a
-// threshold that it calls possible may still be inconclusive.
+// Certify checks whether the plan has enough requests for each threshold to pass: every threshold
+// at every level, in the order of the levels, including implied thresholds and shares that bound a
+// capacity. It assumes the best case, in which every request is good and independent of the others.
+// So a threshold that it calls possible may still be inconclusive.
 func Certify(p *plan.Plan) []Finding {
 	if p == nil {
 		return nil
@@ -72,7 +72,7 @@ func Certify(p *plan.Plan) []Finding {
 	return out
 }
 
-// certify checks whether one threshold can pass at one level, at the last of its
+// certify checks whether one threshold can pass at one level, judged at the last of its planned
 // looks.
 func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) Finding {
 	f := foresee(t, level, kind, policy, looks)
@@ -104,7 +104,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 type foreseenLevel struct {
 	Finding
 	evidence                 // of the planned requests
-	duration   time.Duration // time with an unknown number of requests; 0 if the number is planned
+	duration   time.Duration // planned time, if the number of requests is not known; 0 if the number is planned
 	kind       metric.LoadKind
 	planned    int // rounds
 	alpha      float64
@@ -136,11 +136,12 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f
 }
 
-// ofMix is how many requests of the mix contain the given number of a part; without a
-// mix that number.
+// ofMix converts a number of requests of a part to the number of requests of the mix that contains
+// them. Without a mix the number stays the same.
 func (f *foreseenLevel) ofMix(requests int) int { return plan.OfWhole(requests, f.level.Share) }
 
-// inMix writes that number: ", 1180 of its mix"; "" without a mix.
+// inMix writes how many requests of the mix the part's requests need: ", 1180 of its mix"; ""
+// without a mix.
 func (f *foreseenLevel) inMix(requests int) string {
 	if f.level.Share == 0 {
 		return ""
@@ -153,7 +154,8 @@ func (f *foreseenLevel) never(remark, advice string) {
 	f.Impossible, f.Remark, f.Advice = true, remark, advice
 }
 
-// more is the advice that brings more requests; a trace has as many as it has.
+// more is the advice on how to get more requests. A trace has a fixed number of requests, so it has
+// an advice of its own.
 func (f *foreseenLevel) more(advice, trace string) string {
 	if f.level.Speedup > 0 {
 		return trace
@@ -161,7 +163,8 @@ func (f *foreseenLevel) more(advice, trace string) string {
 	return advice
 }
 
-// mean needs a spread: of blocks, or of rounds for server metrics.
+// mean judges whether a mean has at least two observations to show a spread: blocks of requests or,
+// for server metrics, rounds.
 func (f *foreseenLevel) mean(t *plan.Threshold) {
 	inside := t.Metric.Source != metric.Client
 	units := len(f.blocks)
@@ -181,8 +184,8 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	}
 }
 
-// share needs as many units as are assumed to be independent: waves, rounds or single
-// requests.
+// share judges whether a share has enough units that are assumed to be independent: waves, rounds
+// or single requests.
 func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	need, ok := stat.MinimumN(t.Allowed(), f.alpha)
 	if !ok {
@@ -218,9 +221,9 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	}
 }
 
-// percentile takes effective requests.
+// percentile judges whether a percentile has enough effective requests.
 func (f *foreseenLevel) percentile(t *plan.Threshold) {
-	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // up to p99.9 there is one
+	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // the number exists, because percentiles end at p99.9
 	f.Needed = verdict.Count(need, "effective requests") + f.inMix(need)
 	best := float64(f.n)
 	if !f.sound || t.Metric.Source != metric.Client && f.planned < leastRounds {
@@ -241,21 +244,21 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	}
 }
 
-// certifyCapacity checks a share in a capacity search: at the required level, or else
-// at the smallest one, which has the most rounds.
+// certifyCapacity checks whether a share can pass in a capacity search: at the required level, or
+// else at the smallest level, which has the most rounds.
 func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	c, whole := searchOf(w), w
 	if w.Of != nil {
 		whole = w.Of
 	}
 	if c.Over == metric.OpenLoop {
-		level := c.Level(c.UpTo) // a certifying probe has the maximum of requests
+		level := c.Level(c.UpTo) // a probe of a rate that certifies has the largest number of requests
 		level.Requests = whole.MostRequests(level.Requests)
 		return certify(t, w.Portion(level), c.Over, w.Policy, ownLooks(w, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests})))
 	}
 	at := func(n int, deep bool) Finding {
 		level, policy := c.Level(n), w.Policy
-		policy.OnInconclusive = plan.Extend // a probe is extended whatever the plan sets for levels
+		policy.OnInconclusive = plan.Extend // a probe is extended, whatever the plan says for fixed levels
 		most := whole.MostRequests(level.Requests)
 		policy.MaxRequests = min(most, 4*level.Requests)
 		if deep {
@@ -286,7 +289,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	from := func(deep bool) int {
 		least := c.From
 		if jump := 11; least < jump && jump <= c.UpTo && !at(jump, deep).Impossible {
-			least = jump // by default it has more waves than smaller levels
+			least = jump // by default this level has more waves than smaller levels
 		}
 		return least + sort.Search(c.UpTo-least+1, func(i int) bool { return at(least+i, deep).Impossible })
 	}
@@ -299,8 +302,8 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	return f
 }
 
-// ownLooks returns looks at a level of a mix with the number of requests of the part w;
-// outside a mix the looks themselves.
+// ownLooks converts looks at a mix to the number of requests of the part w. Outside a mix it
+// returns the looks unchanged.
 func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	for i := range looks {
 		looks[i].Requests = w.Own(looks[i].Requests)
@@ -308,8 +311,8 @@ func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	return looks
 }
 
-// deepened is the level at the first look of a deep probe. Doubling leads from there
-// to the most requests, and it has at least twice the usual number.
+// deepened returns the level at the first look of a deep probe. Its number of requests is at least
+// twice the usual one, and doubling it at each look leads to the largest number.
 func deepened(level plan.Level, usual, most int) plan.Level {
 	part := 1
 	for most/(2*part) >= 2*usual {
@@ -321,7 +324,7 @@ func deepened(level plan.Level, usual, most int) plan.Level {
 	return level
 }
 
-// thisRunOf writes a share in the form that is exact for the requests of the run.
+// thisRunOf writes a share as a statistic that is exact for the requests of the run.
 func thisRunOf(t *plan.Threshold) string {
 	_, limit, _ := strings.Cut(t.Text, string(t.Op))
 	observed := fmt.Sprintf(`"observed %s %s"`, t.Op, strings.TrimSpace(limit))
@@ -331,7 +334,7 @@ func thisRunOf(t *plan.Threshold) string {
 	return observed
 }
 
-// moreRounds is how a plan sets a number of rounds for a level.
+// moreRounds writes how a plan asks for the given number of rounds at a level.
 func moreRounds(kind metric.LoadKind, rounds int) string {
 	if kind == metric.Burst {
 		return fmt.Sprintf("bursts = %d", rounds)
@@ -339,7 +342,7 @@ func moreRounds(kind metric.LoadKind, rounds int) string {
 	return fmt.Sprintf("%s (where requests is set, %d for each in flight)", seeds(rounds), rounds)
 }
 
-// seeds writes a number of seeds as a plan; range gives at most 1024.
+// seeds writes a number of seeds in the plan's language. range returns at most 1024 numbers.
 func seeds(n int) string {
 	const most = 1024
 	if n > 4*most {
@@ -355,7 +358,8 @@ func seeds(n int) string {
 	return "seeds = concat(" + strings.Join(parts, ", ") + ")"
 }
 
-// probeLooks returns the looks at a level of a search, which share the error evenly.
+// probeLooks returns the looks at a level of a search. The looks have equal parts of the allowed
+// error.
 func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []plan.Look {
 	ends := plan.Doubled(kind, level, policy.MaxRequests)
 	looks := make([]plan.Look, len(ends))
@@ -365,8 +369,8 @@ func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []pl
 	return looks
 }
 
-// planned is the level as it would be recorded with one sample for each request.
-// gather then divides it as it will divide the measured one.
+// planned returns the level as a record would have it, with one sample for each request, so that
+// gather divides it in the same way as the measured level.
 func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Speedup: level.Speedup, Kind: kind}
 	rounds := max(level.Rounds, 1)
@@ -376,8 +380,8 @@ func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	return l
 }
 
-// CertifyDiagnostics reports the thresholds that can never be certified, each once at
-// its place in the plan, for all instances of a for_each. They are errors, or
+// CertifyDiagnostics reports thresholds that can never be certified. It reports each threshold once
+// at its place in the plan, also if for_each makes several instances. The reports are errors, or
 // warnings if the sla only warns.
 func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
@@ -399,7 +403,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	}
 	type place struct {
 		at     hcl.Range
-		of, is string // all thresholds of a preset have the same place
+		of, is string // all thresholds of a preset have the same place in the plan
 	}
 	said, likewise := map[place]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
 	for _, k := range order {
@@ -419,8 +423,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// uncertifiable is the diagnostic for a threshold that can never be certified at some
-// levels.
+// uncertifiable returns the diagnostic for a threshold that can never be certified at some levels.
 func uncertifiable(at []Finding) *hcl.Diagnostic {
 	f := at[0]
 	var levels, others []string
@@ -449,8 +452,8 @@ func uncertifiable(at []Finding) *hcl.Diagnostic {
 	return d
 }
 
-// nearest writes the share of the largest rate up to which the level has enough requests for
-// a percentile; see crowding.
+// nearest writes up to what share of the largest rate the level has enough requests for a
+// percentile; see crowding.
 func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) string {
 	need, ok := stat.MinimumN(t.Allowed(), alpha)
 	if !ok || level.Requests < 1 {

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// If certify calls a threshold possible, a perfect level passes it; if impossible, no
-// level does.
+// If certify calls a threshold possible, a perfect level passes it. If certify calls it impossible,
+// no level passes it.
 func TestLongCertifyAgreesWithJudge(t *testing.T) {
 	for _, name := range []struct{ metric, text string }{
 		{"ttft", "p95 < 2s"}, {"ttft", "p99 < 2s"}, {"ttft", "p50 < 2s"}, {"ttft", "mean < 2s"}, {"ttft", "max < 2s"}, {"itl", "p95 < 30ms"},
@@ -119,7 +119,7 @@ workload "published" {
 	}
 }
 
-// A trace has as many requests as it has.
+// A trace has a fixed number of requests, so the advice is to replay more of the trace.
 func TestCertifyDiagnosticsOfATrace(t *testing.T) {
 	p, _ := gate(shape{n: 1, rounds: 1, perRound: 20}.level(), threshold("ttft", "p95 < 2s"), threshold("success", "rate >= 99%"))
 	p.Workloads[0].Loads = []*plan.Load{{Kind: metric.OpenLoop, Levels: []plan.Level{{Name: "trace", Rate: 1, Requests: 40, Rounds: 10, Speedup: 1}}}}
@@ -187,8 +187,8 @@ func testDiagnostics(t *testing.T, file string) {
 	}
 }
 
-// A level that may be extended is checked with the most requests, with its error
-// split over the looks.
+// A level that may be extended is checked with its largest number of requests, and with the allowed
+// error split over the looks.
 func TestCertifyOfWhatIsExtended(t *testing.T) {
 	for _, c := range []struct {
 		requests, most int
@@ -197,13 +197,13 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 		planned        string
 		needed         string
 	}{
-		// Looks at 20, 40 and 80 share the error; the last has 0.0252 of it, and
-		// 0.95^72 = 0.0249. With looks at 20, 40 and 70 it needs 71.
+		// Looks at 20, 40 and 80 requests share the error: the last look has 0.0252 of it, and
+		// 0.95^72 = 0.0249. With looks at 20, 40 and 70, the last look needs 71 requests.
 		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to 80 at 3 looks", "72 effective requests"},
 		{20, 70, "p95 < 2s", true, "20 requests, 1 round, extended to 70 at 3 looks", "71 effective requests"},
 		{59, 59, "p95 < 2s", false, "59 requests, 1 round", "59 effective requests"},
-		// Four times the plan's number: 100, 200, 400 at three looks need 0.99^364 =
-		// 0.0258.
+		// Without max_requests the limit is four times the plan's number. Looks at 100, 200 and 400
+		// requests need 364: 0.99^364 = 0.0258.
 		{90, 0, "p99 < 2s", true, "90 requests, 1 round, extended to 360 at 3 looks", "364 effective requests"},
 		{91, 0, "p99 < 2s", false, "91 requests, 1 round, extended to 364 at 3 looks", "364 effective requests"},
 	} {
@@ -218,8 +218,8 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 	}
 }
 
-// A probe may have the rounds of up to four times its first look, and of at most
-// max_requests. One level may be measured with that many requests.
+// A probe may have the rounds of up to four times its first look, and of at most max_requests. At
+// one level, a probe may have all max_requests.
 func TestCertifyOfShareAtCapacity(t *testing.T) {
 	for _, c := range []struct {
 		name, capacity, load string
@@ -228,17 +228,17 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		remark               string
 		clusters             plan.Clusters
 	}{
-		// 0.98^149 = 0.0493. Looks at 800 and 900 want 0.98^183 = 0.0248, and 113 rounds
-		// are all.
+		// With one look 149 rounds are enough: 0.98^149 = 0.0493. Looks at 800 and 900 requests
+		// need 183 rounds, 0.98^183 = 0.0248, but 900 requests have only 113 rounds.
 		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", "", plan.ClustersRound},
 		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to 900 at 2 looks", "the plan has 113", plan.ClustersRound},
-		// 200 requests in 10 rounds, so 800 in 40 and 3200 in 160. At 1600 and 3200 it
-		// needs 183 rounds, which 3660 would have.
+		// 200 requests have 10 rounds, so 800 have 40 and 3200 have 160. With looks at 1600 and
+		// 3200 requests 183 rounds are needed; 3660 requests have them.
 		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "this level has enough rounds to pass only if it is measured with max_requests", plan.ClustersRound},
 		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "this level has enough", plan.ClustersRound},
-		// 200 requests are 25 waves of 8, 800 are 100, and 3200 are 400.
+		// 200 requests are 25 waves of 8, 800 are 100 waves, and 3200 are 400 waves.
 		{"waves", "", "", false, "183 waves of 8", "extended to 3200 at 2 looks", "this level has enough waves to pass only if it is measured with max_requests", ""},
 		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
 		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to 800 at 3 looks", "the plan has 100", ""},
@@ -274,7 +274,7 @@ workload "chat" {
 	}
 }
 
-// A preset alone can be certified at any load, extended or not.
+// Every preset can be certified at any load by itself, whether or not levels are extended.
 func TestLongPresetsCanBeCertified(t *testing.T) {
 	for _, preset := range []string{"mlperf_llama2_70b", "mlperf_deepseek_r1_interactive", "mlperf_llama3_1_405b", "general_chatbot", "chatbot"} {
 		for _, on := range []string{"stop", "extend"} {
@@ -314,9 +314,9 @@ func TestCertifyByTime(t *testing.T) {
 	}
 }
 
-// At a rate as many requests may fail together as are in flight, which is not known
-// beforehand. 1,000 requests are 59 waves of up to 16, and 100 waves of 10, as
-// TestShareOfARate judges.
+// At a rate, all requests in flight may fail together, and their number is not known beforehand.
+// 1,000 requests make 59 waves of up to 16 requests, or 100 waves of 10, which TestShareOfARate
+// judges.
 func TestCertifyOfARate(t *testing.T) {
 	for _, tt := range []struct {
 		requests, clusters, needed, remark string

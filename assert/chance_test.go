@@ -37,9 +37,9 @@ func TestLongChances(t *testing.T) {
 	}
 }
 
-// A point estimate within its limit passes. At a limit of zero an unchanged candidate
-// passes half of the time. With 8 rounds and a deviation of √2 · 1 % each (from
-// starts; requests hardly add to it) it passes with Φ(1 % · √8 / 1.414 %) = Φ(2) =
+// A point estimate within its limit passes. At a limit of zero an unchanged candidate passes half
+// of the time. With 8 rounds, each with a standard deviation of √2 · 1 % (from starts; requests add
+// almost nothing), and a limit of 1 %, it passes with a chance of Φ(1 % · √8 / 1.414 %) = Φ(2) =
 // 97.7 %.
 func TestChanceOfAnEstimate(t *testing.T) {
 	c := &plan.Compare{Restart: plan.RestartLeg, Policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Extend}, Rounds: 8}
@@ -49,8 +49,8 @@ func TestChanceOfAnEstimate(t *testing.T) {
 	}
 }
 
-// foretell is the chance of one change at one level of a comparison; NaN if it is
-// unknown or nothing can pass.
+// foretell returns the chance that one change at one level of a comparison passes; NaN if the
+// chance is unknown or zero in any case.
 func foretell(c *plan.Compare, claim *plan.Claim, level plan.Level) float64 {
 	w := &plan.Workload{Name: "chat", Loads: []*plan.Load{{Levels: []plan.Level{level}}}}
 	claim.Workloads, claim.At = []*plan.Workload{w}, []string{level.Name}
@@ -66,11 +66,12 @@ func TestChanceDiagnostics(t *testing.T) {
 	for _, row := range []struct {
 		perRound int
 		claims   []*plan.Claim
-		want     string // the summary; "": none
+		want     string // the diagnostic's summary; "": no diagnostic
 	}{
 		{200, []*plan.Claim{tolerate("ttft p95 +10%", "success rate -1pp")}, ""},
 		{20, []*plan.Claim{tolerate("ttft p95 +10%")}, "Comparison is often inconclusive"},
-		// 8·4 = 32 on each side: without a failure the score interval is 8 points wide.
+		// Each side has 8·4 = 32 requests. Even without a failure the score interval is 8 points
+		// wide.
 		{4, []*plan.Claim{tolerate("success rate -1pp")}, "Change can never be certified"},
 		{20, []*plan.Claim{improve("ttft p95 -10%")}, ""},
 	} {
@@ -85,7 +86,7 @@ func TestChanceDiagnostics(t *testing.T) {
 	}
 }
 
-// NonInferior is the share of simulated t intervals that stay below delta.
+// NonInferior agrees with the share of simulated t intervals that stay below the limit delta.
 func TestLongNonInferior(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, row := range []struct {
@@ -108,7 +109,7 @@ func TestLongNonInferior(t *testing.T) {
 			t.Errorf("%+v: %.3f, simulated %.3f", row, want, got)
 		}
 	}
-	// A mean at the limit passes as often as the allowed error.
+	// If the true mean is exactly at the limit, the chance of a pass is the allowed error.
 	if got := stat.NonInferior(8, 0.1, 0.05, 0.1, 0.05); math.Abs(got-0.05) > 1e-4 {
 		t.Errorf("at the limit %v, want 0.05", got)
 	}

@@ -28,19 +28,20 @@ type characteristic struct {
 	n        int
 	pass     int
 	fail     int
-	covered  int // the true value lies within both bounds
-	estimate int // gates that pass by the point estimate of the same requests
+	covered  int // gates whose bounds include the true value
+	estimate int // gates that would pass by the point estimate of the same requests
 }
 
 func (c characteristic) share(k int) float64 { return float64(k) / float64(max(c.n, 1)) }
 
-// most is the highest measured share that is consistent with a true share of at most
-// alpha: three standard errors above alpha.
+// most is the highest measured share that is still consistent with a true share of alpha: three
+// standard errors above alpha.
 func (c characteristic) most(alpha float64) float64 {
 	return alpha + 3*math.Sqrt(alpha*(1-alpha)/float64(max(c.n, 1)))
 }
 
-// simulate judges gates of a process, each by both rules.
+// simulate draws n gates of a process and judges each of them both with certainty and by point
+// estimates.
 func simulate(p process, n int, seed uint64, clusters plan.Clusters, t *plan.Threshold, truth float64, draw func(*rand.Rand) *metric.Level) characteristic {
 	c := characteristic{process: p, n: n}
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -79,7 +80,7 @@ func twoAtATime(jobs []func()) {
 	wait.Wait()
 }
 
-// failing makes requests with scores above the limit fail.
+// failing turns each request whose score exceeds the limit into a failed request.
 func failing(l *metric.Level) *metric.Level {
 	for _, r := range l.Rounds {
 		for _, x := range r.Samples {
@@ -91,8 +92,8 @@ func failing(l *metric.Level) *metric.Level {
 	return l
 }
 
-// The promise, measured: a server exactly at its limit passes, and fails, at most 5%
-// of the time, whatever its requests depend on.
+// TestLongCharacteristics measures what tokgate promises: a server exactly at its limit passes at
+// most 5% of the time, and fails at most 5% of the time, however its requests depend on each other.
 func TestLongCharacteristics(t *testing.T) {
 	var out strings.Builder
 	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
@@ -100,16 +101,16 @@ func TestLongCharacteristics(t *testing.T) {
 	type kind struct {
 		title     string
 		threshold *plan.Threshold
-		truth     float64 // of the bounded value
+		truth     float64 // true value of the bounded metric
 		processes []process
 		rounds    int
 		perRound  int
 		draw      func(p process, r *rand.Rand, score float64, rounds, perRound int) *metric.Level
-		share     float64 // of requests over the limit
+		share     float64 // true share of requests over the limit
 		promised  bool
 		clusters  plan.Clusters
 	}
-	normal := chosen(func(p process) bool { return !p.heavy && !p.own }) // with a known mean
+	normal := chosen(func(p process) bool { return !p.heavy && !p.own }) // processes whose mean is known
 	at := func(p process, r *rand.Rand, score float64, rounds, perRound int) *metric.Level {
 		return p.level(r, rounds, perRound, score, 1)
 	}
@@ -121,7 +122,7 @@ func TestLongCharacteristics(t *testing.T) {
 		{"p95 at its limit, 5 rounds of 60 requests", threshold("ttft", "p95 < 2s"), 2, processes, 5, 60, at, 0.05, true, ""},
 		{"mean at its limit, 10 rounds of 20 requests", threshold("ttft", "mean < 2s"), 2, normal, 10, 20,
 			func(p process, r *rand.Rand, _ float64, rounds, perRound int) *metric.Level {
-				// The mean of e^(σg) is e^(σ²/2).
+				// The mean of e^(σg), for a standard normal g, is e^(σ²/2).
 				return p.level(r, rounds, perRound, 0, math.Exp(-spread*spread/2))
 			}, 0, true, ""},
 		{"goodput share at its limit of 95%, clusters = \"round\", 60 rounds of 8 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 60, 8, at, 0.05, true, plan.ClustersRound},
@@ -149,7 +150,8 @@ func TestLongCharacteristics(t *testing.T) {
 				if k.share > 0 {
 					score = p.score(k.share)
 				}
-				// A gate of many requests takes as long as several of few.
+				// A gate of many requests takes as long as several small ones, so fewer such gates
+				// are drawn.
 				n := max(*gates*300/max(300, k.rounds*k.perRound), min(*gates, 25))
 				results[i][at] = simulate(p, n, uint64(100*i+at), k.clusters, k.threshold, k.truth, func(r *rand.Rand) *metric.Level {
 					return k.draw(p, r, score, k.rounds, k.perRound)
@@ -194,7 +196,7 @@ func TestLongCharacteristics(t *testing.T) {
 	}
 }
 
-// rounds measures how much more rounds help if bad requests come together.
+// rounds measures how much more rounds help when bad requests come together.
 func rounds(t *testing.T, out *strings.Builder) {
 	plans := []struct{ rounds, perRound int }{{10, 30}, {60, 30}, {150, 10}}
 	out.WriteString("**More rounds: false pass at the limit, where what is bad comes together**\n\n| threshold | requests |")
@@ -250,26 +252,25 @@ func chosen(kind func(process) bool) []process {
 	return slices.DeleteFunc(slices.Clone(processes), func(p process) bool { return !kind(p) })
 }
 
-// inWaves returns the processes whose requests depend on each other only within a
-// wave; share of the requests fail.
+// inWaves returns processes in which requests depend on each other only within a wave; the given
+// share of the requests fails.
 func inWaves(share float64) []process {
 	return slices.Concat(chosen(func(p process) bool { return !longer(p) }), clusters(share, together[0]), clusters(share, spells...))
 }
 
-// hides reports whether ten rounds often do not show how much rounds differ, because the
-// cause is rare and then affects all requests.
+// hides reports whether ten rounds often fail to show how much rounds differ, because what makes
+// them differ is rare but then affects all requests.
 func hides(p process) bool { return p.round > 0.5 || p.heavy }
 
-// longer reports whether requests depend on each other for longer than a wave of
-// four.
+// longer reports whether requests depend on each other over more than one wave of four requests.
 func longer(p process) bool { return p.round > 0 || p.rho > 0.8 }
 
-// healthy measures how often a server passes if few of its requests fail.
+// healthy measures how often a server passes when few of its requests fail.
 func healthy(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name  string
-		share float64 // of requests that fail
-		as    process // how they come together
+		share float64 // share of requests that fail
+		as    process // how the failures come together
 	}
 	servers := []server{
 		{name: "none fails"}, {"1 request in 1000 fails", 0.001, process{}}, {"1 round in 1000 fails", 0.001, process{slowRounds: 0.001}},
@@ -315,8 +316,8 @@ func healthy(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// looks judges a level at 200, 400 and 800 requests until one look is certain, with
-// the error split over the three.
+// looks judges a level after 200, 400 and 800 requests, until a look decides. The allowed error is
+// split over the three looks.
 func looks(t *testing.T, out *strings.Builder) {
 	fmt.Fprintf(out, "**p95 at its limit, three planned looks at 200, 400 and 800 requests**\n\n| requests | false pass | false fail | undecided |\n|---|---|---|---|\n")
 	n := max(*gates/2, 1)
@@ -326,7 +327,7 @@ func looks(t *testing.T, out *strings.Builder) {
 		score := p.score(0.05)
 		th := threshold("ttft", "p95 < 2s")
 		for range n {
-			// Rounds of 20, ten more with every look.
+			// Rounds have 20 requests each; every look has ten more rounds than the one before.
 			l := p.level(r, 40, 20, score, 1)
 			pl, _ := gate(l, th)
 			for _, k := range []int{200, 400, 800} {
@@ -349,8 +350,8 @@ func looks(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// looked judges a level at the planned looks, and returns the share of its requests
-// at which it ended.
+// looked judges a level at its planned looks until one decides. share is the share of the level's
+// requests that had been measured by then.
 func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64) {
 	p, _ := gate(l, th)
 	w := p.Workloads[0]
@@ -365,9 +366,9 @@ func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64
 	return outcome, share
 }
 
-// ended holds the shares of their requests at which gates with early looks ended.
+// ended holds, for gates with early looks, the share of their requests after which they ended.
 type ended struct {
-	pass, passHalf float64 // in all, and half-way
+	pass, passHalf float64 // number of passes, and of passes at half of the requests
 	fail, failHalf float64
 	spent          float64 // of the requests
 }
@@ -378,8 +379,8 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	th := threshold("ttft", "p95 < 2s")
 	n := max(*gates/2, 1)
 	most := characteristic{n: n}.most(0.05)
-	// least is the smallest measured share that is consistent with a promised one, by
-	// three standard errors.
+	// least is the smallest measured share that is still consistent with a promised share: three
+	// standard errors below it.
 	least := func(share float64) float64 { return share - 3*math.Sqrt(share*(1-share)/float64(n)) }
 	row := func(name string, seed uint64, kept func(ended) bool, draw func(r *rand.Rand) *metric.Level) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -412,7 +413,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	}
 	for i, c := range []struct {
 		rounds float64
-		spent  float64 // at most, at half the limit
+		spent  float64 // largest share of the error that may be spent at half of the requests
 		power  [2]float64
 	}{{0, 0.6, [2]float64{0.90, 0.40}}, {0.05, 0.7, [2]float64{0.75, 0.28}}} {
 		for k, m := range []float64{0.5, 0.8, 0.9, 1.2} {
@@ -436,7 +437,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// power measures how often a server passes or fails that is away from its limit.
+// power measures how often a server that is better or worse than its limit passes or fails.
 func power(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name          string

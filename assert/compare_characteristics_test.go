@@ -12,28 +12,28 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// duels is a pair of servers with a known difference. A leg's value is a statistic of
-// log-normal requests. Each start of a server also has its own speed, and the
+// duels describes comparisons of two servers with a known difference. The value of a leg is a
+// statistic of log-normal requests. Each start of a server also has its own speed, and the
 // environment drifts from leg to leg.
 type duels struct {
 	rounds, perRound int
 	stat             metric.Stat
-	requests         float64 // standard deviation of the logarithm of a request
+	requests         float64 // standard deviation of the logarithm of a request's time
 	starts           float64 // of a start's
 	drift            float64 // standard deviation of the random step from one leg to the next
 	trend            float64 // constant step from one leg to the next
-	blocks           bool    // all legs of the control first, then all of the candidate
+	blocks           bool    // all legs of the control come first, then all of the candidate
 	restart          plan.Restart
-	cards            float64 // by how much the GPUs of one side are slower; side by side they are swapped
+	cards            float64 // how much slower the GPUs of one side are; side by side the servers swap them
 	beside           bool
-	byRounds         bool // rounds count as units, although blocks should
+	byRounds         bool // rounds count as independent units, although only blocks are independent
 }
 
-// usual is an ordinary comparison, with the defaults of the estimates.
+// usual is an ordinary comparison, with the default assumptions of the chances.
 var usual = duels{rounds: 8, perRound: 200, stat: metric.Stat{Kind: metric.Percentile, P: 95}, requests: 0.3, starts: 0.01, restart: plan.RestartLeg}
 
-// draw makes one comparison in which the candidate takes exp(effect) times as long,
-// and returns the changes of its legs.
+// draw simulates one comparison in which the candidate takes exp(effect) times as long, and returns
+// the changes of its legs.
 func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	var units []float64
 	logs := [2][]float64{make([]float64, d.rounds), make([]float64, d.rounds)}
@@ -41,7 +41,7 @@ func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	walk, slot := 0.0, 0
 	leg := func(round, side int) {
 		fresh := d.restart == plan.RestartLeg
-		if d.restart == plan.RestartOrder { // both legs of B share a start, those of A do not
+		if d.restart == plan.RestartOrder { // the legs of server B share a start, those of server A do not
 			fresh = side == 0 || round%2 == 0
 		}
 		if fresh {
@@ -92,7 +92,7 @@ type outcomes struct{ n, pass, fail, better, worse, point int }
 
 func (o outcomes) share(k int) float64 { return float64(k) / float64(max(o.n, 1)) }
 
-// judgeAll judges n comparisons against a tolerance, with the code for real ones.
+// judgeAll judges n simulated comparisons against a tolerance, with the code that judges real ones.
 func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes {
 	r := rand.New(rand.NewPCG(seed, 7))
 	o := outcomes{n: n}
@@ -119,7 +119,7 @@ func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes 
 	return o
 }
 
-// compareCharacteristics measures how often verdicts on comparisons are wrong.
+// compareCharacteristics measures how often verdicts of comparisons are wrong.
 func compareCharacteristics(t *testing.T, out *strings.Builder) {
 	n := max(*gates, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
@@ -222,8 +222,8 @@ func compareCharacteristics(t *testing.T, out *strings.Builder) {
 	wholeComparisons(t, out)
 }
 
-// wholeComparisons judges whole recorded comparisons of several changes with the full
-// code: blocks, Holm, shares, means of completed requests.
+// wholeComparisons judges simulated recordings with several changes by the complete code: blocks,
+// Holm's rule, shares, means of completed requests.
 func wholeComparisons(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
@@ -237,7 +237,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 	}{
 		{"unchanged", 1, 0, 0, false, "no fail"}, {"unchanged, 2 % of requests fail on both", 1, 0.02, 0.02, false, "no fail"},
 		{"30 % slower", 1.3, 0, 0, false, "no pass"}, {"fails 4 points more", 1, 0.01, 0.05, false, "no pass"},
-		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // in 72 % of runs eight rounds have no failure
+		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // in 72 % of runs no round of the eight has a failure
 	} {
 		r := rand.New(rand.NewPCG(uint64(20_000+i), 9))
 		var pass, fail, seen int
@@ -287,16 +287,16 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// oneFact judges comparisons with a tight tolerance on three metrics that measure
-// nearly the same thing. The times of requests vary by prompt, equally on both sides
-// because both get the same prompts, or by chance.
+// oneFact judges comparisons with a tight tolerance on three metrics that measure nearly the same
+// thing. The times of requests vary in two ways: by prompt, equally on both sides because both get
+// the same prompts, and by chance.
 func oneFact(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
 	out.WriteString("**One fact in three changes: ttft mean, throughput and e2e mean, 5 % tolerated of each, 8 rounds of 100, which differ by 3 %**\n\n| requests vary by | unchanged: pass | fail | 5 % worse: pass | fail | 10 % worse: pass | fail |\n|---|---|---|---|---|---|---|\n")
 	for i, c := range []struct {
 		name        string
-		chance, own float64 // standard deviations of the logarithm
+		chance, own float64 // standard deviations of the logarithm: by chance, and by prompt
 	}{{"±10 %", .10, 0}, {"±20 %", .20, 0}, {"±30 %", .30, 0}, {"±30 %, of their own", 0, .30}, {"±30 %, nine tenths of the variance their own", .095, .285}} {
 		fmt.Fprintf(out, "| %s |", c.name)
 		for k, factor := range []float64{1, 1.05, 1.10} {
@@ -323,8 +323,8 @@ func oneFact(t *testing.T, out *strings.Builder) {
 				}
 			}
 			fmt.Fprintf(out, " %.1f%% | %.1f%% |", 100*pass, 100*fail)
-			// No test has this power if requests vary by chance by more than ±10 %. At ±30 %
-			// even a test that knew the variance would pass only 74 % of unchanged servers.
+			// If requests vary by chance by more than ±10 %, no test has this power. At ±30 % even
+			// a test that knew the variance would pass only 74 % of unchanged servers.
 			if least := []float64{0.80, 0, 0.65}[k]; c.chance <= 0.1 && n >= 50 && []float64{pass, 1, fail}[k] < least-3*math.Sqrt(least*(1-least)/float64(n)) {
 				t.Errorf("one fact, requests %s, %.2f times: pass %.3f, fail %.3f; at least %v was promised", c.name, factor, pass, fail, least)
 			}

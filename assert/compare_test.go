@@ -17,10 +17,9 @@ import (
 // duel describes a comparison for a test: rounds of requests on each side.
 type duel struct {
 	rounds, perRound int
-	// control and candidate return the ttft of request i of a round, in seconds;
-	// default 1.
+	// control and candidate return the ttft of request i of a round, in seconds; the default is 1.
 	control, candidate func(round, i int) float64
-	// They report which requests fail; by default none does.
+	// These functions report which requests fail; by default none does.
 	controlFails, candidateFails func(round, i int) bool
 	restart                      plan.Restart
 	policy                       plan.Policy
@@ -92,7 +91,7 @@ func claimOf(better bool, changes []string) *plan.Claim {
 	return c
 }
 
-// noisy is a ttft around factor seconds. Requests vary by 20 %, rounds by the given
+// noisy returns a ttft of about factor seconds. Requests vary by 20 %, and rounds by the given
 // share.
 func noisy(seed uint64, factor, rounds float64) func(round, i int) float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -117,13 +116,14 @@ func TestCompare(t *testing.T) {
 		duel
 		want    Outcome // of the first requirement
 		overall Outcome
-		says    string // a part of its message, needs or notes
+		says    string // a part of the verdict's message, needs or notes
 	}{
 		{"the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "ttft p95 1 s → 1 s, +0.00%"},
 		{"a little slower", duel{rounds: 8, perRound: 40, candidate: constant(1.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, "+5.0%"},
 		{"exactly as much slower as is tolerated", duel{rounds: 8, perRound: 40, control: constant(1), candidate: steps(1.08, 1.12), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Inconclusive, Inconclusive, "too near to its limit"},
 		{"too slow", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "the smallest tolerance that these rounds certify is +20%"},
-		// d = ln 1.3, ln 0.9, ln 1.3 …: mean 0.0785, s 0.1966, t(7, 95%) = 1.895: ±0.1317.
+		// The changes are ln 1.3, ln 0.9, ln 1.3 …: their mean is 0.0785 and s is 0.1966. With t(7,
+		// 95%) = 1.895 the interval is ±0.1317.
 		{"noisy", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "+8.2% (95% bounds -5.2% to +23%)"},
 		{"higher is better: slower", duel{rounds: 8, perRound: 40, candidate: constant(1.3), claims: []*plan.Claim{tolerate("throughput -5%")}}, Fail, Fail, "tolerated -5.0%"},
 		{"higher is better: the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("throughput -5%")}}, Pass, Pass, "throughput"},
@@ -132,7 +132,8 @@ func TestCompare(t *testing.T) {
 		{"improved at all", duel{rounds: 8, perRound: 40, candidate: constant(0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Pass, Pass, ""},
 		{"as good is no improvement", duel{rounds: 8, perRound: 40, candidate: steps(1.01, 0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Inconclusive, Inconclusive, ""},
 		{"only a warning", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{{Severity: plan.SeverityWarn, Changes: tolerate("ttft p95 +10%").Changes}}}, Fail, Pass, ""},
-		// No failure in 8·40 = 320 a side: by the score interval 2.71/322.7 = 0.8 points.
+		// 8·40 = 320 requests on each side without a failure: the score interval is 2.71/322.7 =
+		// 0.8 points wide.
 		{"no failures, enough requests", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Pass, Pass, "+0.00pp"},
 		{"no failures, too few requests", duel{rounds: 8, perRound: 8, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Inconclusive, Inconclusive, "certify is -4.1pp"},
 		{"one request in ten fails", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("success rate -1pp")}}, Fail, Fail, "-10pp"},
@@ -140,10 +141,10 @@ func TestCompare(t *testing.T) {
 		{"a mean leaves failures out", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Fail, Fail, "but the candidate fails more requests"},
 		{"failures that are tolerated", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%", "success rate -15pp")}}, Pass, Pass, ""},
 		{"the control fails more", duel{rounds: 8, perRound: 40, controlFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, ""},
-		// In every round a failed request decides the candidate's p95: 8 of 8 signs,
-		// 1/256.
+		// A failed request decides the candidate's p95 in every round: all 8 signs agree, with a
+		// chance of 1/256.
 		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "only the sign"},
-		// In half of the rounds: 4 of 8 signs do not decide.
+		// A failed request decides the p95 in half of the rounds: 4 of 8 signs do not decide.
 		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "fewer requests fail"},
 		{"undecided may pass where the plan says so", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Warn}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Pass, ""},
 		{"point estimates", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "not certified"},
@@ -162,7 +163,7 @@ func TestCompare(t *testing.T) {
 		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, Skipped, Error, "the recording ends before the control did"},
 		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
 		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
-		// A change that applies nowhere has judged nothing.
+		// A required change that applies to no workload judges nothing, which is an error.
 		{"a metric that both sides lack", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%", "ttft p95 +10%")}}, Error, Error, "the control has no prefill_speed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -223,7 +224,7 @@ func TestCompareFailsClosed(t *testing.T) {
 	}
 }
 
-// The values of both sides are those of their level tables, over all requests.
+// The values of both sides equal those in their level tables, which cover all requests.
 func TestCompareShowsTheLevels(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, control: func(round, i int) float64 { return 1 + float64(round*i)/100 }, claims: []*plan.Claim{tolerate("ttft p95 +10%", "throughput -5%", "success rate -2pp")}}.make()
 	for _, c := range Judge(p, run, Options{}).Comparisons[0].Changes {
@@ -239,8 +240,8 @@ func TestCompareShowsTheLevels(t *testing.T) {
 	}
 }
 
-// The generator stopped in some rounds. Pairs that were measured again do not count,
-// and the remaining disturbed rounds may not decide.
+// If the generator was late in some rounds, pairs that were measured again do not count, and the
+// disturbed rounds that remain must not decide.
 func TestCompareDisturbed(t *testing.T) {
 	const ms = time.Millisecond
 	estimate := plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}
@@ -340,7 +341,7 @@ func TestCompareNothingChanged(t *testing.T) {
 	}
 }
 
-// The error is split over the looks: ±t(7, 97.5%)·s/√8 with two.
+// The error is split over the looks: with two looks the bounds are ±t(7, 97.5%)·s/√8.
 func TestCompareLooks(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, candidate: noisy(5, 1, 0.05), control: noisy(6, 1, 0.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}.make()
 	width := func() float64 {
@@ -357,7 +358,7 @@ func TestCompareLooks(t *testing.T) {
 	}
 }
 
-// A stored control is compared without pairs, and a note says so.
+// A stored control is not paired with the candidate's rounds, and a note says so.
 func TestCompareStored(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, 1, 0.01), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	stored := &metric.Run{ID: "old", Servers: run.Servers[:1], Levels: run.Levels[:1]}
@@ -384,9 +385,8 @@ func TestCompareStored(t *testing.T) {
 	}
 }
 
-// If a failed request decides the percentile of a stored control, it has no mean and
-// no spread. Its rounds are compared with the candidate's one by one, and the signs
-// decide.
+// If a failed request decides a percentile of the stored control, the values of its rounds have no
+// mean and no spread. Then the rounds of both sides are compared one by one, and the signs decide.
 func TestCompareStoredFailures(t *testing.T) {
 	every := func(n int) func(int, int) bool { return func(_, i int) bool { return i%n == n-1 } }
 	in := func(rounds int, fails func(int, int) bool) func(int, int) bool {
@@ -398,15 +398,16 @@ func TestCompareStoredFailures(t *testing.T) {
 		want               Outcome
 		message, needs     string
 	}{
-		// 8 of 8 pairs: 1/256. More failed requests fail.
+		// All 8 pairs are worse, with a chance of 1/256, because more failed requests make a
+		// percentile worse.
 		{"the candidate fails in every round", nil, every(10), Fail, "a failed request decides the statistic", ""},
 		{"the control fails in every round", every(10), nil, Pass, "a failed request decides the statistic", ""},
-		// In the other seven pairs the candidate takes 0.99 to 1.01 times as long,
-		// also below 1.1.
+		// In the other seven pairs the candidate takes 0.99 to 1.01 times as long, which is below
+		// the limit of 1.1 too.
 		{"the control failed in one", in(1, every(10)), nil, Pass, "a failed request decides the statistic", ""},
-		// 5 of 8 pairs support it, 3 do not: 37%.
+		// 5 of 8 pairs support a pass and 3 do not: the chance of that is 37%.
 		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "a failed request decides the statistic", "needs rounds in which fewer requests fail"},
-		// If both fail it is not known which is worse.
+		// If a failed request decides on both sides, it is not known which side is worse.
 		{"both fail", every(10), every(10), Inconclusive, "a failed request decides the statistic", "record it again"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -424,7 +425,7 @@ func TestCompareStoredFailures(t *testing.T) {
 	}
 }
 
-// If the control holds at no level, nothing can be lost, but something can be won.
+// If the control holds at no level, the candidate cannot lose capacity, but it can gain some.
 func TestCompareCapacityFromNothing(t *testing.T) {
 	for _, row := range []struct {
 		name                     string
@@ -436,15 +437,15 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 	}{
 		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control does not hold at any load (<1); the candidate is certified to 3, fails at 4"},
 		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to 0, fails at 1"},
-		// The control may hold 3, and so may the candidate; it must hold 4 = ⌈3 ·
-		// 1.1⌉.
+		// The control holds less than 4, so its capacity may be 3, as may the candidate's. The
+		// candidate must hold ⌈3 · 1.1⌉ = 4.
 		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to 0"},
 		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to 4"},
 		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to 4"},
 		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to 2"},
-		// The candidate must hold ⌈10 · 0.9⌉ = 9, and the control may hold 10.
+		// The control's capacity may be 10 at most, and the candidate must hold ⌈10 · 0.9⌉ = 9.
 		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to 9, fails at 12"},
-		// The change judged nothing.
+		// The control's capacity may be 0, so the change judged nothing.
 		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control does not hold at any load"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -471,7 +472,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 	}
 }
 
-// A comparison that the user left out is skipped, and the verdict is partial.
+// A comparison that the user excluded is skipped, and the whole verdict is partial.
 func TestComparePartial(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	for i, l := range run.Levels {
@@ -499,10 +500,10 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 	}
 }
 
-// A failure that would stand alone is undecided as one of many facts. Changes that
-// are the same fact, that hold by far, or that only warn do not weaken it.
+// A failure that would stand by itself is undecided among many facts. It is not weakened by changes
+// that belong to the same fact, that hold by far, or that only warn.
 func TestCompareCorrects(t *testing.T) {
-	// Just beyond: its p is about 0.03.
+	// The change is just beyond its limit: its p-value is about 0.03.
 	claims := func(more ...string) []*plan.Claim {
 		return []*plan.Claim{tolerate(append([]string{"ttft mean +10%"}, more...)...)}
 	}
@@ -526,14 +527,14 @@ func TestCompareCorrects(t *testing.T) {
 		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.Notes, " "), "in 2 facts") != (c.want == Inconclusive) {
 			t.Errorf("%s: %v of %v %q", c.name, x.Outcome, v.Outcome, x.Notes)
 		}
-		// The line of the comparison agrees with its changes.
+		// The line on the whole comparison agrees with the verdicts on its changes.
 		if whole := verdictOf(t, v, "compare.ab"); whole.Outcome != c.want || c.want == Fail && !strings.Contains(whole.Message, "no for") {
 			t.Errorf("%s: the whole %v: %s", c.name, whole.Outcome, whole.Message)
 		}
 	}
 }
 
-// The table shows for which workload the candidate is better.
+// The decision table shows for which workloads the candidate is better.
 func TestCompareDecides(t *testing.T) {
 	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01)}
 	for _, row := range []struct {
@@ -545,7 +546,7 @@ func TestCompareDecides(t *testing.T) {
 		{noisy(4, 0.5, 0.01), []string{"ttft p95 +50%"}, compare.AnswerYes, "ab: yes for chat"},
 		{noisy(4, 1.4, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNo, "ab: no for chat"},
 		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
-		// Worse, but within the tolerances.
+		// The candidate is worse, but within the tolerances.
 		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
 		{noisy(4, 1.4, 0.01), []string{"e2e mean +5%"}, compare.AnswerNo, "ab: no for chat"},
 	} {
@@ -556,8 +557,7 @@ func TestCompareDecides(t *testing.T) {
 			t.Errorf("%+v, %q", c.Decisions, c.Line)
 		}
 	}
-	// A change that only warns is not required. The answer comes from the whole
-	// request.
+	// A change that only warns is not required. The answer comes from the whole request (e2e).
 	d.candidate, d.claims = noisy(4, 0.5, 0.01), []*plan.Claim{tolerate("throughput -5%"), improve("ttft p95 -90%")}
 	d.claims[1].Severity = plan.SeverityWarn
 	p, run := d.make()
@@ -567,7 +567,7 @@ func TestCompareDecides(t *testing.T) {
 	}
 }
 
-// A round that stands out gets a note, and is judged like the others.
+// A round that lies far from the others gets a note, and is judged like the others.
 func TestCompareOutliers(t *testing.T) {
 	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01), claims: []*plan.Claim{tolerate("ttft mean +10%")}}
 	candidate := noisy(4, 1, 0.01)
@@ -635,7 +635,7 @@ func TestCompareTold(t *testing.T) {
 		says  string
 	}{
 		{"the same", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.2, 0.4}, 0) }, Pass, "300 ms → 300 ms"},
-		// (0.4 + 0.8)/2 over (0.2 + 0.4)/2
+		// The candidate's mean (0.4 + 0.8)/2 is twice the control's mean (0.2 + 0.4)/2.
 		{"twice as long", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.4, 0.8}, 0) }, Fail, "+100%"},
 		{"a percentile of buckets", tolerate("queue_wait p95 +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2}, 0); tell(b, []float64{0.2}, 0) }, Error, "only the mean can be compared"},
 		{"the candidate tells nothing", tolerate("queue_wait mean +10%"), func(a, _ *metric.Level) { tell(a, []float64{0.2}, 0) }, Error, "the candidate has no queue_wait mean"},
@@ -646,7 +646,7 @@ func TestCompareTold(t *testing.T) {
 		{"none on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 3); tell(b, nil, 0) }, Pass, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			// Another required change passes in any case.
+			// The plan also requires another change, which always passes.
 			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{row.claim, tolerate("ttft p95 +10%")}}.make()
 			row.tell(run.Levels[0], run.Levels[1])
 			v := Judge(p, run, Options{})
@@ -657,8 +657,8 @@ func TestCompareTold(t *testing.T) {
 	}
 }
 
-// beside is a comparison side by side. Times on the second set of GPUs are multiplied
-// by cards, whichever server runs there.
+// beside simulates a comparison side by side. Times on the second set of GPUs are multiplied by
+// cards, whichever server runs there.
 func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	on := func(side int) func(int, int) float64 {
 		return func(round, i int) float64 {
@@ -683,7 +683,7 @@ func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	return p, run
 }
 
-// A card that is 10 % slower is no regression, and hides none.
+// A GPU that is 10 % slower neither looks like a regression nor hides one.
 func TestCardsCancel(t *testing.T) {
 	for _, row := range []struct {
 		name             string
@@ -702,8 +702,8 @@ func TestCardsCancel(t *testing.T) {
 			if x.Outcome != row.want || !x.SideBySide || x.Units != 5 || x.Rounds != 10 {
 				t.Errorf("%v, %d rounds, %d units, side by side %v: %+v", x.Outcome, x.Rounds, x.Units, x.SideBySide, x.Changes)
 			}
-			// In the mean of ln(candidate/control) over two rounds the cards cancel:
-			// the candidate's change remains.
+			// In the mean of ln(candidate/control) over two rounds the difference between the GPUs
+			// cancels, and the candidate's change remains.
 			for _, c := range x.Changes {
 				if c.Metric.Name == "ttft" && c.Limit.OK && math.Abs(c.Change.V-(row.candidate-1)) > 0.006 {
 					t.Errorf("%s changes by %v", c.Name(), c.Change.V)
@@ -711,8 +711,8 @@ func TestCardsCancel(t *testing.T) {
 			}
 		})
 	}
-	// Such rounds are no units by themselves, even if the plan has changed: the
-	// spread of the cards would then count as the spread of the change.
+	// Rounds that swap GPUs are not independent units, even if the plan has changed: the difference
+	// between the GPUs would count as spread of the change.
 	p, run := beside(10, 1.1, 1)
 	p.Compares[0].SideBySide = false
 	if x := Judge(p, run, Options{}).Comparisons[0]; x.Outcome != Pass || x.Units != 5 {
@@ -720,7 +720,7 @@ func TestCardsCancel(t *testing.T) {
 	}
 }
 
-// A record that does not show the swap does not pass.
+// A comparison whose record does not show that GPUs were swapped does not pass.
 func TestCardsThatDoNotCancel(t *testing.T) {
 	for _, row := range []struct {
 		name   string

@@ -13,14 +13,14 @@ type ComparisonLook struct {
 	More bool
 }
 
-// JudgeComparison judges a comparison before its end, on the rounds that both sides
-// have. run holds the comparison with the current look.
+// JudgeComparison judges a comparison before its end, on the rounds that both sides have completed.
+// run holds the record of the comparison, whose last look is the current one.
 func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonLook {
 	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
 	if len(v.Comparisons) == 0 {
 		return ComparisonLook{Outcome: Error}
 	}
-	x := v.Comparisons[0] // the only one of this plan
+	x := v.Comparisons[0] // the plan has only this comparison
 	out := ComparisonLook{Outcome: x.Outcome}
 	for _, row := range x.Changes {
 		if row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn {

@@ -7,7 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Recorded is one run of the corpus on which reworded messages are tested.
+// Recorded is one run of the corpus. A test rewords the messages in it and checks that verdicts
+// stay the same.
 type Recorded struct {
 	Name string
 	Plan *plan.Plan

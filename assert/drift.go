@@ -11,10 +11,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Latency that changes during a level is reported, because the level's numbers then
-// depend on its length. It is reported from leastDrift on, at the two-sided
-// significance driftError. It invalidates nothing: thresholds count every request,
-// whenever it came.
+// Latency that changes during a level is reported, because the level's numbers then depend on its
+// length. A change is reported if it is at least leastDrift and significant at driftError
+// (two-sided). It does not invalidate the level: thresholds count every request, whenever it was
+// sent.
 const (
 	leastDrift = 0.05
 	driftError = 0.01
@@ -24,7 +24,7 @@ const (
 // its rounds.
 func (e evidence) drift() []string {
 	if e.level.Kind.Windowed() {
-		return nil // a rate's backlog shows whether it is in a steady state
+		return nil // at a rate the backlog shows whether the level is in a steady state
 	}
 	var notes []string
 	word := func(change, p float64, from string) {
@@ -55,14 +55,14 @@ func (e evidence) drift() []string {
 		}
 	}
 	if mean, variance := stat.Moments(halves); len(halves) >= leastRounds {
-		// Student's t of the rounds' own changes.
+		// Student's t test on the changes within each round.
 		word(math.Exp(mean)-1, tails(mean/math.Sqrt(variance/float64(len(halves))), len(halves)-1), "from the first half of a round to the second")
 	}
 	return notes
 }
 
-// latencies returns, for each block with a completed request, when it started and the
-// logarithm of its mean latency.
+// latencies returns, for each block that has a completed request, the block's mean start time and
+// the logarithm of its mean latency.
 func (e evidence) latencies() (at, logs []float64) {
 	for _, b := range e.blocks {
 		if t, m, ok := latency(b.samples); ok {
@@ -84,13 +84,13 @@ func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 	return start.Seconds() / n, mean / n, n > 0
 }
 
-// leastWarming is the ratio of the first blocks' latency to the others' that counts
-// as warming up.
+// leastWarming is how many times slower than the rest the first blocks must be to count as warming
+// up.
 const leastWarming = 1.5
 
-// warming reports that the warm-up was too short: the first blocks, at most half of
-// them, were each slower than every later one. It is "" otherwise. The chance that k
-// given blocks of n come first is one over n choose k.
+// warming reports that the warm-up was too short: the first blocks, at most half of them, were each
+// slower than every later one. Otherwise it returns "". By chance, the k slowest of n blocks are
+// the first k with a probability of one over n choose k.
 func (e evidence) warming() string {
 	_, logs := e.latencies()
 	if !e.sound || e.level.Kind != metric.ClosedLoop || len(logs) < leastRounds || len(logs) < len(e.blocks) {
@@ -115,8 +115,8 @@ func (e evidence) warming() string {
 		verdict.Count(n, "requests"), math.Exp(first-rest), e.warmup(n))
 }
 
-// warmup is the value of warmup in the load that leaves out n more requests before
-// each round. The slots share them.
+// warmup returns the value of the argument warmup that would leave out n more requests before each
+// round. The slots share these requests.
 func (e evidence) warmup(n int) int {
 	before := 0
 	for _, x := range e.level.Rounds[0].All() {
@@ -127,8 +127,8 @@ func (e evidence) warmup(n int) int {
 	return before + n
 }
 
-// slope fits a line, and returns the change from the first x to the last and the
-// chance of a line at least as steep (Student's t test of the slope, two-sided).
+// slope fits a straight line to y over x. It returns the change from the first x to the last, and
+// the p-value of the slope (Student's t test, two-sided).
 func slope(x, y []float64) (change, p float64, ok bool) {
 	n := len(x)
 	if n < leastRounds {
@@ -148,7 +148,8 @@ func slope(x, y []float64) (change, p float64, ok bool) {
 	return b * (x[n-1] - x[0]), tails(b/math.Sqrt(rest/(vx*float64(n-1))), n-2), true
 }
 
-// tails is P(|T| ≥ |t|); 1 if there is neither spread nor change.
+// tails is P(|T| ≥ |t|) for Student's t with df degrees of freedom; 1 if there is neither spread
+// nor change.
 func tails(t float64, df int) float64 {
 	if math.IsNaN(t) {
 		return 1

@@ -8,10 +8,9 @@ import (
 )
 
 func TestSlope(t *testing.T) {
-	// y = 10, 11, 12, 13, 14 but for ±1 at the second and fourth: mean 12,
-	// b = (−2·−2 + −1·0 + 0 + 1·0 + 2·2)/10 = 0.8 over 10, 12, 12, 12, 14: the
-	// residuals are −0.4, 0.8, 0, −0.8, 0.4, so that s² = 1.6/3, t =
-	// 0.8/√(0.5333/10) = 3.464 and p = 0.0405 with 3 degrees of freedom.
+	// The values are 10, 12, 12, 12, 14, with mean 12. The slope is (−2·−2 + −1·0 + 0 + 1·0 +
+	// 2·2)/10 = 0.8, and the residuals are −0.4, 0.8, 0, −0.8, 0.4. So s² = 1.6/3, t =
+	// 0.8/√(0.5333/10) = 3.464, and p = 0.0405 with 3 degrees of freedom.
 	change, p, ok := slope([]float64{1, 2, 3, 4, 5}, []float64{10, 12, 12, 12, 14})
 	if !ok || math.Abs(change-0.8*4) > 1e-12 || math.Abs(p-0.0405) > 1e-4 {
 		t.Errorf("slope = %v, p = %v, %v", change, p, ok)
@@ -35,10 +34,11 @@ func TestDrift(t *testing.T) {
 		says  []string
 	}{
 		{"steady", shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return noise() }}, nil},
-		// 1 to 1.9 s and 0.2 s of answer: 2.1 / 1.2 is 75% more, and its logarithm is not quite a line.
+		// TTFT grows from 1 to 1.9 s, and the rest of an answer takes 0.2 s: 2.1 / 1.2 is 75% more.
+		// The logarithm of that is not quite a line.
 		{"from round to round", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() + 0.1*float64(r) }}, []string{"grows by 7", "from the first of 10 rounds to the last"}},
 		{"falls", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() - 0.05*float64(r) }}, []string{"falls by", "10 rounds"}},
-		// 4.2 / 1.2 s: never by more than there was.
+		// The estimate never exceeds the actual ratio of 4.2 / 1.2 s.
 		{"a server that warms up", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 {
 			if r < 3 {
 				return 4 * noise()
@@ -72,7 +72,8 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%s: %v %s", c.name, load.Outcome, load.Message)
 		}
 	}
-	// Levels without drift hardly ever report one: 1% in each direction.
+	// In levels without drift a drift is reported only as often as allowed: in 1% of them in each
+	// direction.
 	said := 0
 	for range 300 {
 		e := gather(shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return 0.1 + 2*r.ExpFloat64() }}.level())

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// A plan judges a recorded run without a server. Of its 100 requests one in four took
-// longer than 250 ms.
+// A plan judges a recorded run without a server. One in four of the run's 100 requests took longer
+// than 250 ms.
 func ExampleJudge() {
 	p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(`
 server "sim" {

@@ -15,7 +15,7 @@ import (
 // shape describes a level for a test.
 type shape struct {
 	n, rounds, perRound int
-	// ttft returns the TTFT of request i of a round, in seconds; default 1.
+	// ttft returns the TTFT of request i of a round, in seconds; the default is 1.
 	ttft func(round, i int) float64
 	// failed reports which requests fail; by default none does.
 	failed func(round, i int) bool
@@ -136,8 +136,8 @@ func names(v Verdicts) []string {
 	return out
 }
 
-// slow makes the k first requests of each round take 5 s, the others about 1 s,
-// each a little different.
+// slow makes the first k requests of each round take 5 s and the others about 1 s, with small
+// differences.
 func slow(k int) func(round, i int) float64 {
 	r := rand.New(rand.NewPCG(1, 1))
 	return func(_, i int) float64 {

@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// asserts judges the assert blocks: conditions over point estimates.
+// asserts judges the assert blocks, whose conditions compare point estimates.
 func (j *judge) asserts() {
 	if len(j.promised.Asserts) == 0 {
 		return
@@ -29,15 +29,15 @@ func (j *judge) asserts() {
 			v.Outcome, v.Message = condition(a, result)
 		}
 		if v.Outcome == Error && j.partial {
-			// The case that it needs may have been left out; a whole run decides it.
+			// The case that the condition needs may have been left out. A whole run decides it.
 			v.Outcome, v.Message = Skipped, "because cases were left out: "+v.Message
 		}
 		j.add(v, plan.Stop)
 	}
 }
 
-// condition evaluates one assert. True passes, false fails with the author's message,
-// and anything else could not be judged.
+// condition evaluates one assert block. If the condition is true it passes; if it is false it fails
+// with the author's message. Anything else is an error.
 func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message string) {
 	defer func() {
 		// cty panics on arithmetic such as ∞ − ∞.
@@ -100,8 +100,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 		return plain
 	}
 	if secret(marks) && slices.ContainsFunc(a.ErrorMessage.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "result" }) {
-		// A text made from a secret and a result is new here, so it could not be masked
-		// in what is printed.
+		// A text made from a secret and a result did not exist before, so the masking of secrets in
+		// the output does not know it.
 		return plain + ": " + withheld
 	}
 	return verdict.OneLine(m.AsString())
@@ -109,8 +109,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 
 const withheld = "its error_message is not shown, because it contains both a result and a value from the environment or a sensitive variable"
 
-// secret reports whether a value carries a mark of the plan. These mark secrets; our own
-// marks are about results.
+// secret reports whether a value carries a mark of the plan. The plan marks secrets only; the marks
+// of this package are about results.
 func secret(marks cty.ValueMarks) bool {
 	for m := range marks {
 		if _, own := m.(mark); !own {
@@ -132,9 +132,9 @@ func refersToSecret(expr hcl.Expression, ctx *hcl.EvalContext) bool {
 	})
 }
 
-// explain writes the first error in one line. A missing measurement is null, and
-// HCL's words on null need a translation. If one of the values is a secret, HCL's
-// detail may quote it, so only the summary is used.
+// explain writes the first error in one line. A missing measurement is null, so HCL's words about
+// null are replaced. If one of the values is a secret, HCL's detail may quote it, so only the
+// summary is used.
 func explain(diags hcl.Diagnostics, summarily bool) string {
 	for _, d := range diags {
 		switch {
@@ -156,7 +156,7 @@ func explain(diags hcl.Diagnostics, summarily bool) string {
 	return ""
 }
 
-// result builds the value of result, of the type that plan.ResultType declares.
+// result builds the value of the variable result, of the type that plan.ResultType declares.
 func (j *judge) result() (cty.Value, error) {
 	instances := newTree()
 	for _, s := range j.promised.Servers {
@@ -272,8 +272,8 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 	return cty.ObjectVal(attrs)
 }
 
-// observed is the distribution of a metric of requests or gaps. It is empty for any other metric,
-// and for a metric of streaming if the level shows none.
+// observed is the distribution of a metric of requests or gaps. It is empty for any other metric.
+// It is also empty for a metric of streaming if the level does not show how answers streamed.
 func observed(def metric.Def, l *metric.Level, samples []*metric.Sample) metric.Distribution {
 	if def.Scope != metric.PerRequest && def.Scope != metric.PerGap || def.Streams && l.Unstreamed() != "" {
 		return metric.Distribution{}
@@ -300,7 +300,7 @@ func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.
 	return l.Value(def.Name, w.Policy.Window, sample.Good(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
 }
 
-// countedStat is a statistic of a histogram: the mean, or a percentile estimated
+// countedStat returns a statistic of a histogram: the mean, or a percentile that is estimated
 // within its bucket.
 func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	h, why := l.Histogram(def.Name)
@@ -333,7 +333,7 @@ func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	return metric.None("not reported")
 }
 
-// positions is accept_rate_at: null if the server does not report.
+// positions returns the value of accept_rate_at; null if the server does not report it.
 func positions(l *metric.Level) cty.Value {
 	var rates []cty.Value
 	if l != nil {

@@ -76,7 +76,8 @@ workload "chat" {
 	}
 }
 
-// result has the declared type, also under for_each, and never more fields.
+// The variable result has the declared type, also under for_each, and never more fields than
+// declared.
 func TestResultHasItsType(t *testing.T) {
 	p := load(t, `
 server "sim" {
@@ -221,7 +222,8 @@ assert "a" {
 	}
 }
 
-// A condition over every element of an empty list is true, but has judged nothing.
+// A condition over every element of an empty list is true, but has judged nothing, so it must not
+// pass.
 func TestConditionsOverNothing(t *testing.T) {
 	const head = `
 variable "limits" {
@@ -250,7 +252,7 @@ assert "a" {
 		says      string
 	}{
 		{"alltrue([for l in " + chat + " : l.ttft.p95 < 5])", Pass, ""},
-		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // one level has no element
+		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // one level has no such element, the other has
 		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
 		{"!anytrue([for n, l in " + chat + " : l.ttft.p95 > 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
 		{"!anytrue([for l in " + chat + " : l.ttft.p95 > 5])", Pass, ""},

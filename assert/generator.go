@@ -13,24 +13,25 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The generator's own lateness is part of every latency that it measures.
-// metric.Level.Disturbed says in which rounds it was too late; most of these
-// were measured again. For the others, late asks of each threshold whether
-// lateness or idle slots could have decided it. If not, its verdict stands.
+// The generator's own lateness is part of every latency that it measures. metric.Level.Disturbed
+// finds the rounds in which it was too late; most of these were measured again. For the rest, the
+// function late checks for each threshold whether lateness or idle slots could have decided the
+// verdict. If not, the verdict stands.
 //
-// A whole level is invalid if a round used most of the machine's CPU (mostCPU of
-// the cores that it may use): the generator's own delays can then no longer be
-// separated from the server's. A delay too short to disturb a round, but above
-// leastDelay, counts where it could have changed a verdict on a time: see flips.
+// A whole level is invalid if a round used most of the machine's CPU (mostCPU of the cores that it
+// may use): the generator's own delays can then no longer be separated from the server's. A delay
+// that is above leastDelay but too short to disturb a round counts only if it could have changed a
+// verdict on a time; see flips.
 //
-// In virtual time nothing is late: the health of a simulated run is unknown, and
-// nothing here objects to it. The reports say that it was simulated.
+// In virtual time nothing is late. The health of a simulated run is unknown, and no check here
+// objects to that. The reports say that it was simulated.
 const (
 	mostCPU    = 0.90
 	leastDelay = time.Millisecond
 )
 
-// objection records why a measurement is invalid, and who has to act on it.
+// objection records why a measurement is invalid, and whether the user, the server or the generator
+// is the cause.
 type objection func(of verdict.Cause, format string, args ...any)
 
 func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid objection) {
@@ -71,29 +72,28 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 	}
 }
 
-// held is how long a read in the round may have waited.
+// held returns how long a read in the round may have waited.
 func (s *subject) held(r *metric.Round) time.Duration {
 	d := s.level.Disturbed(r)
 	return max(d.Stall, d.Delay)
 }
 
 // light reports whether the round had less than the declared load. Rates have their own rule; see
-// loaded.
+// the function loaded.
 func (s *subject) light(r *metric.Round) bool {
 	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
 }
 
-// late reports whether the generator, by lateness or too little load in the
-// disturbed rounds, could have decided a threshold. It could not if the other rounds
-// alone decide the same, or if the verdict stays the same with the lateness undone.
-// A failure stands if too little load could only have helped.
+// late reports whether the generator, by lateness or too little load in the disturbed rounds, could
+// have decided a threshold. It could not if the undisturbed rounds alone give the same verdict, or
+// if the verdict stays the same after the lateness is undone. A failure also stands if too little
+// load could only have helped to pass.
 //
-// What arrives during a stall of the generator is read at its end. A time is
-// then too long, by the stall at most, and never too short: a stall cannot make
-// a time meet an upper bound. It may make a request time out. But the time from
-// a stream's first token to its last is too short if the first token waited,
-// down to nothing if the whole answer did, and too long if the last did. A rate
-// over a window changes by the stall's share of the window.
+// Whatever arrives during a stall of the generator is read when the stall ends. A latency is then
+// too long, by the stall at most, and never too short, so a stall cannot make it meet an upper
+// bound. A stall may make a request time out. The time from a stream's first token to its last is
+// different: it is too short if the first token waited (zero if the whole answer waited), and too
+// long if the last token waited. A rate over a window changes by the stall's share of the window.
 func (s *subject) late(v judgedThreshold) bool {
 	m := v.threshold.Metric
 	if v.Outcome != Pass && v.Outcome != Fail || m.Untimed() || m.Name == "cache_hit_rate" {
@@ -112,8 +112,8 @@ func (s *subject) late(v judgedThreshold) bool {
 	return s.heldUp(v)
 }
 
-// heldUp reports whether a decided threshold would come out otherwise if everything
-// that arrived during a stall had been read at once.
+// heldUp reports whether a decided threshold would have another outcome if everything that arrived
+// during a stall had been read at once.
 func (s *subject) heldUp(v judgedThreshold) bool {
 	m, passed, other := v.threshold.Metric, v.Outcome == Pass, *s
 	held, window := time.Duration(0), 0.0
@@ -123,17 +123,17 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 			window = max(window, s.held(r).Seconds()/length)
 		}
 	}
-	// known: the effect of lateness on the metric is known; streams: the metric
-	// times streams.
+	// known means that the effect of lateness on the metric is known. streams means that the metric
+	// measures the time within streams.
 	known, streams := true, false
 	undone := func(t *plan.Threshold) *plan.Threshold {
 		moved := *t
 		switch name := t.Metric.Name; {
 		case t.Metric.Streams && t.Metric.Scope == metric.PerRequest, name == "e2e_speed" && !passed:
 			streams = true
-		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // it can only be too low
+		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // lateness can only make the value too low
 		case t.Metric.Unit == metric.Seconds:
-			if passed == sample.Upward(t.Op) { // it can only be too long
+			if passed == sample.Upward(t.Op) { // lateness can only make the value too long
 				moved.Limit += held.Seconds()
 			}
 		case name == "throughput", name == "input_throughput", name == "request_rate", name == "goodput":
@@ -159,7 +159,7 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 	return !known || s.judgedOn(&other, s.restreamed(streams, passed), moved) != v.Outcome
 }
 
-// judgedOn is the outcome of a threshold on another level.
+// judgedOn returns the outcome of a threshold on another version of the level.
 func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) Outcome {
 	if other.evidence = gather(l); !s.ahead() {
 		other.due = 0
@@ -167,17 +167,16 @@ func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) O
 	return other.judge(t).Outcome
 }
 
-// undisturbed is the level without the rounds that the generator disturbed.
+// undisturbed returns the level without the rounds that the generator disturbed.
 func (s *subject) undisturbed() *metric.Level {
 	out := *s.level
 	out.Rounds = slices.DeleteFunc(slices.Clone(out.Rounds), func(r *metric.Round) bool { return s.held(r) > 0 || s.light(r) })
 	return &out
 }
 
-// restreamed is the level with the lateness of disturbed rounds undone. With
-// streams, each of their streams becomes longer, or else shorter, by what its
-// reads may have waited. Unless longer is set, their timed-out requests are
-// removed.
+// restreamed returns the level with the lateness of disturbed rounds undone. If streams is set,
+// each stream of these rounds becomes longer or shorter, as longer says, by as long as its reads
+// may have waited. Unless longer is set, the rounds' timed-out requests are removed.
 func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	out := *s.level
 	out.Rounds = nil
@@ -206,10 +205,9 @@ func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	return &out
 }
 
-// flips reports whether a decided threshold on a time would have another outcome with
-// its limit moved by delay. A delay never makes a measured time too short, so it can
-// only cause a failure. But a pass is tested too, because what follows a late chunk
-// may seem early (its gap is too short).
+// flips reports whether a decided threshold on a time would have another outcome with its limit
+// moved by delay. A delay never makes a measured time too short, so it can only cause a failure. A
+// pass is tested too, because the gap after a late chunk is too short.
 func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	t := v.threshold
 	if t.Metric.Unit != metric.Seconds || t.Op == "" || v.Outcome != Pass && v.Outcome != Fail {
@@ -217,10 +215,9 @@ func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	}
 	shift := delay.Seconds()
 	if (v.Outcome == Pass) == !sample.Upward(t.Op) {
-		shift = -shift // a pass under a tighter limit, a failure under a wider one
+		shift = -shift // a pass must also hold under a tighter limit, a failure under a wider one
 	}
 	moved := plan.Threshold{Metric: t.Metric, Stat: t.Stat, Op: t.Op, Limit: t.Limit + shift}
-	// Judge both again, because the threshold on success may have held back the
-	// verdict on a mean.
+	// Both are judged again, because the threshold on success may have withheld a mean's pass.
 	return s.judge(&moved).Outcome != s.judge(t).Outcome
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// gpus checks the state of the server's GPUs: not held down by heat or hardware, without errors,
-// and without foreign processes. A condition of the plan that no reading covers is an objection;
-// a default condition is not.
+// gpus checks the state of the server's GPUs: heat and hardware did not hold their clocks down,
+// they reported no errors, and no foreign process used them. If no reading covers a condition that
+// the plan sets, the measurement is invalid. A default condition without a reading is ignored.
 func (s *subject) gpus(v *Verdict, invalid objection) {
 	require := s.require()
 	most := plan.MostThrottled
@@ -53,7 +53,7 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 	}
 }
 
-// require returns the plan's conditions on the GPUs of the level's server.
+// require returns the conditions that the plan sets on the GPUs of the level's server.
 func (s *subject) require() plan.Require {
 	if s.workload != nil {
 		for _, server := range s.workload.Servers {

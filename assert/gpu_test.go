@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Ten rounds. In the last one a gauge has the given mean; in all others it is 0.
+// In the last of ten rounds a gauge has the given mean; in all others it is 0.
 func TestGPUsOfALevel(t *testing.T) {
 	one, none, everything := 0.3, 0, 100.0
 	for _, tt := range []struct {
@@ -55,12 +55,12 @@ func TestGPUsOfALevel(t *testing.T) {
 	}
 }
 
-// An Xid error or an uncorrectable ECC error in the middle of a level invalidates it; an Xid error from
-// before is noted.
+// An Xid error or an uncorrectable ECC error during a level invalidates the level. An Xid error
+// from before the level only gets a note.
 func TestGPUErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
-		from, to   float64 // last Xid before and after the second round
+		from, to   float64 // number of the last Xid error before and after the second round
 		ecc        float64
 		want, note string
 	}{

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Options holds how a run is judged beyond the plan.
+// Options holds settings for judging a run that are not in the plan.
 type Options struct {
 	// Partial marks the verdict as partial, because the user left out cases.
 	Partial bool
@@ -19,18 +19,17 @@ type Options struct {
 	Each metric.Each
 }
 
-// Judge judges everything that p promises by what run observed. It never
-// panics on what a record may hold, and never passes where nothing was
-// measured; a nil plan or run is an error.
+// Judge judges everything that the plan p requires, by what the run observed. It never panics,
+// whatever a record holds, and never passes if nothing was measured. A nil plan or run is an error.
 //
-//  1. Of each server: was it there, and the declared one, to the end?
-//  2. Of each case: was the measurement valid? (the load verdict)
-//  3. Of each threshold of a valid case: pass, fail or inconclusive, by exact
+//  1. Each server: was it the declared server, from start to end?
+//  2. Each case: was the measurement valid? (the load verdict)
+//  3. Each threshold of a valid case: pass, fail or inconclusive, by exact
 //     tests at the plan's confidence, or by the point estimate where the plan
 //     says so.
-//  4. Of each assert: does its condition hold for the point estimates?
-//  5. Of each comparison: were the two comparable, and how did each metric change?
-//  6. Together: the largest outcome counts, under the plan's policy.
+//  4. Each assert: does its condition hold for the point estimates?
+//  5. Each comparison: could the servers be compared, and how did each metric change?
+//  6. The run: the worst outcome counts, under the plan's policy.
 func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	v := Verdicts{Outcome: Error, Partial: opts.Partial, List: []Verdict{}}
 	if p == nil || run == nil {
@@ -53,8 +52,8 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	return v
 }
 
-// cases judges every case and every capacity search, in any order. The verdicts are added
-// in the order of the plan.
+// cases judges every case and every capacity search, in any order, possibly concurrently. The
+// verdicts are added in the order of the plan.
 func (j *judge) cases(each metric.Each) {
 	var all []func() (conclude func())
 	for _, s := range j.promised.Servers {
@@ -79,7 +78,7 @@ func (j *judge) cases(each metric.Each) {
 	}
 }
 
-// server gives the verdict on a server on which the plan runs something.
+// server gives the verdict on a server on which the plan runs a workload.
 func (j *judge) server(s *plan.Server) {
 	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", File: s.Range.Filename, Line: s.Range.Start.Line}
 	used, left := false, true
@@ -121,10 +120,10 @@ func (j *judge) server(s *plan.Server) {
 	j.add(v, plan.Stop)
 }
 
-// Awaited lists the verdicts that a run of the whole plan will have, in their order.
-// They are pending, or skipped if the plan itself excludes them.
+// Awaited lists the verdicts that a run of the whole plan will have, in their order. Each verdict
+// is pending, or skipped if the plan itself excludes it.
 func Awaited(p *plan.Plan) []Verdict {
-	// Verdicts have the same names before and after the measurement.
+	// A verdict has the same name before and after the measurement.
 	list := Judge(p, &metric.Run{}, Options{}).List
 	for i := range list {
 		v := &list[i]

@@ -75,7 +75,7 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	short := func() *metric.Level { return shape{rounds: 5, perRound: 4}.level() } // 20 of 59 requests
+	short := func() *metric.Level { return shape{rounds: 5, perRound: 4}.level() } // 20 requests, where 59 are needed
 	for _, c := range []struct {
 		name   string
 		change func(*plan.Plan)
@@ -86,7 +86,7 @@ func TestPolicies(t *testing.T) {
 		{"extend", func(p *plan.Plan) { p.Workloads[0].Policy.OnInconclusive = plan.Extend }, Inconclusive},
 		{"severity warn", func(p *plan.Plan) { p.Workloads[0].SLAs[0].Severity = plan.SeverityWarn }, Pass},
 		{"estimate", func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }, Pass},
-		// ln 0.4 / ln 0.95 = 17.9
+		// At 60% confidence 18 requests are enough: ln 0.4 / ln 0.95 = 17.9.
 		{"confidence 60%", func(p *plan.Plan) { p.Workloads[0].Policy.Confidence = 0.6 }, Pass},
 		{"no policy", func(p *plan.Plan) { p.Workloads[0].Policy = plan.Policy{} }, Inconclusive},
 		{"at no level", func(p *plan.Plan) { p.Workloads[0].SLAs[0].At = nil }, Error},
@@ -101,7 +101,7 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %v", c.name, v.Outcome, c.want, names(v))
 		}
 	}
-	// Cases that were left out mark the verdict, and do not count.
+	// Cases that were left out make the verdict partial, and otherwise do not count.
 	p, run := gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "9", N: 9, Requests: 9, Rounds: 1})
 	p.Workloads[0].SLAs[0].At = append(p.Workloads[0].SLAs[0].At, "9")
@@ -130,7 +130,7 @@ func withGood(p *plan.Plan) {
 	p.Workloads[0].Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: metric.MustLookup("itl"), Op: plan.Less, Limit: 0.03}}
 }
 
-// A killed run keeps the verdicts on what it measured, but does not pass.
+// The record of a killed run keeps the verdicts on what it measured, but the run does not pass.
 func TestServerWithoutEnd(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 60}.level(), threshold("ttft", "p95 < 2s"))
 	run.Servers[0].Unended = true
@@ -140,7 +140,7 @@ func TestServerWithoutEnd(t *testing.T) {
 	}
 }
 
-// Whatever is missing or broken, no threshold and no run passes.
+// If anything is missing or broken, neither its threshold nor the run passes.
 func TestFailsClosed(t *testing.T) {
 	for name, change := range map[string]func(*metric.Run){
 		"no levels":     func(r *metric.Run) { r.Levels = nil },
@@ -185,7 +185,7 @@ func TestFailsClosed(t *testing.T) {
 			t.Errorf("%s: %v, because %q", name, v.Outcome, v.Why)
 		}
 	}
-	// limits that no checked plan has
+	// No checked plan has such a limit.
 	for _, limit := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		th := threshold("ttft", "p95 < 2s")
 		th.Limit = limit
@@ -216,15 +216,15 @@ func samples(r *metric.Run, change func(*metric.Sample)) {
 	})
 }
 
-// A good level passes everything. Otherwise the tests above would also accept a judge
-// that never passes. (prefill_speed and scaling_efficiency need level 1.)
+// A good level passes every threshold; without this test, the tests above would also accept a judge
+// that never passes. prefill_speed and scaling_efficiency are left out because they need level 1.
 func TestAllPass(t *testing.T) {
 	p, run := gate(shape{n: 1, rounds: 149, perRound: 5}.level(), allThresholds()...)
 	withGood(p)
 	for _, s := range p.Workloads[0].SLAs {
 		for _, th := range s.Thresholds {
 			if th.Metric.Name == "request_rate" || th.Metric.Name == "goodput" && th.Stat.Kind == metric.NoStat || th.Metric.Name == "throughput" || th.Metric.Name == "e2e_speed" {
-				th.Limit = 0.5 // one slot: 1 / 1.2 s
+				th.Limit = 0.5 // the rate of one slot: a request takes 1.2 s
 			}
 		}
 	}
@@ -237,7 +237,7 @@ func TestAllPass(t *testing.T) {
 	}
 }
 
-// FuzzJudge judges records with any kind of damage.
+// FuzzJudge judges records with arbitrary damage.
 func FuzzJudge(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(seed, uint8(seed), uint8(3*seed))

@@ -14,16 +14,16 @@ import (
 type judge struct {
 	promised *plan.Plan
 	run      *metric.Run
-	levels   map[levelKey]*metric.Level // as judged, up to the last look
-	// recorded holds them whole.
+	levels   map[levelKey]*metric.Level // each level up to its last look, as it is judged
+	// recorded holds the levels whole, as recorded.
 	recorded map[levelKey]*metric.Level
-	valid    map[levelKey]bool // reports whether the level was measured properly
+	valid    map[levelKey]bool // whether each level was measured properly
 	partial  bool
 	list     []Verdict
-	// baselines holds recorded runs by the comparison that uses them as the control.
+	// baselines holds the recorded runs of stored controls, by the name of the comparison.
 	baselines   map[string]*metric.Run
 	comparisons []*compare.Comparison
-	limits      map[*metric.Capacity]limit // of searches that were judged
+	limits      map[*metric.Capacity]limit // results of the searches judged so far
 }
 
 func newJudge(p *plan.Plan, run *metric.Run) *judge {
@@ -61,8 +61,8 @@ func (j *judge) keep(v Verdict) {
 	j.list = append(j.list, v)
 }
 
-// cause is the cause of an error. It is the server, whatever else was wrong, if the
-// server had an error or if the level was measured and nothing completed.
+// cause returns the cause of an error. Whatever else was wrong, it is the server if the server had
+// an error, or if the level was measured and no request completed.
 func (j *judge) cause(v *Verdict) verdict.Cause {
 	if s := j.run.Server(v.Server); v.Kind == KindServer || s != nil && s.Error != "" || sample.Silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
 		return verdict.CauseServer
@@ -70,8 +70,8 @@ func (j *judge) cause(v *Verdict) verdict.Cause {
 	return ""
 }
 
-// implied is the severity of an implied threshold: it never fails a plan that only
-// measures.
+// implied returns the severity of an implied threshold. It is a warning in a plan that only
+// measures, so that such a plan never fails by it.
 func (j *judge) implied() verdict.Severity {
 	if j.promised.Gate.MeasureOnly {
 		return verdict.SeverityWarn

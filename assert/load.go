@@ -14,21 +14,22 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Limits of a valid measurement.
+// Limits on deviations from the planned load, beyond which a measurement is invalid.
 const (
-	// inputTolerance is the allowed deviation of the input length, at least one
-	// token, if the prompts were not sized by the server's own tokenizer.
+	// inputTolerance is the allowed deviation of the input length from what was asked, but at least
+	// one token, if the prompts were not sized by the server's own tokenizer.
 	inputTolerance = 0.01
 	// templateTokens is the number of tokens of a prompt that may come from a cache, because
 	// every prompt begins with the same tokens of the chat template. For a short prompt the
 	// limit is half of the prompt.
 	templateTokens = 64
-	// cacheTolerance is the share of a prompt that may be cached on top of that.
+	// cacheTolerance is the share of a prompt that may come from a cache in addition to
+	// templateTokens.
 	cacheTolerance = 0.02
 )
 
-// load judges whether the case was measured as planned, from recorded facts only.
-// Failed requests do not invalidate it: thresholds count them.
+// load judges whether the case was measured as planned. It uses recorded facts only. Failed
+// requests do not make a measurement invalid, because thresholds count them.
 func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
 	l := s.level
 	samples := l.MeasuredSamples()
@@ -64,7 +65,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	if completed == 0 && len(problems) == 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
 	}
-	if len(l.Parts) == 0 { // each part of a mix has its own lengths
+	if len(l.Parts) == 0 { // each part of a mix has lengths of its own
 		s.lengths(v, samples, invalid)
 	}
 	believable(samples, invalid)
@@ -87,7 +88,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 }
 
-// oddities lists further observations on the server's behaviour.
+// oddities lists further unusual behaviour of the server.
 func oddities(l *metric.Level, samples []*metric.Sample) []string {
 	var notes []string
 	reconnects, asked, longest := 0, 0, time.Duration(0)
@@ -112,8 +113,8 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 	return notes
 }
 
-// lockStep notes on the load, and on the thresholds that it affects, that the slots
-// start in phase.
+// lockStep adds a note that the slots start in phase, to the load and to the thresholds that it
+// affects.
 func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
@@ -127,7 +128,7 @@ func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	}
 }
 
-// windowed notes what the window leaves out.
+// windowed notes which requests the window leaves out.
 func (s *subject) windowed() []string {
 	if s.policy.Window == metric.All {
 		return []string{`rates are over every measured request, from the first sent to the end of the last (window = "all")`}
@@ -139,14 +140,13 @@ func (s *subject) windowed() []string {
 	return nil
 }
 
-// whole checks that completed + failed = due, so that every planned request is
-// accounted for.
+// whole checks that completed + failed = due, so that no planned request is missing.
 func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
 	if s.level.Kind != kind || s.level.N != level.N || s.level.Rate != level.Rate {
 		invalid(verdict.CauseInvalid, "the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
 	}
 	due := s.level.Due()
-	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" // requests due until then are judged
+	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" // requests that were due before the cut are judged
 	if due < level.Requests && !s.shed(level) && !givenUp {
 		invalid(verdict.CauseInvalid, "cut short: %d of %d planned requests were due", due, level.Requests)
 	}
@@ -175,8 +175,8 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	}
 }
 
-// timed is the total time over which the rounds started measured requests. A round with a
-// number of requests counts until its last one ended.
+// timed returns the total time in which the rounds started measured requests. A round with a fixed
+// number of requests counts until its last request ended.
 func timed(rounds []*metric.Round) time.Duration {
 	sum := time.Duration(0)
 	for _, r := range rounds {
@@ -189,8 +189,8 @@ func timed(rounds []*metric.Round) time.Duration {
 	return sum
 }
 
-// shed reports whether the level has fewer rounds than planned because the budget was
-// short, all of them whole. That is a smaller measurement, but a valid one.
+// shed reports whether the level has fewer rounds than planned because the budget ran short, and
+// every remaining round is whole. Such a measurement is smaller but valid.
 func (s *subject) shed(level plan.Level) bool {
 	l := s.level
 	return l.Shed > 0 && len(l.Rounds) >= leastRounds && len(l.Rounds)+l.Shed == max(level.Rounds, 1)
@@ -244,13 +244,14 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 	}
 }
 
-// asLong reports whether a prompt has the requested length, if the plan sets one.
+// asLong reports whether a prompt has the length that the plan asks for. It is true if the plan
+// asks for none.
 func (s *subject) asLong(x *metric.Sample) bool {
 	tolerance := 0.0
 	if !s.level.Exact {
 		tolerance = math.Max(inputTolerance*float64(x.InputAsked), 1)
 	}
-	if x.Turn > 1 { // only the server knows the length of earlier answers in the prompt
+	if x.Turn > 1 { // the prompt holds earlier answers, whose length only the server knows
 		return 2*x.Usage.Input >= x.InputAsked
 	}
 	return x.InputAsked == 0 || math.Abs(float64(x.Usage.Input-x.InputAsked)) <= tolerance
@@ -268,7 +269,8 @@ func repeated(samples []*metric.Sample) int {
 	return n
 }
 
-// unexplained describes cached tokens that the prompts do not explain.
+// unexplained words why cached tokens are suspicious: no prompt, or too little of one, was sent
+// before.
 func unexplained(share float64) string {
 	if share == 0 {
 		return "though no prompt was sent twice"
@@ -276,10 +278,10 @@ func unexplained(share float64) string {
 	return "though only " + metric.Format(metric.Ratio, share) + " of the prompt was sent before"
 }
 
-// countedHits checks the server's own count of cached prompt tokens if its usage does
-// not report them, and says what was checked. The count covers everything between two
-// readings. Each of the prompts in it may have had the chat template's tokens from
-// the cache.
+// countedHits checks the server's own count of cached prompt tokens if its usage does not report
+// them, and returns a note on what was checked. The count covers everything between two readings of
+// the server's metrics. For each prompt, the tokens of the chat template may have come from the
+// cache.
 func (s *subject) countedHits(samples []*metric.Sample, invalid objection) string {
 	const unchecked = "the server does not report cached tokens: cache hits were not checked"
 	queries, hits := s.level.Added(metric.CacheQueries), s.level.Added(metric.CacheHits)
@@ -304,9 +306,9 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	return fmt.Sprintf("cached tokens are from the server's counters, %.0f of %.0f: its usage does not report them", hits.V, queries.V)
 }
 
-// loaded checks that the load was the declared one: every slot busy, or all requests
-// of a burst sent at once. If only some rounds had less, generator checks for each
-// threshold whether those rounds could have decided it.
+// loaded checks that the load was the declared one: every slot busy, or all requests of a burst
+// sent at once. If only some rounds had less load, the function generator checks for each threshold
+// whether these rounds could have decided it.
 func (s *subject) loaded(v *Verdict, invalid objection) {
 	none := !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return !s.light(r) })
 	if s.level.Kind == metric.OpenLoop && !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return r.Leg != nil }) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Each row changes one thing about a good level, which the message must name.
+// Each row changes one thing in a good level. The verdict's message must name it.
 func TestLoad(t *testing.T) {
 	each := func(change func(*metric.Sample)) func(*metric.Level) {
 		return func(l *metric.Level) {
@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 		name   string
 		change func(*metric.Level)
 		want   Outcome
-		says   string // a part of the message, or of a note of a pass
+		says   string // a part of the message or, if the level passes, of a note
 	}{
 		{"good", func(*metric.Level) {}, Pass, "60 of 60 requests completed in 5 rounds"},
 		{"one failed", first(fail), Pass, "59 of 60 requests completed, 1 failed, most often: HTTP 500: Internal Server Error (1×)"},
@@ -53,7 +53,7 @@ func TestLoad(t *testing.T) {
 		{"input 1.1% off", func(l *metric.Level) { l.Exact = false; l.Rounds[0].Samples[0].Usage.Input = 989 }, Error, "989 tokens instead of 1000"},
 		{"output short", first(func(x *metric.Sample) { x.Usage.Output = 3 }), Error, "output length: 1 of 60 answers were not as long as asked, such as 3 tokens instead of 11"},
 		{"output short, natural", func(l *metric.Level) { l.Natural = true; l.Rounds[0].Samples[0].Usage.Output = 3 }, Pass, ""},
-		// 64 template tokens + 2% of 1000.
+		// The limit is 64 template tokens + 2% of 1000.
 		{"template cached", each(func(x *metric.Sample) { x.Usage.Cached = 84 }), Pass, ""},
 		{"one token more", first(func(x *metric.Sample) { x.Usage.Cached = 85 }), Error, "cache: 1 of 60 prompts"},
 		{"all cached", each(func(x *metric.Sample) { x.Usage.Cached = 1000 }), Error, "cache: 60 of 60 prompts came from a cache, such as 1000 of 1000 tokens"},
@@ -61,7 +61,8 @@ func TestLoad(t *testing.T) {
 		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
 		{"busy 94%", idle(0.94), Error, "round 1: its slots were busy 94% of the window"},
-		// 100 ms of 4 · 4.5 s are half a percent and a little more.
+		// A failed request may idle its slot for 100 ms. Of 4 slots · 4.5 s that is a little more
+		// than half a percent.
 		{"busy 94.5% as one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.945; fail(l.Rounds[0].Samples[5]) }, Pass, "busy 94.5% of the window, less than 95%; requests failed"},
 		{"busy 94% though but one request failed", func(l *metric.Level) { idle(0.94)(l); fail(l.Rounds[0].Samples[5]) }, Error, "busy 94% of the window"},
 		{"no window though but one request failed", func(l *metric.Level) {
@@ -78,9 +79,10 @@ func TestLoad(t *testing.T) {
 		{"CPU 89%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.89 }, Pass, ""},
 		{"CPU 90%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.90 }, Error, "generator: it used 90% of the cores it may use"},
 		{"CPU unknown", func(l *metric.Level) { l.Rounds[3].Health.CPU = -1 }, Pass, ""},
-		// 10% of the median TTFT of 1 s.
+		// The limit is 10% of the median TTFT of 1 s.
 		{"delay 100 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 100 * time.Millisecond }, Pass, ""},
-		// It could not change a p95 of 1 s against 2 s, but is noted.
+		// The delay could not change a verdict on a p95 of 1 s against a limit of 2 s, but gets a
+		// note.
 		{"delay 101 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 101 * time.Millisecond }, Pass, "the load generator may have read and sent up to 101 ms late in round 4"},
 		{"pause 101 ms", func(l *metric.Level) { l.Rounds[3].Health.GCPause = 101 * time.Millisecond }, Pass, "up to 101 ms late in round 4"},
 		{"a stall", func(l *metric.Level) { l.Rounds[1].Health.Stall = 4900 * time.Millisecond }, Pass, "the generator stood still for 4.9 s in round 2"},
@@ -124,8 +126,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// idle sets the share of the window in which the slots of every round are busy; 0
-// means never all of them.
+// idle sets the share of the window in which the slots of every round are busy. 0 means that the
+// slots were never all busy at once.
 func idle(busy float64) func(*metric.Level) {
 	return func(l *metric.Level) {
 		for _, r := range l.Rounds {
@@ -136,25 +138,25 @@ func idle(busy float64) func(*metric.Level) {
 	}
 }
 
-// If slots were idle in some rounds, a threshold stands if the other rounds decide
-// the same. It also stands if it fails although less load can only help it.
+// If slots were idle in some rounds, a threshold stands if the other rounds decide the same. A
+// failure also stands if less load could only have helped to pass.
 func TestIdleSlots(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		ttft         func(round, i int) float64
 		metric, text string
-		rounds       int // of ten, whose slots were idle
+		rounds       int // how many of the ten rounds had idle slots
 		want         Outcome
 	}{
 		{"nine rounds pass alone", nil, "ttft", "p95 < 2s", 1, Pass},
-		// 40 requests in a round: 80 are left, and 59 are enough.
+		// A round has 40 requests: without eight rounds 80 are left, and 59 are enough.
 		{"two rounds pass alone", nil, "ttft", "p95 < 2s", 8, Pass},
 		{"one has too few requests", nil, "ttft", "p95 < 2s", 9, Error},
-		// One in 40 is over: 3 of 120 do not decide, 10 of 400 do.
+		// One request in 40 is over the limit: 3 of 120 do not decide, 10 of 400 do.
 		{"a pass that rests on them", func(_, i int) float64 { return 1 + 1.5*float64(1-min(i, 1)) }, "ttft", "p95 < 2s", 7, Error},
 		{"a failure of more load", func(round, _ int) float64 { return 3 }, "ttft", "p95 < 2s", 9, Fail},
 		{"a mean that fails", func(round, _ int) float64 { return 3 }, "ttft", "mean < 2s", 9, Fail},
-		// Four slots: 4 · 11 tokens in 5.2 s, or in 4.2 s with all slots busy.
+		// Four slots make 4 · 11 tokens in 5.2 s, and in 4.2 s if all are busy.
 		{"a rate that fails for want of load", func(round, _ int) float64 { return 5 - float64(round/9) }, "throughput", "> 10 tok/s", 9, Error},
 		{"a rate that the others miss too", nil, "throughput", "> 1000000 tok/s", 8, Fail},
 	} {
@@ -178,17 +180,17 @@ func TestIdleSlots(t *testing.T) {
 	}
 }
 
-// A delay that no value shows counts if it could have changed a verdict.
+// A delay that is too short to disturb a round counts if it could have changed a verdict.
 func TestGeneratorNearTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		ttft  float64
 		delay time.Duration
 		want  Outcome
 	}{
-		{1.998, 3 * time.Millisecond, Error}, // 1.998 s passes 2 s, not 1.997 s
+		{1.998, 3 * time.Millisecond, Error}, // 1.998 s passes a limit of 2 s, but not of 1.997 s
 		{1.998, time.Millisecond, Pass},      // not above leastDelay
 		{1.990, 3 * time.Millisecond, Pass},
-		{2.002, 3 * time.Millisecond, Error}, // 2.002 s fails 2 s, not 2.003 s
+		{2.002, 3 * time.Millisecond, Error}, // 2.002 s fails a limit of 2 s, but not of 2.003 s
 		{2.010, 3 * time.Millisecond, Pass},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold("ttft", "p95 < 2s"))
@@ -204,7 +206,7 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 // only what it could have decided.
 func TestGeneratorStalled(t *testing.T) {
 	const ms = time.Millisecond
-	// 10 tokens in 0.2 s after the first: 50 tok/s, tpot 20 ms.
+	// 10 tokens come in the 0.2 s after the first token: 50 tok/s, or a tpot of 20 ms.
 	for _, c := range []struct {
 		name         string
 		ttft         float64
@@ -218,18 +220,19 @@ func TestGeneratorStalled(t *testing.T) {
 		{"a mean likewise", 2.4, 500 * ms, "ttft", "mean < 2s", Error},
 		{"shorter than a tenth of the TTFT", 2.1, 200 * ms, "ttft", "p95 < 2s", Pass}, // 210 ms
 		{"shorter than 50 ms", 0.1, 50 * ms, "speed", "p5 > 10 tok/s", Pass},
-		// 100 ms of 200 ms: 50 tok/s were 25 to 100.
+		// A stall of 100 ms within 200 ms: the measured 50 tok/s may have been 25 to 100.
 		{"a speed that passes anyway", 0.1, 100 * ms, "speed", "p5 > 10 tok/s", Pass},
-		// At most the whole TTFT of 100 ms counts: 300 ms instead of 200, 33 tok/s.
+		// The first token can have waited for its whole TTFT of 100 ms at most: then the stream
+		// took 300 ms instead of 200, at 33 tok/s.
 		{"a speed that passes at the most that can have waited", 0.1, 180 * ms, "speed", "mean > 30 tok/s", Pass},
 		{"a speed that need not have passed", 0.1, 180 * ms, "speed", "mean > 40 tok/s", Error},
 		{"a speed that need not have failed", 0.1, 100 * ms, "speed", "mean > 60 tok/s", Error},
 		{"a speed that fails anyway", 0.1, 100 * ms, "speed", "mean > 200 tok/s", Pass},
-		// The end-to-end speed is 11 / 0.3 s = 37 tok/s, and is never too high.
+		// The measured end-to-end speed is 11 / 0.3 s = 37 tok/s. A stall never makes it too high.
 		{"an end-to-end speed that passes", 0.1, 100 * ms, "e2e_speed", "mean > 30 tok/s", Pass},
 		{"an end-to-end speed that need not have failed", 0.1, 100 * ms, "e2e_speed", "mean > 40 tok/s", Error},
 		{"gaps that pass", 0.1, 100 * ms, "itl", "p95 < 30ms", Pass},
-		// Windows are many seconds long.
+		// The windows are many seconds long, so the stall hardly changes a rate.
 		{"a rate that passes anyway", 0.1, 100 * ms, "throughput", "> 10 tok/s", Pass},
 		{"goodput that passes", 1.9, 900 * ms, "goodput", "observed >= 95%", Pass},
 		{"goodput that need not have failed", 2.4, 500 * ms, "goodput", "observed >= 95%", Error},
@@ -248,7 +251,7 @@ func TestGeneratorStalled(t *testing.T) {
 		if got := sla(); (got.Outcome == Error) != (c.want == Error) || c.want == Error && (got.Cause != verdict.CauseGenerator || !strings.HasPrefix(got.Message, "generator: the generator stood still for ")) {
 			t.Errorf("%s: %v: %s", c.name, got.Outcome, got.Message)
 		}
-		// If only one round was disturbed, the others decide.
+		// If only one round was disturbed, the other rounds decide.
 		for _, r := range run.Levels[0].Rounds[1:] {
 			r.Health.Stall = 0
 		}
@@ -258,8 +261,8 @@ func TestGeneratorStalled(t *testing.T) {
 	}
 }
 
-// Requests that timed out while the generator was stopped do not count against the
-// server, and an undecided threshold says so.
+// Requests that timed out while the generator was stopped do not count against the server. An
+// undecided threshold gets a note about them.
 func TestGeneratorStalledRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, metric, text string
@@ -286,7 +289,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 	}
 }
 
-// void adds a round that was measured again.
+// void adds a round that was disturbed and measured again.
 func void(l *metric.Level, stall time.Duration) {
 	r := *l.Rounds[0]
 	r.Index = len(l.Rounds) + len(l.Voided)
@@ -313,7 +316,7 @@ func burst(rounds, n int, spread time.Duration) *metric.Level {
 }
 
 func TestBurst(t *testing.T) {
-	// 10% of the median TTFT of 1 s.
+	// The limit is 10% of the median TTFT of 1 s.
 	for spread, want := range map[time.Duration]Outcome{0: Pass, 100 * time.Millisecond: Pass, 101 * time.Millisecond: Error} {
 		p, run := gate(burst(10, 8, spread), threshold("ttft", "p95 < 2s"))
 		v := Judge(p, run, Options{})
@@ -321,7 +324,7 @@ func TestBurst(t *testing.T) {
 			t.Errorf("spread %v: %v, want %v: %v", spread, load.Outcome, want, names(v))
 		}
 	}
-	// Four bursts are four waves, whatever their size.
+	// Four bursts count as four waves, whatever their size.
 	p, run := gate(burst(4, 100, 0), threshold("ttft", "p95 < 2s"))
 	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive || verdictOf(t, v, "sla.ttft.p95 at burst 100").Effective != 4 {
 		t.Errorf("four bursts: %v", names(v))
@@ -360,8 +363,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// With a short budget a level may have fewer rounds than planned: by as many as were
-// dropped, at least five, and each whole.
+// With a short budget a level may have fewer rounds than planned. At least five rounds must remain,
+// each must be whole, and the record must say how many were dropped.
 func TestShedRounds(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -395,7 +398,7 @@ func TestShedRounds(t *testing.T) {
 func TestMeasuredForItsTime(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		time    time.Duration // of each of five rounds; 0 means recorded by requests, a little over 4 s each
+		time    time.Duration // duration of each of five rounds; 0 means a round with a fixed number of requests, which takes a little over 4 s
 		planned time.Duration
 		want    Outcome
 		says    string

@@ -13,16 +13,16 @@ import (
 
 // LookVerdict is the result of one look at a level.
 type LookVerdict struct {
-	// Outcome is that of all binding thresholds: Fail once one certifiably fails,
-	// Pass once all certifiably hold, else Inconclusive, also if none binds. It is
-	// Error if Invalid.
+	// Outcome is the result over all binding thresholds: Fail if one certainly fails, Pass if all
+	// certainly hold, otherwise Inconclusive. It is also Inconclusive if no threshold binds, and
+	// Error if Invalid is set.
 	Outcome Outcome
-	// Invalid is the reason why the measurement cannot be judged, and Cause who has
-	// to act on it; "" if it can.
+	// Invalid is the reason why the measurement cannot be judged, and Cause says who has to act on
+	// that. Both are "" if it can be judged.
 	Invalid string
 	Cause   verdict.Cause
-	// Needs is about how many more requests would settle an inconclusive outcome; 0
-	// if unknown, -1 if no number would.
+	// Needs estimates how many more requests would settle an inconclusive outcome: 0 if unknown, -1
+	// if no number of requests would.
 	Needs int
 	// Binding names the threshold with the same outcome as the look, the nearest one to
 	// its limit if there are several.
@@ -34,29 +34,28 @@ type LookVerdict struct {
 type LookThreshold struct {
 	Name    string // "ttft p95"
 	Outcome Outcome
-	// Log is ln(estimate/limit), with the opposite sign if higher is better: a
-	// positive value exceeds the limit. For a share it is about the bad requests. Low
-	// and High are its bounds, each at the confidence of the look. All are kept in
-	// [-maxLog, maxLog], also missing bounds and infinity.
+	// Log is ln(estimate/limit), or its negative if higher is better, so that a positive value
+	// violates the limit. For a share, estimate and limit are shares of bad requests. Low and High
+	// are bounds of Log, each at the confidence of the look. All three are clipped to [-maxLog,
+	// maxLog], also if a bound is missing or infinite.
 	Log, Low, High float64
 	Shown          string // the estimate as text: "7.9 s"
 	Why            string // of an inconclusive one, what it needs and why so much; "" otherwise
 }
 
-// maxLog is a factor of about 150. Beyond that distance from the limit no distinction
-// is needed.
+// maxLog corresponds to a factor of about 150. Values further from the limit need not be
+// distinguished.
 const maxLog = 5
 
-// JudgeLook judges a level before its end, or a probe. It uses the given number of
-// measured requests, the first ones by start, all of which must have ended (0: all
-// there are). It uses the part of the plan's error that the look may spend. Looks
-// that are planned in advance share that error, so that together they err no more
-// often than a single look.
+// JudgeLook judges a level before its end, or a probe. It judges only the measured requests that
+// started first, as many as at.Requests says; these must all have ended. 0 means all requests. The
+// look may spend only its part of the allowed error: looks that are planned in advance share the
+// error, so that together they err no more often than a single look.
 //
-// At a level of the workload the sla blocks for that level bind. At a probe (its
-// Probe is set, or the workload has no such level) those for the capacity do. Blocks
-// that only warn never bind. scaling_efficiency needs another level too, and is left
-// to Judge.
+// At a level of the workload, the sla blocks for that level bind. At a probe, the sla blocks for
+// the capacity bind; a level is a probe if its field Probe is set or the workload has no such
+// level. Blocks that only warn never bind. scaling_efficiency also needs level 1, so only Judge
+// judges it.
 func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) LookVerdict {
 	if p == nil || w == nil || l == nil {
 		return LookVerdict{Outcome: Error, Invalid: "there is nothing to judge"}
@@ -83,11 +82,11 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 		}).LookVerdict
 }
 
-// look judges all requests of a level at an error. due is the number of requests in
-// all, of which some may still be to come.
+// look judges all requests of a level so far, with the given allowed error. due is the planned
+// total number of requests; some of them may not have been sent yet.
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l.InMemory()), workload: w, price: price, policy: w.Policy, alpha: alpha, due: due}
-	// Judge thresholds that only warn too: a mean passes only if success does.
+	// Thresholds that only warn are judged too, because a mean passes only if success does.
 	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup, Share: l.Share}, verdict.SeverityError)
 	verdicts := s.thresholds(list)
 	for i := len(list) - 1; i >= 0; i-- {
@@ -108,7 +107,7 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 		v := &verdicts[i]
 		if v.Outcome == Error {
 			if failed := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Outcome == Fail }); v.Cause == verdict.CauseGenerator && failed >= 0 {
-				continue // another threshold fails, and not because of lateness
+				continue // another threshold fails for a reason other than lateness
 			}
 			return LookVerdict{Outcome: Error, Cause: v.Cause, Invalid: v.Message}, verdicts
 		}
@@ -144,7 +143,7 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 			if x <= 0 && limit <= 0 {
 				ratio = -maxLog
 			}
-		case share: // of the bad ones
+		case share: // a share of bad requests
 			ratio = math.Log((1 - x) / (1 - limit))
 			if x >= 1 && limit >= 1 {
 				ratio = -maxLog
@@ -153,7 +152,7 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 			ratio = -ratio
 		}
 		if x < 0 && !share && !sample.Upward(t.Op) {
-			return -maxLog // a backlog that shrank
+			return -maxLog // the backlog shrank
 		}
 		if math.IsNaN(ratio) {
 			return 0

@@ -36,21 +36,23 @@ func TestJudgeLook(t *testing.T) {
 		invalid, binding string
 		log              float64
 	}{
-		// 0.95^59 = 0.0485. At three looks 0.05/3 needs 80: 0.95^80 = 0.0165.
+		// 0.95^59 = 0.0485, so 59 requests are enough at one look. Three looks have an error of
+		// 0.05/3 each, which needs 80: 0.95^80 = 0.0165.
 		{"59 at one look", running(20, flat(1)), 59, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"58 at one look", running(20, flat(1)), 58, 1, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
 		{"79 at three looks", running(20, flat(1)), 79, 3, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
 		{"80 at three looks", running(20, flat(1)), 80, 3, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"all there are", running(20, flat(4)), 200, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
 		{"in the round under way", running(12, flat(4)), 192, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
-		// Only the first requests count: the slow ones come later.
+		// Only the requests that started first count; the slow ones start later.
 		{"the first by start", running(20, func(r, _ int) float64 { return []float64{1, 9}[r/5] }), 100, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "12 of 13 requests of round 10 have ended", "", 0},
 		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "it holds 200 of 201 requests", "", 0},
-		// Bounded from below: 50 tok/s against 10, with the sign changed.
+		// A speed is bounded from below: 50 tok/s against a limit of 10 tok/s, with the sign
+		// reversed.
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
-		// A share of bad requests of 0 is as far as possible from the limit. 0.75^10
-		// is 0.056, and 0.7^10 0.028.
+		// A share of 0 bad requests is as far from the limit as possible. The bounds follow from
+		// 0.75^10 = 0.056 and 0.7^10 = 0.028.
 		{"success", running(20, flat(1)), 200, 1, "success", "rate >= 70%", Pass, "", "success rate", -maxLog},
 		{"success in few waves", running(20, flat(1)), 200, 1, "success", "rate >= 95%", Inconclusive, "", "success rate", -maxLog},
 		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Error, "no value", "", 0},
@@ -76,12 +78,12 @@ func TestJudgeLook(t *testing.T) {
 	}
 }
 
-// Before the end of a level, an exact statistic of its requests fails only if those
-// to come could not change that.
+// Before the end of a level, an exact statistic of its requests fails only if the requests that are
+// still to come cannot change that.
 func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		failed       int // of the first 200
+		failed       int // failed requests among the first 200
 		metric, text string
 		want         Outcome
 	}{
@@ -106,12 +108,12 @@ func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A mean passes only if success does, also at a look, and fails no sooner because of
-// that.
+// At a look, too, a mean passes only if success passes. The implied success does not make it fail
+// earlier.
 func TestJudgeLookAtMeans(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		failed  int // of the first 200 of 400
+		failed  int // failed requests among the first 200 of 400
 		success string
 		warns   bool // and only warns
 		want    Outcome
@@ -168,8 +170,8 @@ func TestJudgeLookBinds(t *testing.T) {
 		}
 		return out
 	}
-	// At the level itself both bind, and so does the implied success of every
-	// request. The one that fails binds.
+	// At the level itself both thresholds bind, and so does the implied success of every request.
+	// The threshold that fails is reported as binding.
 	v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1})
 	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
 		t.Errorf("at its level: %+v", v)
@@ -202,7 +204,7 @@ func TestJudgeLookInvalid(t *testing.T) {
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 100, Planned: 1}); v.Outcome != Error || !strings.Contains(v.Invalid, "output length") {
 		t.Errorf("an answer that is too short: %+v", v)
 	}
-	// The problem is not in the first 20.
+	// The problem is not among the first 20 requests.
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 20, Planned: 1}); v.Invalid != "" {
 		t.Errorf("a later answer that is too short: %+v", v)
 	}
@@ -247,14 +249,14 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at a planned look at the first 80 requests by start, 3 of which share the error: 98.3% confidence") || !slices.Contains(load.Notes, "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
-	// The same data with another number of looks: 79 cannot pass at three.
+	// The same data, judged with another number of looks: 79 requests cannot pass at three looks.
 	l := level()
 	l.Looks[1].Requests = 79
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))
 	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive {
 		t.Errorf("79 requests: %v", names(v))
 	}
-	// A look at more requests than exist is not a look.
+	// A look at more requests than the level has is invalid.
 	l = level()
 	l.Looks[1].Requests = 199
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))
@@ -271,11 +273,11 @@ func BenchmarkJudgeLook(b *testing.B) {
 	}
 }
 
-// Slots were idle, and not because the server failed. Then the generator is the
-// cause, and a search measures the level again before it gives it up.
+// Slots were idle although no request failed. Then the generator is the cause, and a search
+// measures the level once more before it gives the level up.
 func TestJudgeLookIdle(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold("ttft", "p95 < 2s"))
-	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} { // 120 and 80 requests pass without those rounds, 40 do not
+	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} { // without those rounds 120 and 80 requests pass, and 40 do not
 		run.Levels[0].Rounds[i].Busy = 0.8
 		v := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1})
 		if v.Outcome != want || want == Error && v.Cause != verdict.CauseGenerator {

@@ -21,15 +21,15 @@ func byRound(seconds ...float64) func(round, i int) float64 {
 const certifiedByMargin = "certified by its margin"
 
 func TestMargin(t *testing.T) {
-	// The logarithms of the rounds' worst values are 0, ln 1.1, 0, ln 1.1, …: mean
-	// 0.04766, s = 0.05024; for five rounds mean 0.03812, s = 0.05220. With the
-	// factors for half of the 5%, at a fifth of the error:
+	// The logarithms of the rounds' worst values are 0, ln 1.1, 0, ln 1.1, …. For ten rounds their
+	// mean is 0.04766 and s = 0.05024; for five rounds the mean is 0.03812 and s = 0.05220. The
+	// tolerance factors are for half of the allowed 5%, at a fifth of the error.
 	factor := func(n int, content float64) float64 { return stat.ToleranceFactor(n, content, 0.99) }
 	bound10 := math.Exp(0.04766 + factor(10, 0.975)*0.05024)
 	bound5 := math.Exp(0.03812 + factor(5, 0.975)*0.05220)
 	ten := byRound(1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1)
-	// In the same way 1, 1.8: mean 0.2939, s = 0.3098. Even for 95% of rounds at 95%
-	// confidence (factor 2.911) the bound would be e^(0.2939+0.9018) = 3.306.
+	// Rounds of 1 and 1.8 s have logarithms with mean 0.2939 and s = 0.3098. Even a bound for 95%
+	// of rounds at 95% confidence (factor 2.911) would be e^(0.2939+0.9018) = 3.306.
 	wide := byRound(1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8)
 	for _, c := range []struct {
 		name, metric, text string
@@ -42,11 +42,12 @@ func TestMargin(t *testing.T) {
 		{"five rounds", "ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: ten}, Pass, true, bound5},
 		{"too near for its spread", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: wide}, Inconclusive, false, 0},
 		{"four rounds", "ttft", "p95 < 2s", shape{rounds: 4, perRound: 50, ttft: ten}, Inconclusive, false, 0},
-		// The margin does not replace the count: 0.95^58 = 0.0510.
+		// A margin does not replace the required number of requests: 58 are too few, 0.95^58 =
+		// 0.0510.
 		{"58 requests", "ttft", "p95 < 2s", shape{rounds: 2, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"50 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 5, ttft: ten}, Inconclusive, false, 0},
 		{"60 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 6, ttft: ten}, Pass, true, bound10},
-		// p99 needs 299 requests, and the factor for 99.5%.
+		// p99 needs 299 requests, and a tolerance factor for 99.5% of them.
 		{"p99, 290 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"p99, 300 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 30, ttft: ten}, Pass, true, math.Exp(0.04766 + factor(10, 0.995)*0.05024)},
 		// With a missing value a round has no worst value.
@@ -57,13 +58,13 @@ func TestMargin(t *testing.T) {
 					x.FirstAnswer = 0
 				}
 			}}, Inconclusive, false, 0},
-		// A whole round is over the limit.
+		// All requests of one round are over the limit.
 		{"one round over", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: byRound(1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1)}, Inconclusive, false, 0},
-		// Speeds of 10 / 0.5 s and 10 / 0.55 s are 20 and 18.2 tok/s, bounded from
-		// below by 20 / bound10 = 16.5.
+		// Speeds are 10 / 0.5 s = 20 tok/s and 10 / 0.55 s = 18.2 tok/s. The bound from below is 20
+		// / bound10 = 16.5.
 		{"upward", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.1)}, Pass, true, 20 / bound10},
 		{"upward, too near", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.8)}, Inconclusive, false, 0},
-		// For gaps it is the worst gap of a round.
+		// For gaps, the worst value of a round is its longest gap.
 		{"gaps", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 22_000)}, Pass, true, 0.02 * bound10},
 		{"gaps, too near", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 29_000)}, Inconclusive, false, 0},
 		{"gaps, a request without one", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) {
@@ -98,7 +99,7 @@ func TestMargin(t *testing.T) {
 	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
 		t.Errorf("by point estimate: %v %v", v.Outcome, v.Notes)
 	}
-	// A level that its count certifies does not mention its margin.
+	// A level that passes by the number of its requests has no note on its margin.
 	v = one(t, shape{rounds: 10, perRound: 20, ttft: slow(0)}.level(), "ttft", "p95 < 2s", nil)
 	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
 		t.Errorf("by its count: %v %v", v.Outcome, v.Notes)
@@ -131,8 +132,8 @@ func gaps(even, odd uint32) func(*metric.Sample) {
 	}
 }
 
-// In the tables above a round counts as about one request, so only the margin can
-// certify.
+// In the tables above a round counts as about one request, so that the number of requests cannot
+// certify and only the margin can.
 func TestMarginTablesHideNoCount(t *testing.T) {
 	blocks := [][]float64{{1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}}
 	var rounds []stat.Ascending

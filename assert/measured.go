@@ -21,7 +21,7 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 		verdict.Count(l.Due(), "requests"), last.Planned, metric.Format(metric.Ratio, confidence))
 }
 
-// measured judges one case: its load, its thresholds. conclude adds the verdicts.
+// measured judges one case: its load and its thresholds. conclude adds the verdicts.
 func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) (conclude func()) {
 	key := levelKey{server.Address(), w.Address(), level.Name}
 	v := Verdict{Kind: KindLoad, File: level.Range.Filename, Line: level.Range.Start.Line}
@@ -71,8 +71,8 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	}
 }
 
-// unmeasured gives the load verdict of a case that was not measured, and leaves it
-// pending if it was measured. why is the reason for the thresholds of a skipped case.
+// unmeasured gives the load verdict of a case that was not measured. If the case was measured, the
+// verdict stays pending. why is the reason for which the case's thresholds are skipped.
 func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	l := j.levels[key]
 	switch lost := j.serverError(key.server); {
@@ -82,7 +82,7 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 		why = "left out: not selected"
 		v.Outcome, v.Message = Skipped, why
 	case lost != "":
-		// The server's own verdict is the error; this one is skipped.
+		// The error is reported once, on the server itself; this case is skipped.
 		why = "the server could not be measured: " + verdict.OneLine(lost)
 		v.Outcome, v.Message = Skipped, "because "+why
 	case l.Skipped != "":
@@ -133,8 +133,8 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	return l, verdicts
 }
 
-// lookedAt is a recorded level up to its last look; nil: there is none. With a problem it is
-// the whole level.
+// lookedAt returns a recorded level up to its last look; nil if the record lacks the level. If
+// there is a problem, it returns the whole level.
 func (j *judge) lookedAt(key levelKey, w *plan.Workload) (l *metric.Level, problem string) {
 	l = j.recorded[key]
 	if l == nil || len(l.Looks) == 0 {
@@ -148,8 +148,8 @@ func (j *judge) lookedAt(key levelKey, w *plan.Workload) (l *metric.Level, probl
 	return part, ""
 }
 
-// dueIn is the number of requests of a whole level; with a Duration it is estimated
-// from the pace so far.
+// dueIn returns the number of requests of a whole level. For a level with a Duration it estimates
+// the number from the pace so far.
 func dueIn(level plan.Level, l *metric.Level) int {
 	if level.Duration == 0 || len(l.Rounds) == 0 {
 		return level.Requests
@@ -157,7 +157,7 @@ func dueIn(level plan.Level, l *metric.Level) int {
 	return l.Due() * max(level.Rounds, len(l.Rounds)) / len(l.Rounds)
 }
 
-// pairs returns the levels of other servers that may have taken turns with one.
+// pairs returns the levels of other servers that may have run in turns with the given level.
 func (j *judge) pairs(of levelKey) []*metric.Level {
 	var out []*metric.Level
 	for key, l := range j.recorded {
@@ -168,8 +168,8 @@ func (j *judge) pairs(of levelKey) []*metric.Level {
 	return out
 }
 
-// shed returns the level with the remaining requests if a short budget reduced the
-// rounds of its comparison.
+// shed returns the planned level with fewer requests if a short budget reduced the rounds of its
+// comparison.
 func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	for _, c := range j.promised.Compares {
 		i := slices.IndexFunc(j.run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == c.Name })
@@ -188,8 +188,8 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	return level
 }
 
-// upToLook returns the level as it was at its last look. For a part it is what its
-// mix had of it then.
+// upToLook returns the level as it was at its last look. For a part of a mix it returns the part's
+// requests at the last look of the mix.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
 	if w.Of == nil {
 		return begun(j.recorded[key], requests)

@@ -5,8 +5,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A mix is judged part by part. A level passes if all its requests meet the thresholds
-// of the mix, and the requests of each part those of the part.
+// A mix is judged part by part. A level passes if all its requests together meet the thresholds of
+// the mix, and the requests of each part meet the thresholds of the part.
 
 // sight is the result of a look at a level, with the verdicts of the workload and of
 // each part.
@@ -15,8 +15,8 @@ type sight struct {
 	verdicts map[*plan.Workload][]Verdict
 }
 
-// lookAt judges a whole level, and for a mix also its parts. alpha returns the error
-// of a policy; due returns the total number of requests of a workload.
+// lookAt judges a whole level, and for a mix also its parts. alpha returns the allowed error under
+// a policy; due returns the planned number of requests of a workload.
 func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64, due func(*plan.Workload, *metric.Level) int) sight {
 	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
 	for _, x := range w.Whole() {
@@ -55,7 +55,7 @@ func partAt(l *metric.Level, part *plan.Workload) *metric.Level {
 	return nil
 }
 
-// add adds the result of the mix itself, or of a part. A result without required
+// add adds the result of the mix itself, or of a part, to the sight. A result without required
 // thresholds decides nothing.
 func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	part := ""
@@ -84,7 +84,7 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	}
 }
 
-// bind finds the threshold that decided the outcome: of those that have it, the one
+// bind finds the binding threshold: of the thresholds whose outcome decided the level, the one
 // nearest to its limit.
 func (v *LookVerdict) bind() {
 	nearest := -2.0 * maxLog

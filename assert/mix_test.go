@@ -11,8 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// mixGate is a plan of a mix of 70, 25 and 5 %, and a run of it at 20 in flight. Its
-// rounds consist of whole strata, in which every part has its share.
+// mixGate returns a plan with a mix of three parts of 70, 25 and 5 %, and a run of it with 20
+// requests in flight. Its rounds consist of whole strata of 20 requests, in which every part has
+// exactly its share.
 func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *metric.Run) {
 	l := s.level()
 	l.Workload = "production"
@@ -43,7 +44,8 @@ func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *met
 	return p, run
 }
 
-// partOf20 returns the part of a request in a stratum: 14, 5 and 1 of 20.
+// partOf20 returns the part of a request by its place in a stratum: of 20 requests 14, 5 and 1
+// belong to the three parts.
 func partOf20(order int) string {
 	switch {
 	case order < 14:
@@ -65,7 +67,7 @@ func longs(seconds float64) func(round, i int) float64 {
 	}
 }
 
-// A part is judged like the same requests recorded as a separate workload.
+// A part is judged like the same requests recorded as a workload of their own.
 func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 	all := func() []*plan.Threshold {
 		return []*plan.Threshold{threshold("ttft", "p95 < 2s"), threshold("ttft", "mean < 2s"), threshold("speed", "mean > 40 tok/s"),
@@ -97,8 +99,8 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 	}
 }
 
-// of returns the verdicts on a workload, without the notes on slots, which the parts
-// share.
+// of returns the verdicts on a workload, without the notes on slots, because all parts share the
+// slots.
 func of(v Verdicts, workload string) []Verdict {
 	var out []Verdict
 	for _, x := range v.List {
@@ -128,7 +130,7 @@ func TestAPartThatFails(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // 60 of 1200 are over, exactly the allowed number
+		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // 60 of 1200 are over the limit, exactly the allowed number
 		"production/chat sla.ttft.p95 at 4": "pass of 840",
 		"production/rag sla.ttft.p95 at 4":  "pass of 300",
 		"production/long sla.ttft.p95 at 4": "fail of 60",
@@ -142,7 +144,7 @@ func TestAPartThatFails(t *testing.T) {
 	}
 }
 
-// A level is judged on the requests that its parts have up to the look.
+// Up to a look, a part is judged on the requests of it that the level has by then.
 func TestPartsUpToALook(t *testing.T) {
 	bound := map[string][]*plan.Threshold{"chat": {threshold("ttft", "p95 < 2s")}, "long": {threshold("ttft", "p95 < 2s")}}
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120, ttft: longs(1.5)}, bound)
@@ -157,14 +159,15 @@ func TestPartsUpToALook(t *testing.T) {
 			}
 		}
 	}
-	// 30 long requests are too few for a p95. 29·20 are needed, and 600 more are to come.
+	// The 30 long requests so far are too few for a p95. It needs 29·20 more requests of the mix,
+	// and 600 are still to come.
 	look := JudgeLook(p, p.Workloads[0], mix, metric.Look{Requests: 600, Planned: 1, Spent: 1})
 	if look.Outcome != Inconclusive || look.Needs%20 != 0 || look.Needs < 29*20 {
 		t.Errorf("%v, %d more requests of the mix are needed; %s binds", look.Outcome, look.Needs, look.Binding)
 	}
 }
 
-// A record without one of the parts does not pass.
+// A record that lacks one of the parts does not pass.
 func TestPartThatIsNotThere(t *testing.T) {
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120}, map[string][]*plan.Threshold{"long": {threshold("ttft", "p95 < 2s")}})
 	run.Levels[0].Parts = run.Levels[0].Parts[:2]
@@ -177,8 +180,8 @@ func TestPartThatIsNotThere(t *testing.T) {
 	}
 }
 
-// 59 good requests certify a p95, 299 a p99. A part of 5 % has that many in a mix of
-// 1,180 and of 5,980.
+// A p95 needs 59 good requests, a p99 needs 299. A part of 5 % has these in a mix of 1,180 and of
+// 5,980 requests.
 func TestCertifyCountsByPart(t *testing.T) {
 	for _, tt := range []struct {
 		text       string
@@ -215,13 +218,13 @@ func TestCertifyCountsByPart(t *testing.T) {
 	}
 }
 
-// Near the largest rate consecutive requests depend on each other; those of a part are
-// further apart.
+// Near the largest rate consecutive requests depend on each other. The requests of a part are
+// further apart, so they depend on each other less.
 func TestSpaced(t *testing.T) {
 	for _, tt := range []struct{ worth, share, want float64 }{
 		{1, 0.05, 1},
 		{0.5, 1, 0.5},
-		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 0.53; ten requests of all count as one, but 1.9 of the part
+		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 0.53: ten requests of the mix count as one, but of the part 1.9 requests do
 		{0, 0.05, 0},
 	} {
 		if got := spaced(tt.worth, tt.share); got != tt.want {

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// usualOfAnswers are the default bounds on a candidate's natural answers.
-// Exceeding one only warns.
+// usualOfAnswers are the default bounds on a candidate's natural answers. A change beyond one of
+// them only warns.
 var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("empty"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
 	{Metric: metric.MustLookup("invalid_text"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
@@ -17,20 +17,21 @@ var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("answer_tokens"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.10, TwoSided: true, Text: "mean +-10%"},
 }
 
-// unsettled reports whether the change is undecided and still within its bound.
+// unsettled reports whether the verdict on a change is undecided although its estimate is within
+// its bound.
 func (c *Change) unsettled(alpha float64) bool {
 	mid, _, _, ok := c.delta.bounds(alpha)
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
 }
 
-// showOnly removes the bound of a change, which is then only shown.
+// showOnly removes the bound of a change, so that the change is shown without a verdict.
 func (c *Change) showOnly() {
 	c.Limit, c.Outcome, c.bound, c.Needs = metric.None(""), verdict.Skipped, nil, ""
 	c.Message = c.line()
 }
 
-// implied is the default claim on natural answers, without the metrics that the plan
-// bounds itself; nil if none is left.
+// implied returns the default claim on natural answers, without the metrics that the plan itself
+// bounds; nil if no metric is left.
 func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
 	out := &plan.Claim{Severity: plan.SeverityWarn, Range: c.Range}
 	for _, w := range c.Workloads(p) {

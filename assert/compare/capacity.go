@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// capacity checks whether the candidate is certified at the control's capacity less
-// the tolerance.
+// capacity checks whether the candidate is certified at the load that it must hold: the control's
+// capacity minus the tolerance.
 func (x *comparison) capacity(w *plan.Workload) {
 	for _, claim := range x.Block.Claims {
 		if !slices.Contains(claim.Workloads, w) {
@@ -31,10 +31,11 @@ func (x *comparison) capacity(w *plan.Workload) {
 	}
 }
 
-// CapacityTarget is the load at which a candidate must hold, for a control with that
-// certified capacity and an allowed change: ⌈L·(1+change)⌉.
+// CapacityTarget is the load at which a candidate must hold: ⌈control·(1+change)⌉, for the
+// control's certified capacity and the allowed change.
 func CapacityTarget(control int, change float64) int {
-	// In binary 20·0.85 is 17.000000000000004; the subtraction absorbs the error.
+	// The product may lie just above a whole number, as 20·0.85 = 17.000000000000004 in binary. The
+	// subtraction removes that error.
 	return max(1, int(math.Ceil(float64(control)*(1+change)-1e-9)))
 }
 
@@ -97,10 +98,10 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 	}
 }
 
-// fromNothing judges a capacity if the control holds at no level that was tried.
-// Nothing can be lost, so a tolerance is not applicable. But a candidate that holds
-// what would be required for the control's highest possible capacity is not worse,
-// and one that holds more is better.
+// fromNothing judges a change of capacity when the control held at no level. Nothing can be lost,
+// so a tolerance is not applicable. The control's true capacity may be anything below the lowest
+// level tried. A candidate that holds what this highest possible capacity would require is not
+// worse, and a candidate that holds more is better.
 func (c *Change) fromNothing(a, b Limit, change float64) {
 	nowhere := fmt.Sprintf("the control does not hold at any load (%s)", a.Line)
 	target := CapacityTarget(a.Fail-1, change)

@@ -15,8 +15,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Assumptions about a server that nobody has measured: the standard deviations of the
-// logarithms of its requests' times, usualRequests, and of its starts, usualStarts.
+// Assumptions about a server that nobody has measured yet. They are standard deviations of
+// logarithms: usualRequests of the times of requests, and usualStarts from one start of the server
+// to another.
 const (
 	usualRequests = 0.30
 	usualStarts   = 0.01
@@ -28,8 +29,8 @@ const (
 // Chance is how likely an unchanged candidate passes a comparison.
 type Chance struct {
 	Compare *plan.Compare
-	// Passes is the chance that all changes pass if they are independent. They share
-	// their requests, so the true chance is rather higher.
+	// Passes is the chance that all changes pass, computed as if the changes were independent. They
+	// share the same requests, so the true chance is somewhat higher.
 	Passes  float64
 	Changes []ChangeChance
 	// Unknown lists required changes whose chance is not known beforehand.
@@ -55,9 +56,9 @@ func (c ChangeChance) Name() string {
 // Assumed names the assumptions behind the chances.
 const Assumed = "assuming requests that vary by 30 % and starts by 1 %"
 
-// Chances returns the chance of every comparison of the plan, in order. It is the
-// power of a non-inferiority test with the planned rounds and requests, if the
-// servers vary as usual.
+// Chances returns the chance of every comparison of the plan, in order. The chance is the power of
+// a non-inferiority test with the planned rounds and requests, for servers that vary as assumed
+// above.
 func Chances(p *plan.Plan) []Chance {
 	var out []Chance
 	for _, c := range p.Compares {
@@ -69,7 +70,7 @@ func Chances(p *plan.Plan) []Chance {
 			for _, w := range claim.Workloads {
 				for _, ch := range claim.Changes {
 					if ch.Metric.Paired {
-						continue // a count of this run, or a mean of unknown spread
+						continue // it covers only this run, or it is a mean whose spread is unknown
 					}
 					if ofCapacity(ch) {
 						x.Unknown = append(x.Unknown, fmt.Sprintf("capacity %s of %s", ch.Text, w.Address()))
@@ -111,7 +112,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
 	}
 	if c.Policy.Decide == plan.Estimate {
-		alpha = 0.5 // the mean itself must stay within the limit, not its bound
+		alpha = 0.5 // the estimate itself must stay within the limit, not a bound on it
 		rounds = max(level.Rounds, 1)
 	}
 	limit := (&Change{Metric: ch.Metric, Points: ch.Points}).scaled(ch.Limit)
@@ -121,7 +122,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		passes, impossible = chanceOfItems(w, int(n)*rounds, limit, alpha)
 		return passes, impossible, true
 	case name == "success" || ch.Stat.Kind == metric.Share:
-		// No request fails on either side: the best case.
+		// This is the best case: no request fails on either side.
 		all := n * float64(rounds)
 		low, _, ok := stat.ShareDifference(all, all, all, all, alpha)
 		if !ok || -low >= limit {
@@ -135,22 +136,22 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		z := stat.NormalQuantile(q)
 		density := math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
 		requests = usualRequests * math.Sqrt(q*(1-q)/n) / density
-	default: // means, and reciprocals of means
+	default: // means, and values computed from means
 		requests = math.Sqrt(math.Expm1(usualRequests*usualRequests) / n)
 	}
 	units := rounds
 	variance := 2 * (requests*requests + usualStarts*usualStarts)
 	switch {
 	case c.Restart == plan.RestartOrder:
-		// Two rounds on each side: of the four legs both of B share a start.
+		// Of four legs in two rounds, the two of the second server share a start.
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
 	case c.SideBySide:
-		// The mean of two rounds with separate starts.
+		// Here two rounds have separate starts, and their mean is one observation.
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
-		// One start of each server: a difference between starts counts as one of servers.
+		// Each server starts once, so chance differences between starts do not average out.
 		sum, weights := 0.0, 0.0
 		for z := -3.0; z <= 3; z += 0.25 {
 			weight := math.Exp(-z * z / 2)
@@ -165,8 +166,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 // rarely is the chance below which a plan gets a warning.
 const rarely = 0.8
 
-// ChanceDiagnostics reports changes that can never pass, and gates that would often
-// be inconclusive although nothing changed. One cause gives one diagnostic.
+// ChanceDiagnostics reports changes that can never pass, and comparisons that would often be
+// inconclusive although nothing changed. It writes one diagnostic for each cause.
 func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type cause struct {
@@ -174,7 +175,7 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 		items    bool
 	}
 	impossible, likewise := map[cause]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
-	warned := map[hcl.Range]*hcl.Diagnostic{} // by the place of the comparison, which the instances of a for_each share
+	warned := map[hcl.Range]*hcl.Diagnostic{} // by the comparison's place in the plan, which all instances of a for_each share
 	for _, x := range Chances(p) {
 		for _, c := range x.Changes {
 			if !c.Impossible {
@@ -204,7 +205,7 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// Likewise lists what else the same is true for.
+// Likewise writes a sentence that lists what else the same problem applies to.
 func Likewise(others []string) string {
 	const most = 4
 	if left := len(others) - most; left > 1 {
@@ -226,8 +227,8 @@ func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	return d
 }
 
-// seldom warns of a comparison that an unchanged candidate often does not pass; nil
-// if it usually does, or if that does not matter.
+// seldom warns of a comparison that an unchanged candidate often fails to pass. It returns nil if
+// such a candidate usually passes, or if the comparison asks for an improvement.
 func (x *Chance) seldom() *hcl.Diagnostic {
 	var least *ChangeChance
 	for i, c := range x.Changes {
@@ -246,9 +247,8 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 			x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
 }
 
-// chanceOfItems is the chance that the accuracy of an unchanged candidate is certified
-// with the given number of requests. impossible is set if no outcome of theirs could
-// certify it.
+// chanceOfItems is the chance that the accuracy of an unchanged candidate is certified with the
+// given number of requests. impossible is set if no answers to these requests could certify it.
 func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes float64, impossible bool) {
 	if set := w.Prompt.Dataset; set != nil {
 		requests = min(requests, len(set.Rows)) // an item that is asked twice counts once
@@ -259,7 +259,7 @@ func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes
 	return stat.PairedPower(requests, usualDisagreement, limit, alpha), false
 }
 
-// itemsNeeded writes how many items of a task would certify the change.
+// itemsNeeded writes how many different items of a task would be enough to certify the change.
 func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 	if c.Change.Metric.Name != "accuracy" {
 		return ""

@@ -16,25 +16,25 @@ import (
 type Change struct {
 	Workload string
 	Level    string // "capacity" for the capacity
-	// OfCapacity marks a change of the capacity, and OfAnswers one from scoring answers
-	// on the control. Neither belongs to a level.
+	// OfCapacity marks a change of the capacity. OfAnswers marks a change in how the control scores
+	// answers. Neither belongs to a level.
 	OfCapacity, OfAnswers bool
 	Metric                metric.Def
 	Stat                  metric.Stat
-	// Points means that changes are differences in base units; otherwise they are
-	// shares of the control's value.
+	// Points means that a change is a difference in base units. Otherwise it is a share of the
+	// control's value.
 	Points bool
-	// Control and Candidate are the values over all rounds, as in the level tables. Change
-	// is candidate / control − 1, or candidate − control with Points: the mean over the
-	// rounds, geometric without Points. Low and High are its one-sided bounds at
+	// Control and Candidate are the values over all rounds, as in the level tables. Change is
+	// candidate / control − 1, as the geometric mean over the rounds. With Points it is candidate −
+	// control, as the arithmetic mean. Low and High are one-sided bounds of Change, each at
 	// Confidence.
 	Control, Candidate metric.Value
 	Change, Low, High  metric.Value
 	Confidence         float64
-	Limit              metric.Value // no value if it is only shown
+	Limit              metric.Value // largest tolerated change; no value if the change is only shown
 	Improve            bool
-	// Certifiable is the smallest tolerance, with its sign, that these data could have certified;
-	// 0 if the candidate is better.
+	// Certifiable is the smallest tolerance, with its sign, that these data could certify; 0 if the
+	// candidate is better.
 	Certifiable metric.Value
 	Outcome     verdict.Outcome // Skipped without a limit, and if not applicable
 	Severity    verdict.Severity
@@ -46,8 +46,9 @@ type Change struct {
 	Notes       []string
 	Pairs       []Pair
 
-	lacks string // why it is not applicable; "" if it is
-	// instead replaces the numbers in its verdict if none of them counts; else "".
+	lacks string // why the change is not applicable; "" if it is applicable
+	// instead replaces the numbers in the verdict's text if none of them is meaningful; otherwise
+	// "".
 	instead string
 	cause   verdict.Cause // of an error
 	bound   *plan.Change  // nil: shown only
@@ -64,7 +65,7 @@ const (
 	NoneWay Direction = "" // the interval includes no change
 )
 
-// Pair is one round on both sides.
+// Pair holds the values of one round on both sides.
 type Pair struct {
 	Round              int
 	Seed               int64
@@ -75,17 +76,17 @@ type Pair struct {
 
 // decision is the result of the tests of a change, before other changes are considered.
 type decision struct {
-	limit float64 // in units of delta
-	pFail float64 // of exceeding the limit
+	limit float64 // the limit, on the scale of delta
+	pFail float64 // p-value of the claim that the change exceeds the limit
 }
 
-// inapplicable marks a change that has nothing to judge.
+// inapplicable marks a change for which there is nothing to judge.
 func (c *Change) inapplicable(lacks string) {
 	c.Outcome, c.lacks, c.Why = verdict.Skipped, lacks, "not applicable: "+lacks
 	c.Message = c.Why
 }
 
-// turned is +1 if lower is better and −1 if higher is.
+// turned returns +1 if lower is better and −1 if higher is better.
 func turned(def metric.Def) float64 {
 	if def.Better == metric.HigherIsBetter {
 		return -1
@@ -101,7 +102,7 @@ func (c *Change) scaled(change float64) float64 {
 	return turned(c.Metric) * math.Log1p(change)
 }
 
-// unscaled is its inverse.
+// unscaled is the inverse of scaled.
 func (c *Change) unscaled(x float64) float64 {
 	x = turned(c.Metric)*x + 0 // no negative zero
 	if c.Points {
@@ -118,8 +119,8 @@ func (c *Change) Name() string {
 	return c.Metric.Name
 }
 
-// OfUnits judges a change of an unlimited metric from the changes of independent
-// pairs, given as ln(candidate / control).
+// OfUnits judges a change without a plan's comparison, from the changes of independent pairs, each
+// given as ln(candidate / control).
 func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan.Policy) Change {
 	alpha := policy.Alpha()
 	c := Change{Metric: bound.Metric, Stat: bound.Stat, Confidence: 1 - alpha}
@@ -141,7 +142,8 @@ func (c *Change) estimate(alpha float64) {
 		c.Low, c.High = metric.Some(min(a, b)), metric.Some(max(a, b))
 		c.Certifiable = metric.Some(c.unscaled(max(high, 0)))
 		if c.Metric.TwoSided {
-			// A decrease of x % is −log1p(−x). The wider side is what can be certified.
+			// A decrease by the share x is −log1p(−x) on this scale. The side that reaches further
+			// determines what can be certified.
 			c.Certifiable = metric.Some(max(c.High.V, -c.Low.V))
 		}
 		if !c.Metric.TwoSided && high < 0 {
@@ -157,8 +159,8 @@ func (c *Change) estimate(alpha float64) {
 	}
 }
 
-// require judges the change by its bound, before other changes are considered. A
-// failure stands only if Holm's rule allows it.
+// require judges a change against its bound, without regard to other changes. A failure stands only
+// if Holm's rule allows it afterwards.
 func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Policy, alpha float64) {
 	c.bound, c.Improve, c.Severity = bound, claim.Improve, verdict.Severity(claim.Severity)
 	c.Limit = metric.Some(bound.Limit)
@@ -173,7 +175,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 		other, least := c.delta.mirrored(), -c.scaled(-bound.Limit)
 		within, below = within && -mid <= least, below && other.below(least, alpha)
 		if other.pAbove(least) < c.delta.pAbove(c.limit) {
-			c.delta, c.limit = other, least // it may fail on the other side
+			c.delta, c.limit = other, least // the change may fail on its other side
 		}
 	}
 	switch {
@@ -197,7 +199,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 	}
 }
 
-// needs estimates how many more rounds would settle it.
+// needs estimates how many further rounds would settle the verdict.
 func (c *Change) needs(alpha float64) string {
 	switch {
 	case c.delta.infinite() && slices.ContainsFunc(c.delta.control, func(x float64) bool { return math.IsInf(x, 0) }):
@@ -251,8 +253,8 @@ func (c *Change) unit() metric.Unit { return c.Metric.UnitOf(c.Stat) }
 // percent writes a change with its sign: "+3.1%", "−0.4 pp".
 func (c *Change) percent(x float64) string { return FormatChange(c.unit(), x, c.Points) }
 
-// FormatChange writes a share, or a difference in a unit, with its sign: "+3.1%",
-// "-0.4pp" for shares, "+0.02 nats/token".
+// FormatChange writes a share, or a difference in a unit, with its sign: "+3.1%", "+0.02
+// nats/token". A difference of shares has the unit pp (percentage points): "-0.4pp".
 func FormatChange(of metric.Unit, x float64, points bool) string {
 	unit := "%"
 	if points && of != metric.Ratio {
@@ -279,13 +281,13 @@ func FormatChange(of metric.Unit, x float64, points bool) string {
 	return fmt.Sprintf("%+.0f%s", 100*x, unit)
 }
 
-// A round is pointed out if its change lies at least standsOut robust standard
-// deviations, and at least leastOut, from the median of all rounds.
+// A round is marked as an outlier if its change is at least standsOut robust standard deviations,
+// and at least leastOut, away from the median of all rounds.
 const (
 	standsOut = 4
 	leastOut  = 0.05
 )
 
-// coldTimes is the ratio of a first request's time to the median of its leg from
-// which it is called cold.
+// coldTimes is how many times longer than the median of its leg a first request must take to be
+// called cold.
 const coldTimes = 3

@@ -18,9 +18,9 @@ type Comparison struct {
 	// drift is not excluded.
 	Paired      bool
 	Restart     plan.Restart // "" when not paired
-	SideBySide  bool         // both legs of a round at the same time, on swapped GPUs
-	Rounds      int          // judged, of each side
-	Units       int          // independent ones among them
+	SideBySide  bool         // both legs of a round ran at the same time, on GPUs that the servers swap
+	Rounds      int          // judged rounds of each side
+	Units       int          // independent observations among the rounds
 	Outcome     verdict.Outcome
 	Skipped     string // why nothing was compared; "" if something was
 	LeftOut     bool   // not selected by the user
@@ -28,8 +28,8 @@ type Comparison struct {
 	Differences []plan.Difference
 	Decisions   []Decision
 	Changes     []Change
-	// Lost holds the prompts on which only the candidate gave a bad answer. Those
-	// that are bad by most metrics come first.
+	// Lost holds the prompts on which only the candidate gave a bad answer, beginning with those
+	// that are bad by the most metrics.
 	Lost  []Lost
 	Notes []string
 }
@@ -41,8 +41,8 @@ type Decision struct {
 	Why             string
 }
 
-// The answers of a decision. They follow from e2e and throughput (the whole request
-// and the whole server) if these changed, and otherwise from all other shown changes.
+// The answers of a decision. If e2e (the whole request) or throughput (the whole server) changed,
+// these two decide. Otherwise all other shown changes decide.
 const (
 	AnswerYes     = "yes"           // something is better, nothing worse
 	AnswerNo      = "no"            // something is worse, nothing better; or a required change fails
@@ -51,8 +51,8 @@ const (
 	AnswerUnknown = "unknown"       // nothing could be compared, or too little for a result
 )
 
-// shown lists the statistics that are always compared, required or not. The answer
-// for a workload is taken from them.
+// shown lists the statistics that are always compared, even if the plan requires nothing of them.
+// They determine the answer for a workload.
 var shown = []struct {
 	name string
 	stat metric.Stat
@@ -64,14 +64,14 @@ var shown = []struct {
 	{"success", metric.Stat{Kind: metric.Rate}},
 }
 
-// drifting marks comparisons whose rounds did not take turns.
+// drifting is the note on comparisons in which the servers did not take turns.
 const drifting = "unpaired: drift not excluded"
 
-// startedOnce marks verdicts that hold only for two starts.
+// startedOnce is the note on verdicts that hold only for these two starts.
 const startedOnce = "each server was started once: chance differences between starts are part of the change"
 
-// Input holds what a comparison is judged by: the plan with the compare block, the
-// run, and earlier judgements of levels and capacities.
+// Input holds what is needed to judge a comparison: the plan with the compare block, the run, and
+// the results for levels and capacities that were judged before.
 type Input struct {
 	Plan  *plan.Plan
 	Block *plan.Compare
@@ -80,9 +80,9 @@ type Input struct {
 	Baseline *metric.Run
 	// Planless means that two servers of a record are compared without a plan.
 	Planless bool
-	Unrun    string // why their record lacks a planned level; ""
-	// Level returns a level of the run as recorded; nil if there is none. Valid reports whether
-	// it was measured properly; a damaged record may not have been.
+	Unrun    string // why the record lacks a level that its plan has; "" if it lacks none
+	// Level returns a level of the run as recorded; nil if there is none. Valid reports whether the
+	// level was measured properly, which a damaged record may not show.
 	Level func(server, workload, level string) *metric.Level
 	Valid func(server, workload, level string) bool
 	// Invalid explains why a level of the baseline cannot be used; "" if it can.
@@ -91,7 +91,7 @@ type Input struct {
 	Limit func(run *metric.Run, server string, w *plan.Workload) Limit
 }
 
-// Limit is a capacity that was judged again.
+// Limit is a capacity as judged again from its samples.
 type Limit struct {
 	*metric.Capacity        // nil if there was no search
 	Problem          string // why there is no result; "" if there is one
@@ -102,34 +102,34 @@ type comparison struct {
 	Input
 	out     *Comparison
 	alpha   float64
-	control *metric.Run // that holds the control
-	address string      // address of the control in the baseline
+	control *metric.Run // the run that holds the control's levels
+	address string      // the control's address in that run
 	look    *metric.ComparisonLook
 	record  *metric.Comparison // nil if the run has none
-	// required holds the claims of the plan, and usual the default claim; nil if there is
+	// required holds the claims of the plan. usual holds the default claim; it is nil if there is
 	// none.
 	required []*plan.Claim
 	usual    *plan.Claim
 	reading  *plan.Claim // the claim that the answers block adds; nil if there is none
 	reads    []claimed   // required changes of scored answers, not yet in claims
 	claims   []claimed
-	// unmatched is set if one side could not be matched at a compared level.
+	// unmatched is set if a compared level has no counterpart on one side.
 	unmatched bool
 	list      []verdict.Verdict
 }
 
-// claimed is a required change and its place.
+// claimed is a required change with the claim that requires it and its row in the result.
 type claimed struct {
 	index  int // in out.Changes
 	claim  *plan.Claim
 	change *plan.Change
 }
 
-// ofCapacity reports whether the change is about the capacity, and so about no level.
+// ofCapacity reports whether the change is about the capacity, which belongs to no level.
 func ofCapacity(ch *plan.Change) bool { return ch.Metric.Name == "capacity" }
 
-// ofLevel reports whether the change applies to each level: not to the capacity or to scored
-// answers.
+// ofLevel reports whether the change is judged at each level, unlike changes of the capacity or of
+// scored answers.
 func ofLevel(ch *plan.Change) bool { return !ofCapacity(ch) && !ch.Metric.Paired }
 
 // applies reports whether the workload has the metric of a change.

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// unfounded turns a required change that applied nowhere into an error, because it
-// judged nothing.
+// unfounded turns a required change that applied to no workload into an error, because it judged
+// nothing.
 func (x *comparison) unfounded() {
 	applied := map[*plan.Change]bool{}
 	for _, c := range x.claims {
@@ -28,8 +28,8 @@ func (x *comparison) unfounded() {
 	}
 }
 
-// settle corrects the failures for their number. A change that would fail alone, but
-// is one of many facts, is undecided. Changes that only warn, and those that
+// settle corrects failures for the number of tests: among many facts one may fail by chance. So a
+// change that would fail alone may become undecided. Changes that only warn, and those that
 // certainly hold, are not counted.
 func (x *comparison) settle() {
 	var tests []test
@@ -99,7 +99,7 @@ func (x *comparison) require() {
 	}
 }
 
-// verdictOn returns the verdict on a required change, without its value.
+// verdictOn returns the verdict on a required change, without the value of the change.
 func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, o verdict.Outcome, message string) verdict.Verdict {
 	kind := "tolerate"
 	if claim.Improve {
@@ -131,8 +131,8 @@ func (x *comparison) decide() {
 		if tallies[at] == nil {
 			tallies[at], order = &tally{}, append(order, at)
 		}
-		// A row agrees with the answer: it shows what is certain of it as one of
-		// several.
+		// A row must agree with the answer, so it shows the direction that is certain when all rows
+		// are tested together.
 		if !x.repeats(i) {
 			c.Direction = way[i]
 		}
@@ -148,9 +148,9 @@ func (x *comparison) decide() {
 	x.out.Line = x.sentence()
 }
 
-// ways returns the certain directions of the changes. The tests behind the answers of
-// one comparison together see a difference where there is none with at most the
-// plan's error.
+// ways returns the certain directions of the changes. All tests behind the answers of one
+// comparison together report a difference that does not exist with at most the error that the plan
+// allows.
 func (x *comparison) ways() map[int]Direction {
 	type side struct {
 		row       int
@@ -181,13 +181,13 @@ func (x *comparison) ways() map[int]Direction {
 type tally struct {
 	better, worse, failed, tolerated []string
 	mainBetter, mainWorse            bool
-	// wide lists the changes of e2e and throughput whose bounds exceed the margin,
-	// which is the plan's tolerance or usualMargin. within lists the others.
+	// wide lists the changes of e2e and throughput whose bounds reach beyond the margin: the plan's
+	// tolerance, or else usualMargin. within lists those whose bounds stay inside it.
 	wide, within []string
 }
 
-// usualMargin is the largest change of throughput or e2e that counts as no difference,
-// unless the plan sets a tolerance.
+// usualMargin is the largest change of throughput or e2e that still counts as no difference, if the
+// plan sets no tolerance.
 const usualMargin = 0.05
 
 func (t *tally) add(c *Change, way Direction, repeated bool) {
@@ -225,8 +225,8 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 	}
 }
 
-// answer follows from e2e and throughput (the whole request and the whole server) if
-// these changed, and otherwise from everything else.
+// answer returns the answer for a level and the reason for it. If e2e (the whole request) or
+// throughput (the whole server) changed, these two decide; otherwise everything else does.
 func (t *tally) answer() (answer, why string) {
 	better, worse := strings.Join(t.better, ", "), strings.Join(t.worse, ", ")
 	up, down := t.mainBetter, t.mainWorse
@@ -260,8 +260,7 @@ func (t *tally) answer() (answer, why string) {
 	return AnswerUnknown, "neither throughput nor e2e has a value"
 }
 
-// repeats reports whether an earlier row has the same statistic, because two blocks may
-// bound it.
+// repeats reports whether an earlier row has the same statistic, as when two blocks bound it.
 func (x *comparison) repeats(i int) bool {
 	c := &x.out.Changes[i]
 	return slices.ContainsFunc(x.out.Changes[:i], func(o Change) bool {
@@ -269,7 +268,7 @@ func (x *comparison) repeats(i int) bool {
 	})
 }
 
-// answers lists the answers in the order of the sentence, with its words.
+// answers lists the possible answers in the order of the sentence, each with the words for it.
 var answers = []struct{ answer, words string }{
 	{AnswerYes, "yes for"}, {AnswerNo, "no for"}, {AnswerMixed, "mixed for"},
 	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "cannot tell for"},

@@ -7,15 +7,15 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// delta is a change on the scale of its tests: with the sign such that more is worse,
-// and as logarithms unless it is in points.
+// delta is a change on the scale on which it is tested. A positive value is worse. Values are
+// logarithms of ratios, except for changes in points.
 type delta struct {
-	units []float64 // of independent units, paired
-	// With a stored control each side has units of its own. If one of them is
-	// infinite, units holds the rounds of both sides, paired in their order.
+	units []float64 // changes of independent units, each a pair of control and candidate
+	// If the control is stored, the two sides are not paired and have separate units. If one of
+	// these is infinite, units instead holds the rounds of both sides, paired in their order.
 	control, candidate []float64
 	unpaired           bool
-	// counts is set for metrics that count requests. It holds the good requests and
+	// counts is set for metrics that count requests. It holds the numbers of good requests and of
 	// all requests, as effective numbers.
 	counts *counts
 	// paired is set for metrics of answers, which are paired one by one.
@@ -42,8 +42,8 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 		ok = ok && len(d.units) >= 2
 	}
 	if c := d.counts; ok && c != nil {
-		// Worse means fewer good ones. If neither side has a failed request the
-		// rounds do not vary, and a t interval has no width.
+		// Worse means that fewer requests are good. Without a failed request on either side the
+		// rounds do not vary, so a t interval would have no width.
 		l, h, found := stat.ShareDifference(c.goodA, c.allA, c.goodB, c.allB, alpha)
 		if !found {
 			return mid, math.Inf(-1), math.Inf(1), false
@@ -90,8 +90,8 @@ func (d delta) below(limit, alpha float64) bool {
 	return ok && high < limit
 }
 
-// signs is the sign test: the chance that at least as many units are on that side if
-// each side has a chance of one half. It is used if a unit has no finite value.
+// signs is the p-value of a sign test: the chance that at least as many units lie on the given side
+// if each side is equally likely. It is used if a unit has no finite value.
 func (d delta) signs(side func(float64) bool) float64 {
 	k := 0
 	for _, x := range d.units {

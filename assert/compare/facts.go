@@ -7,14 +7,14 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// test is a claim on a change that is tested together with others.
+// test is the test of a claim on one change, which is tested together with other claims.
 type test struct {
 	workload string
-	units    []float64 // for paired rounds, how far beyond the claim; nil if only p is known
-	p        float64   // the error at which it holds alone
+	units    []float64 // for paired rounds, how far each lies beyond the claimed limit; nil if only p is known
+	p        float64   // the p-value of the claim by itself
 }
 
-// testOf returns the test that a delta is above limit.
+// testOf returns the test of the claim that a change exceeds limit.
 func testOf(workload string, d delta, limit, p float64) test {
 	t := test{workload: workload, p: p}
 	if d.unpaired || d.infinite() || d.counts != nil || p == 0 {
@@ -26,11 +26,11 @@ func testOf(workload string, d delta, limit, p float64) test {
 	return t
 }
 
-// certain reports which tests hold if the chance of one false claim among all of them
-// is to be at most alpha. Measurements from the same rounds of a workload are one
-// fact, whose dependence is used (stat.Flips). Facts share the error by Holm's rule.
-// Within a fact its own tests decide at the error that the fact had. If there are too
-// few rounds for so small an error, each test is a fact.
+// certain reports which claims are certain, so that the chance of even one false claim is at most
+// alpha. Tests on the same rounds of a workload depend on each other and form one fact, which is
+// tested as a whole by flipping signs (stat.Flips). Facts share the allowed error by Holm's rule.
+// The tests within a fact are then decided at the fact's error. If there are too few rounds for an
+// error that small, each test counts as a fact.
 func certain(tests []test, alpha float64) []bool {
 	facts := factsOf(tests)
 	for _, f := range facts {
@@ -87,9 +87,8 @@ func certain(tests []test, alpha float64) []bool {
 	return out
 }
 
-// factsOf groups tests, given as indices, into facts. Tests of one workload
-// with equally many paired rounds are one fact; any other test is a fact by
-// itself.
+// factsOf groups tests, given by their indices, into facts. Tests of one workload that have equally
+// many paired rounds form one fact. Every other test is a fact by itself.
 func factsOf(tests []test) [][]int {
 	type rounds struct {
 		workload string

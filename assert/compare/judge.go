@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Judge judges one compare block. It gives a verdict on the whole (whether there was
-// anything to compare), and one on each required change.
+// Judge judges one compare block. The first verdict says whether the servers could be compared; one
+// verdict on each required change follows.
 func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	c := in.Block
 	x := comparison{Input: in, alpha: c.Policy.Alpha(), out: &Comparison{
@@ -61,8 +61,8 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	return x.out, x.list
 }
 
-// notes returns the notes on the whole comparison. The differences of the servers
-// come first.
+// notes returns the notes on the whole comparison, beginning with the differences between the
+// servers.
 func (x *comparison) notes() []string {
 	var notes []string
 	for _, d := range x.out.Differences {
@@ -124,7 +124,7 @@ func (x *comparison) measure() {
 	}
 }
 
-// oddities lists observations in the levels of one side that may explain its values.
+// oddities lists what was unusual in the levels of one side and may explain its values.
 type oddities struct {
 	inPhase []string // places at which the slots start in phase
 	cold    int      // legs with a cold first request
@@ -141,8 +141,7 @@ func (o *oddities) look(w *plan.Workload, l *metric.Level) {
 	}
 }
 
-// changes adds the rows of one level: the required changes, and those that are only
-// shown.
+// changes adds the rows of one level: first the required changes, then those that are only shown.
 func (x *comparison) changes(m matched) {
 	required, late := map[string]bool{}, m.late()
 	if n := len(m.candidate.Voided); n > 0 && x.out.Paired {
@@ -180,7 +179,7 @@ func (x *comparison) changes(m matched) {
 		}
 		m.measure(&row, x.alpha)
 		if row.Outcome == verdict.Error {
-			row.Outcome = verdict.Skipped // no change of it is required
+			row.Outcome = verdict.Skipped // the plan requires nothing of this change
 		}
 		if s.name == "success" && row.Control.OK && row.Control.V == 1 && row.Candidate.OK && row.Candidate.V == 1 {
 			continue
@@ -194,9 +193,9 @@ func (x *comparison) changes(m matched) {
 	x.blind(m, begin)
 }
 
-// claim adds the row of a required change. An implied change that is undecided and
-// within its bound is only shown: with few answers it should decide nothing that the
-// plan does not ask for.
+// claim adds the row of a required change. A default claim whose change is undecided but within its
+// bound is only shown, because few answers should not make a comparison inconclusive by something
+// that the plan does not ask for.
 func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	if claim == x.usual && row.unsettled(x.alpha) {
 		row.showOnly()
@@ -206,8 +205,8 @@ func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	x.out.Changes = append(x.out.Changes, *row)
 }
 
-// blind holds back changes that leave out failed requests: a mean, or gaps, of the
-// completed requests are no evidence for a candidate that fails more.
+// blind withholds the pass of changes that leave out failed requests (a mean, or gaps) unless
+// success passes. The completed requests are no evidence for a candidate that fails more of them.
 func (x *comparison) blind(m matched, begin int) {
 	success := Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Points: true}
 	m.measure(&success, x.alpha)
@@ -232,7 +231,7 @@ func (x *comparison) blind(m matched, begin int) {
 			if outcome == verdict.Inconclusive {
 				row.Needs = "needs a certain verdict on success first"
 			}
-			row.pFail = 0 // success has the failure
+			row.pFail = 0 // the row of success already counts this failure
 		}
 	}
 }

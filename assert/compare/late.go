@@ -9,9 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Most rounds in which the generator was late, or had too little load, were measured
-// again with their pairs. For the others, question checks for each change whether
-// that could have decided it.
+// Most rounds in which the generator was late, or had too little load, were measured again together
+// with their pairs. For the remaining ones, question checks for each change whether the lateness or
+// the missing load could have decided it.
 
 // late lists the rounds in which the generator was late, or slots were idle, on
 // either side; "" if there are none.
@@ -47,10 +47,11 @@ func (m matched) light() bool {
 	})
 }
 
-// question withdraws a verdict that lateness or too little load could have decided. judged tells
-// whether it changes without the rounds in which either may have caused it. Lateness only makes a
-// time longer. So a pass can come only from lateness on the control, and a failure only from
-// lateness on the candidate; for a stream, whose first token may be the late one, from both.
+// question withdraws a verdict that lateness or too little load could have decided. judged returns
+// the outcome without the rounds that could have caused the verdict. Lateness only makes a time
+// longer, so only lateness on the control can cause a pass, and only lateness on the candidate a
+// failure. Metrics of streams become shorter if the first token was late, so for them lateness on
+// either side can cause both.
 func (m matched) question(c *Change, late string, judged func(matched) verdict.Outcome) {
 	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return
@@ -74,9 +75,9 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	}
 }
 
-// without leaves out the rounds with less load, and those in which the generator was late on the control,
-// on the candidate or on either. If rounds are paired it leaves out the pair, and if several make one
-// unit, the whole unit.
+// without leaves out rounds with less than the declared load, and rounds in which the generator was
+// late on the control, on the candidate or on either, as asked. It leaves out the whole pair if
+// rounds are paired, and the whole unit if several rounds form one independent unit.
 func (m matched) without(onControl, onCandidate bool) matched {
 	keep := func(l *metric.Level, drop func(i int) bool) *metric.Level {
 		out := *l

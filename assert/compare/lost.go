@@ -11,13 +11,13 @@ import (
 // Lost is a prompt on which the candidate's answer counts as bad and the control's
 // does not.
 type Lost struct {
-	Metrics            []string // by which the answer counts as bad
-	Why                string   // as the control scores it; "" for an answer to a request of the load
+	Metrics            []string // the metrics by which the answer counts as bad
+	Why                string   // what is odd about the answer when the control scores it; "" for an answer to a request of the load
 	Control, Candidate *metric.Sample
 }
 
-// oddest puts the answers first that the control finds worst: the odd answers, or if all
-// have shifted those that shifted most.
+// oddest lists first the answers that the control finds worst: the odd answers and then, if
+// answer_nll fails, the answers that became less likely by the most.
 func (x *comparison) oddest(r *metric.PairedAnswers) {
 	var out []Lost
 	add := func(o Oddity, name, why string) {
@@ -32,7 +32,7 @@ func (x *comparison) oddest(r *metric.PairedAnswers) {
 		side := func(a *metric.PairedAnswer) *metric.Sample {
 			return &metric.Sample{Server: x.out.Candidate, Workload: p.Workload, Level: p.Level, Order: p.Order, Said: &metric.Said{Text: a.Text}}
 		}
-		if p.Control.Text != "" || p.Candidate.Text != "" { // else neither was kept
+		if p.Control.Text != "" || p.Candidate.Text != "" { // otherwise the text of neither answer was kept
 			out = append(out, Lost{Metrics: names, Why: why + o.less(), Control: side(p.Control), Candidate: side(p.Candidate)})
 		}
 	}
@@ -48,8 +48,8 @@ func (x *comparison) oddest(r *metric.PairedAnswers) {
 	x.out.Lost = append(out, x.out.Lost...)
 }
 
-// shifted returns the candidate's answers that are less likely than the control's but
-// not odd, the most shifted first.
+// shifted returns the candidate's answers that are less likely than the control's but not odd,
+// beginning with the largest difference.
 func shifted(r *metric.PairedAnswers) (out []Oddity) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -64,8 +64,8 @@ func shifted(r *metric.PairedAnswers) (out []Oddity) {
 	return out
 }
 
-// lose adds the prompts of a level on which the candidate does worse by a bounded
-// metric of answers, if the text of its answer was recorded.
+// lose adds the prompts of a level on which the candidate is worse by a bounded metric of answers.
+// The text of its answer must have been recorded.
 func (x *comparison) lose(m matched) {
 	var defs []metric.Def
 	for _, claim := range x.required {
@@ -101,8 +101,8 @@ func (x *comparison) lose(m matched) {
 	})
 }
 
-// each calls f with the answers of a side to prompts that the other side got too.
-// Against a recorded run only items of tasks match.
+// each calls f with those answers of one side whose prompts the other side got too. Against a
+// recorded run only items of tasks have the same prompts.
 func (m matched) each(l *metric.Level, f func(place, *metric.Sample)) {
 	for i, r := range l.Rounds {
 		for _, s := range r.MeasuredSamples() {

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Lost are prompts on which only the candidate is bad and its text was recorded. Of two
-// rounds of four, with "x" for bad, these are the second of the first and the last of
-// the second.
+// Lost holds the prompts on which only the candidate is bad and its text was recorded. Here two
+// rounds have four prompts each, with "x" for bad: the second prompt of the first round and the
+// last prompt of the second are lost.
 func TestLost(t *testing.T) {
 	w := &plan.Workload{Name: "w"}
 	control, candidate := said("..x.", "x..."), said("xxx?", "xx.x")
@@ -25,7 +25,7 @@ func TestLost(t *testing.T) {
 	}
 	candidate.Rounds[0].Samples[0].Said = nil                              // not kept
 	*candidate.Rounds[1].Samples[1].Said = metric.Said{Text: "{"}.Hashed() // only its sum
-	candidate.Rounds[1].Samples[3].Answer.Empty = true                     // bad in two ways
+	candidate.Rounds[1].Samples[3].Answer.Empty = true                     // bad by two metrics
 	empty := plan.Change{Metric: metric.MustLookup("empty")}
 	json := plan.Change{Metric: metric.MustLookup("valid_json")}
 	for _, tt := range []struct {
@@ -37,7 +37,7 @@ func TestLost(t *testing.T) {
 		{"of both", []*plan.Change{&json, &empty}, false, []string{"0/1 [valid_json]", "1/3 [valid_json empty]"}},
 		{"of one", []*plan.Change{&empty}, false, []string{"1/3 [empty]"}},
 		{"of speed", []*plan.Change{{Metric: metric.MustLookup("ttft")}}, false, nil},
-		{"of two runs", []*plan.Change{&json}, true, nil}, // only items of tasks match
+		{"of two runs", []*plan.Change{&json}, true, nil}, // in two runs only items of tasks have the same prompts
 	} {
 		x := &comparison{out: &Comparison{}, required: []*plan.Claim{{Workloads: []*plan.Workload{w}, Changes: tt.changes}}}
 		x.lose(matched{workload: w, control: control, candidate: candidate, unpaired: tt.unpaired})
@@ -54,11 +54,11 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// The odd answers come first, the oddest in front. If all have shifted, those that
-// shifted most follow. Answers without recorded text are not shown.
+// Odd answers come first, beginning with the oddest. If the answers as a whole became less likely,
+// those that became so by the most follow. Answers without recorded text are not shown.
 func TestOddest(t *testing.T) {
 	shift := func(i int, p *metric.AnswerPair) {
-		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats less likely
+		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats per token less likely
 		switch i {
 		case 3:
 			p.Candidate = read(3)
@@ -95,7 +95,7 @@ func TestOddest(t *testing.T) {
 	}
 }
 
-// A failure of scored answers comes first in the sentence.
+// In the comparison's sentence, failures of scored answers come first.
 func TestWrongAnswersComeFirst(t *testing.T) {
 	odd := Change{OfAnswers: true, Points: true, Metric: metric.MustLookup("odd_answers"), Change: metric.Some(5), Outcome: verdict.Fail}
 	fine := odd

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// leftOut reports whether the user left the level out on either side.
+// leftOut reports whether the user excluded the level on either side.
 func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 	return slices.ContainsFunc([]string{x.out.Control, x.out.Candidate}, func(server string) bool {
 		l := x.Level(server, w.Address(), level)
@@ -59,7 +59,7 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 	return m, ""
 }
 
-// turns returns the control's level in the same run, and its level 1.
+// turns returns the control's level, measured in turns in the same run, and the control's level 1.
 func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	control = x.Level(x.address, w.Address(), level)
 	if control == nil || !x.Valid(x.address, w.Address(), level) {
@@ -68,7 +68,7 @@ func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric
 	return control, x.Level(x.address, w.Address(), "1"), ""
 }
 
-// stored returns the control's level in another run.
+// stored returns the control's level from another run.
 func (x *comparison) stored(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	for _, l := range x.control.Levels {
 		switch {
@@ -88,14 +88,14 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 	return control, one, ""
 }
 
-// alike explains why two levels did not get the same work; "" if they did.
+// alike explains how the work of two levels differed; "" if both got the same work.
 func alike(control, candidate *metric.Level) string {
 	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
 		return fmt.Sprintf("the control was loaded with %s %d, the candidate with %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
 	}
 	if control.Asked != nil && candidate.Asked != nil {
 		asked := *control.Asked
-		asked.Engine = candidate.Asked.Engine // changed decides about the engine
+		asked.Engine = candidate.Asked.Engine // whether engines may differ is decided by the argument changed
 		if differs := asked.Differs(*candidate.Asked); len(differs) > 0 {
 			return "the control was sent another workload: " + strings.Join(differs, "; ")
 		}
@@ -103,8 +103,7 @@ func alike(control, candidate *metric.Level) string {
 	return ""
 }
 
-// cut takes the rounds of both sides that are judged now; it returns the reason if
-// they are not enough.
+// cut keeps the rounds of both sides that are judged now. It returns a reason if they are too few.
 func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	rounds := len(candidate.Rounds)
 	if x.look != nil && x.look.Rounds > 0 {
@@ -124,11 +123,11 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	return ""
 }
 
-// pairs explains why the rounds cannot be compared with each other; "" if they can.
+// pairs explains why the rounds of the two sides cannot be compared; "" if they can.
 func (m matched) pairs() string {
 	for i := range min(len(m.control.Rounds), len(m.candidate.Rounds)) {
 		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
-		// Percentiles of few requests differ from those of many.
+		// A percentile of few requests differs from a percentile of many.
 		if d := p.Due - q.Due; d > 1 || d < -1 {
 			return fmt.Sprintf("round %d has %d requests on the control and %d on the candidate", i+1, p.Due, q.Due)
 		}
@@ -142,9 +141,9 @@ func (m matched) pairs() string {
 	return ""
 }
 
-// swapped explains why the rounds of a comparison side by side are no evidence; "" if
-// they are. Both servers must have been on both sets of GPUs in each two rounds;
-// otherwise the faster set decides.
+// swapped explains why the rounds of a comparison side by side cannot be used; "" if they can. In
+// every two rounds each server must have run on both sets of GPUs. Otherwise the faster set of GPUs
+// would decide.
 func (x *comparison) swapped(m matched) string {
 	on := func(run *metric.ServerRun, r *metric.Round) string {
 		if run == nil || r.Leg.Start < 0 || r.Leg.Start >= len(run.Starts) {

@@ -18,8 +18,8 @@ import (
 type matched struct {
 	workload           *plan.Workload
 	level              string
-	control, candidate *metric.Level // the judged rounds, pair by pair unless unpaired
-	// Level 1 of both sides, for scaling_efficiency; nil if it was not run.
+	control, candidate *metric.Level // the judged rounds; round i of both is a pair unless the sides are unpaired
+	// The levels at concurrency 1 of both sides, for scaling_efficiency; nil if not run.
 	one, oneCandidate *metric.Level
 	// Price of an hour of each server.
 	price, priceCandidate metric.Price
@@ -56,8 +56,8 @@ func (m matched) measure(c *Change, alpha float64) {
 		return
 	}
 	if len(lacking) > 0 {
-		// A required value that only the control has was lost with the change, which
-		// does not excuse the candidate.
+		// If only the control has a required value, the candidate's change removed it. That does
+		// not excuse the candidate.
 		if lost := len(lacking) == 1 && c.Control.OK; lost && c.bound != nil {
 			c.Outcome, c.Why, c.Message = verdict.Error, lacking[0], lacking[0]
 			return
@@ -76,9 +76,9 @@ func (m matched) measure(c *Change, alpha float64) {
 	c.estimate(alpha)
 }
 
-// sides fills in the values of both sides over all of their rounds, as in their level
-// tables. lacking explains for each side without any value why; ok is false if some
-// rounds of a side have none.
+// sides fills in the values of both sides over all of their rounds, as in their level tables.
+// lacking holds, for each side without any value, the reason. ok is false if some rounds of a side
+// have no value.
 func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate metric.Value) (lacking []string, ok bool) {
 	for _, side := range []struct {
 		name   string
@@ -165,9 +165,9 @@ func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.
 	return l.Value(c.Metric.Name, window, good, one)
 }
 
-// countedMean is the mean of a metric that the server counts in buckets. It is exact,
-// because the server also adds up the values. A percentile is known only by its
-// bucket. It may be the same on both sides although the value has doubled.
+// countedMean is the mean of a metric that the server counts in buckets. It is exact, because the
+// server also reports the sum of the values. A percentile is known only to within its bucket, which
+// may be the same on both sides although the value has doubled.
 func countedMean(l *metric.Level, c *Change) metric.Value {
 	h, why := l.Histogram(c.Metric.Name)
 	if why != "" {
@@ -183,7 +183,7 @@ func countedMean(l *metric.Level, c *Change) metric.Value {
 	return metric.Some(m)
 }
 
-// step is the change of one pair on the scale of delta.
+// step returns the change of one pair on the scale of delta.
 func (c *Change) step(a, b metric.Value) (float64, bool) {
 	if !a.OK || !b.OK {
 		return 0, false
@@ -210,8 +210,8 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 		}
 		d.control, d.candidate = side(a), side(b)
 		if slices.ContainsFunc(slices.Concat(d.control, d.candidate), func(x float64) bool { return math.IsInf(x, 0) }) {
-			// Independent rounds may be paired in any way that does not depend on
-			// their values.
+			// Rounds that are independent may be paired in any way, as long as the pairing does not
+			// depend on their values.
 			for i := range min(len(d.control), len(d.candidate)) {
 				d.units = append(d.units, d.candidate[i]-d.control[i])
 			}
@@ -245,7 +245,7 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 	return d
 }
 
-// goodOnes returns the good requests of a level and all of them, as effective
+// goodOnes returns the number of good requests of a level and of all its requests, as effective
 // numbers.
 func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k, n float64) {
 	groups := make([]stat.Group, len(l.Rounds))
@@ -274,8 +274,8 @@ func (m matched) unstreamed(c *Change) string {
 	return cmp.Or(m.control.Unstreamed(), m.candidate.Unstreamed())
 }
 
-// outliers notes the rounds that lie far from the others. They are judged like the
-// others: nothing is dropped.
+// outliers adds a note to rounds that lie far from the others. Such rounds are judged like all
+// others; none is dropped.
 func (m matched) outliers(c *Change) {
 	if m.unpaired || c.Points || c.Metric.Scope == metric.PerLevel && c.Metric.Unit == metric.Ratio {
 		return
@@ -294,7 +294,7 @@ func (m matched) outliers(c *Change) {
 	for i, x := range xs {
 		dev[i] = math.Abs(x - mid)
 	}
-	// For a normal distribution 1.4826 times the median deviation is the standard
+	// For a normal distribution, 1.4826 times the median absolute deviation is the standard
 	// deviation.
 	far := max(standsOut*1.4826*median(dev), leastOut)
 	for i := range c.Pairs {
@@ -327,8 +327,8 @@ func median(xs []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// coldFirst is the TTFT of the first measured request of a round if it stands out;
-// else 0.
+// coldFirst returns the TTFT of a round's first measured request if that is much longer than the
+// others; otherwise 0.
 func coldFirst(r *metric.Round) time.Duration {
 	samples := r.MeasuredSamples()
 	if len(samples) < 5 {

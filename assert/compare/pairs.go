@@ -8,21 +8,22 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// outcomes counts the items of both sides by a metric of answers: all items that both got,
-// those lost (good only on the control) and those won. Prompts count for less than one if
-// the rounds differ by more than chance; items of a task do not.
+// outcomes counts prompts that both sides answered, by a metric of answers: all of them, those lost
+// (the answer is good only on the control) and those won (good only on the candidate). If rounds
+// differ by more than chance, a prompt counts as less than one; an item of a task always counts as
+// one.
 type outcomes struct{ lost, won, all float64 }
 
-// place identifies what both sides were asked: an item of a task, or a prompt of a
+// place identifies what both sides were asked: an item of a task, or a prompt by its position in a
 // round.
 type place struct {
 	item         string
 	round, order int
 }
 
-// paired matches the answers of both sides, item by item. An item that was asked
-// several times counts once, with its share of bad answers. A request without a sample
-// is bad. Against a recorded run only items match.
+// paired matches the answers of both sides, item by item. An item that was asked several times
+// counts once, with the share of its answers that are bad. A request without a sample counts as
+// bad. Against a recorded run only items of tasks match.
 func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	type item struct {
 		bad, n [2]float64
@@ -78,8 +79,8 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	return outcomes{o.lost * part, o.won * part, o.all * part}, true
 }
 
-// needs estimates how many answers would certify a change below limit, if as large a
-// share of them disagrees as here and the change is zero: ": about 600".
+// needs estimates how many answers would certify an unchanged candidate within limit, if the two
+// sides disagree on the same share of answers as here: ": about 600 in all, …".
 func (o outcomes) needs(limit, alpha float64) string {
 	disagree := (o.lost + o.won) / o.all
 	if n, ok := stat.PairedNeeded(disagree, limit, alpha, 0.5, mostAnswers); ok && limit > 0 {
@@ -88,5 +89,5 @@ func (o outcomes) needs(limit, alpha float64) string {
 	return ""
 }
 
-// mostAnswers is the largest number that needs considers.
+// mostAnswers is the largest number of answers that needs considers.
 const mostAnswers = 5000

@@ -49,7 +49,7 @@ func TestPairedOutcomes(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
 		}
 	}
-	// All losses are in one of five rounds: losses that come together count for less.
+	// All lost prompts are in one of five rounds. Losses that come together count for less.
 	at := func(first string) *metric.Level { return said(first, "....", "....", "....", "....") }
 	if got, _ := (matched{control: at("...."), candidate: at("xxxx")}).paired(def, 0.05); got.all > 3 || got.lost/got.all != 0.2 {
 		t.Errorf("one round alone: %+v", got)
@@ -59,8 +59,8 @@ func TestPairedOutcomes(t *testing.T) {
 	}
 }
 
-// Requests for the same item count as one item, in whichever rounds they are, also
-// across two runs.
+// Requests for the same item count as one item, whichever rounds they are in, also when the sides
+// come from two runs.
 func TestItemsPair(t *testing.T) {
 	items := func(l *metric.Level, names string) *metric.Level {
 		i := 0
@@ -72,7 +72,8 @@ func TestItemsPair(t *testing.T) {
 		}
 		return l
 	}
-	// a: right, then half wrong; b: right on both; c: wrong on both.
+	// Item a is right on the control and half wrong on the candidate, b is right on both sides, and
+	// c is wrong on both.
 	control, candidate := items(said(".", ".", ".", "x"), "aabc"), items(said("x.", ".x"), "aabc")
 	got, ok := matched{control: control, candidate: candidate, unpaired: true}.paired(metric.MustLookup("valid_json"), 0.05)
 	if want := (outcomes{0.5, 0, 3}); !ok || !cmp.Equal(want, got, cmp.AllowUnexported(outcomes{})) {
@@ -80,8 +81,8 @@ func TestItemsPair(t *testing.T) {
 	}
 }
 
-// Of 2,000 comparisons hardly any passes a candidate that is 2 points worse at a
-// tolerance of 1 point. At 2 points and 601 items most pass an unchanged one.
+// Of 2,000 comparisons with a tolerance of 1 point, hardly any passes a candidate that is 2 points
+// worse. With a tolerance of 2 points and 601 items, most pass an unchanged candidate.
 func TestLongPairedAccuracy(t *testing.T) {
 	const items, rounds, runs = 601, 8, 2000
 	def := metric.MustLookup("accuracy")

@@ -13,29 +13,29 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// oddNats is by how many nats a token an odd answer is less likely than the control's own
-// answer to the same prompt. With 64 tokens it is e^64 times less likely.
+// oddNats is the difference, in nats per token, from which an answer counts as odd: the control
+// finds it less likely by this than its own answer to the same prompt. An answer of 64 tokens is
+// then e^64 times less likely.
 const oddNats = 1.0
 
 // answersLevel is the level under which verdicts on scored answers are shown.
 const answersLevel = "answers"
 
-// usualOfPairs are the default bounds of an answers block; a tolerate block may set
-// others.
+// usualOfPairs are the default bounds of an answers block; a tolerate block may replace them.
 var usualOfPairs = append([]plan.Change{
 	{Metric: metric.MustLookup("odd_answers"), Limit: 2, Points: true, Text: "count +2"},
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
 }, usualOfAnswers...)
 
-// Oddity is an odd answer and the answer that it is compared with.
+// Oddity is an odd answer of the candidate, with the reason why it is odd.
 type Oddity struct {
 	Pair   int     // in metric.PairedAnswers
-	Excess float64 // nats a token by which it is less likely; 0 if not known
+	Excess float64 // how much less likely the answer is than the control's, in nats per token; 0 if not known
 	Why    string
 }
 
-// tooOdd explains why an answer is odd compared with another one to the same prompt; ""
-// if it is not.
+// tooOdd explains why an answer is odd compared with another answer to the same prompt; "" if it is
+// not odd.
 func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	if x, ok := a.PerToken(); ok {
 		if y, ok := beside.PerToken(); ok {
@@ -63,9 +63,9 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	return excess, why
 }
 
-// Oddities returns the candidate's odd answers, the oddest first. own counts the control's
-// odd answers among of: its first answers compared with the candidate's, and its second
-// answers compared with its first.
+// Oddities returns the candidate's odd answers, the oddest first. own is the number of the
+// control's odd answers, out of the number of comparisons: its first answers are compared with the
+// candidate's, and its second answers with its first.
 func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -91,8 +91,8 @@ func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	return odd, own, of
 }
 
-// readings returns the claims on scored answers, and those that the answers block
-// adds; nil if there is no such block.
+// readings returns the plan's claims on scored answers and the default claims that the answers
+// block adds; nil if there is no answers block.
 func (x *comparison) readings() []claimed {
 	if x.Block.Answers == nil {
 		return nil
@@ -116,9 +116,9 @@ func (x *comparison) readings() []claimed {
 	return out
 }
 
-// Readings returns the bounds of a compare block on scored answers, including those that
-// its answers block adds, and the workloads that they apply to; none without an answers
-// block.
+// Readings returns the bounds that a compare block sets on scored answers, including the defaults
+// of its answers block, and the workloads that the bounds apply to. It returns none without an
+// answers block.
 func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.Change) {
 	x := comparison{Input: Input{Plan: p, Block: c}}
 	for _, r := range x.readings() {
@@ -202,8 +202,8 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	}
 }
 
-// mute reports whether no note is needed on a control that cannot report how likely an
-// answer is: that was known before, or no plan requires it.
+// mute reports whether it needs no error that the control cannot report how likely an answer is:
+// the plan's author was told before the run, or no plan requires it.
 func (x *comparison) mute() bool {
 	return x.Planless || x.Block.Unread(x.Block.Workloads(x.Plan)) != ""
 }
@@ -236,7 +236,7 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 		return "no prompt was to be answered"
 	case asked < r.Due:
 		return fmt.Sprintf("%d of %d prompts were answered by both servers", asked, r.Due)
-	case 2*silent > asked: // then nothing of the candidate's can be worse
+	case 2*silent > asked: // then no answer of the candidate could be worse than the control's
 		return fmt.Sprintf("the control failed or gave an empty answer to %d of %d prompts", silent, asked)
 	case again < r.Again:
 		return fmt.Sprintf("the control answered %d of %d prompts a second time", again, r.Again)
@@ -246,9 +246,9 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	return ""
 }
 
-// count judges the odd answers. It counts those beyond the number that the control's own
-// odd answers predict. If the control has some, the difference must also exceed what
-// chance allows between the two. The result is about these answers only.
+// count judges the candidate's odd answers: how many they are beyond the number that the control's
+// own odd answers predict. If the control has odd answers, the difference must also exceed what
+// chance allows. The result is about these answers only.
 func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	odd, own, of := Oddities(r)
 	n := 0
@@ -284,7 +284,7 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	}
 }
 
-// less writes how much less likely an odd answer is.
+// less writes by how much an odd answer is less likely than the control's.
 func (o Oddity) less() string {
 	if o.Excess <= 0 {
 		return ""
@@ -310,8 +310,8 @@ func reasons(odd []Oddity) string {
 	return " (" + strings.Join(list, "; ") + ")"
 }
 
-// loss computes the change of answer_nll: how much less likely the candidate's answers
-// are than the control's, less the same for the control's second answers. Odd answers
+// loss computes the change of answer_nll: how much less likely the candidate's answers are than the
+// control's first answers, minus how much less likely the control's second answers are. Odd answers
 // are counted separately and left out, because one of them could dominate the mean.
 func (c *Change) loss(r *metric.PairedAnswers) {
 	var own, first, theirs []float64
@@ -347,7 +347,7 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 	c.Control, c.Candidate = mean(first), mean(theirs)
 }
 
-// sampleOf returns an answer as a sample from which the metrics of form are taken.
+// sampleOf converts an answer to a sample, from which metrics of form can be computed.
 func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	s := &metric.Sample{Phase: metric.Measured, Finish: a.Finish, Answer: &metric.Answer{Empty: a.Empty, Repeats: a.Repeats, Invalid: a.Invalid}}
 	if a.Tokens > 0 {
@@ -359,7 +359,8 @@ func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	return s
 }
 
-// form computes the change of a metric of form, prompt by prompt.
+// form computes the change of a metric of an answer's form (empty, repetition, length), prompt by
+// prompt.
 func (c *Change) form(r *metric.PairedAnswers) {
 	var pairs [][2]*metric.Sample
 	for i := range r.Pairs {
@@ -414,8 +415,8 @@ func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	}
 }
 
-// agreement shows how far the answers agree, and how far the control agrees with
-// itself.
+// agreement shows how long the candidate's answers agree with the control's, and how long the
+// control's second answers agree with its first.
 func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("agreement"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	var own, theirs []float64

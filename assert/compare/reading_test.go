@@ -12,13 +12,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// read is a scored answer of 64 tokens with the given nats for each.
+// read is a scored answer of 64 tokens, each with the given loss in nats.
 func read(nats float64) *metric.PairedAnswer {
 	return &metric.PairedAnswer{Finish: "length", Asked: 64, Tokens: 64, Loss: 64 * nats, Scored: 64, Agrees: 1}
 }
 
-// answersOf returns n prompts with answers of 0.3 nats a token. The control answers a
-// quarter of them twice. change may alter each of them.
+// answersOf returns n prompts with answers whose loss is 0.3 nats per token. The control answers a
+// quarter of the prompts twice. change may alter each prompt's answers.
 func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAnswers {
 	r := &metric.PairedAnswers{Due: n, Again: (n + 3) / 4}
 	for i := range n {
@@ -32,8 +32,7 @@ func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAn
 	return r
 }
 
-// judgeAnswers judges answers by the requirements that an answers block adds by
-// itself.
+// judgeAnswers judges answers by the default bounds of an answers block.
 func judgeAnswers(r *metric.PairedAnswers) map[string]Change { return judgeAnswersOf("vllm", r) }
 
 // judgeAnswersOf is judgeAnswers for a control with the given engine.
@@ -85,7 +84,8 @@ func TestOddAnswers(t *testing.T) {
 			p.Candidate.Tokens, p.Candidate.Finish, p.Candidate.Stops = 20, "stop", true
 		}), 3, verdict.Fail},
 		{"three that stop in the middle and say length", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Candidate.Stops = 20, true }), 3, verdict.Fail},
-		// The control's 8 among 250 predict ⌈8·200/250⌉ = 7 of 200; 9 are two more, 10 three.
+		// The control's 8 odd answers among 250 predict ⌈8·200/250⌉ = 7 among the candidate's 200.
+		// 9 are two more than that, and 10 are three more.
 		{"nine, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 9 {
 				p.Candidate = read(5)
@@ -94,8 +94,8 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 9, verdict.Pass},
-		// Three more than predicted. But of 18 odd answers 10 or more are the candidate's by
-		// chance with P(Bin(18, 200/450) ≥ 10) = 0.24.
+		// 10 are three more than predicted. But if 18 odd answers are spread by chance, the
+		// candidate gets 10 or more of them with P(Bin(18, 200/450) ≥ 10) = 0.24.
 		{"ten, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 10 {
 				p.Candidate = read(5)
@@ -104,7 +104,8 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 10, verdict.Inconclusive},
-		// P(Bin(38, 200/450) ≥ 30) < 0.001.
+		// The chance that the candidate gets 30 or more of 38 odd answers is below 0.001: P(Bin(38,
+		// 200/450) ≥ 30).
 		{"thirty, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 30 {
 				p.Candidate = read(5)
@@ -137,16 +138,16 @@ func TestAnswerNLL(t *testing.T) {
 		{"0.02 nats", shifted(0.02, 0.05), verdict.Pass},
 		{"0.05 nats", shifted(0.05, 0.05), verdict.Inconclusive},
 		{"0.08 nats", shifted(0.08, 0.05), verdict.Fail},
-		// The difference of the control from itself does not count against the candidate:
-		// 0.08 − 0.08.
+		// The control's second answers differ from its first by as much as the candidate's do. This
+		// difference is subtracted: 0.08 − 0.08.
 		{"0.08 nats, and the control's second ones too", answersOf(200, func(_ int, p *metric.AnswerPair) {
 			p.Candidate = read(0.38 + 0.01*rng.NormFloat64())
 			if p.Again != nil {
 				p.Again = read(0.38 + 0.01*rng.NormFloat64())
 			}
 		}), verdict.Pass},
-		// One answer of 64·9 nats would dominate a mean of 200, so it is counted
-		// separately.
+		// One answer with a loss of 64·9 nats would dominate the mean of 200, so odd answers are
+		// counted separately.
 		{"one odd one", answersOf(200, func(i int, p *metric.AnswerPair) {
 			if p.Candidate = read(0.3 + 0.01*rng.NormFloat64()); i == 7 {
 				p.Candidate = read(9)
@@ -163,8 +164,9 @@ func TestAnswerNLL(t *testing.T) {
 	}
 }
 
-// TestAnswersThatLack: missing answers, scores or records never pass. What the control
-// cannot report is not applicable, but the form of the answers still counts.
+// TestAnswersThatLack: a comparison never passes if answers, scores or records are missing. If the
+// control cannot report how likely a text is, those metrics are not applicable, but the form of the
+// answers is still judged.
 func TestAnswersThatLack(t *testing.T) {
 	lacks := func(change func(r *metric.PairedAnswers)) *metric.PairedAnswers {
 		r := answersOf(200, func(int, *metric.AnswerPair) {})
@@ -183,7 +185,7 @@ func TestAnswersThatLack(t *testing.T) {
 		odd, loss   verdict.Outcome
 		emptyAnswer verdict.Outcome
 	}{
-		// With 200 prompts no rate can be certified to one point, so it is only
+		// With 200 prompts no rate can be certified to within one point, so the rates are only
 		// shown.
 		{"nothing", lacks(func(*metric.PairedAnswers) {}), verdict.Pass, verdict.Pass, verdict.Skipped},
 		{"no record", nil, verdict.Error, verdict.Error, verdict.Error},
@@ -193,7 +195,7 @@ func TestAnswersThatLack(t *testing.T) {
 		{"a second answer", lacks(func(r *metric.PairedAnswers) { r.Pairs[4].Again = nil }), verdict.Error, verdict.Error, verdict.Error},
 		{"a score of the candidate's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Candidate.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
 		{"a score of the control's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Control.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
-		// If the control's answers are all empty, nothing can be worse.
+		// If the control's answers are all empty, no answer can be worse.
 		{"what either says", lacks(func(r *metric.PairedAnswers) {
 			for i := range r.Pairs {
 				r.Pairs[i].Control, r.Pairs[i].Candidate = &metric.PairedAnswer{Failure: "HTTP 400"}, &metric.PairedAnswer{Failure: "HTTP 400"}
@@ -208,7 +210,7 @@ func TestAnswersThatLack(t *testing.T) {
 			}
 		}
 	}
-	// The author of the plan was told already if the engine is known not to score.
+	// If the engine is known not to score texts, the plan's author was told so before the run.
 	got := judgeAnswersOf("llama.cpp", mute)
 	if odd, loss := got["odd_answers"], got["answer_nll"]; odd.Outcome != verdict.Pass || loss.Outcome != verdict.Skipped {
 		t.Errorf("llama.cpp: %v: %s; %v: %s", odd.Outcome, odd.Message, loss.Outcome, loss.Message)
@@ -222,7 +224,7 @@ func TestFormOfAnswers(t *testing.T) {
 		metric string
 		want   verdict.Outcome
 	}{
-		// 10 lost of 200: Tango's lower bound lies above 1 point.
+		// 10 of 200 prompts are lost: the lower bound of Tango's interval is above 1 point.
 		{"one in 20 repeats itself", func(i int, p *metric.AnswerPair) { p.Candidate.Repeats = i%20 == 0 }, "repetition", verdict.Fail},
 		{"a fifth shorter", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens = 51 }, "answer_tokens", verdict.Fail},
 		{"a fifth longer", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Tokens = 60, 50 }, "answer_tokens", verdict.Fail},
@@ -238,9 +240,9 @@ func TestFormOfAnswers(t *testing.T) {
 	}
 }
 
-// TestLogprobGap: two answers of 64 tokens are 3.2 and 9.6 nats apart in total, so a
-// token is 0.1 apart; an odd answer does not count. The gap is shown, and bounds
-// nothing.
+// TestLogprobGap: the servers' log-probabilities of two answers of 64 tokens differ by 3.2 and 9.6
+// nats in total, which is 0.1 nats per token. An odd answer does not count. The gap is shown and
+// bounds nothing.
 func TestLogprobGap(t *testing.T) {
 	r := answersOf(200, func(i int, p *metric.AnswerPair) {
 		if gaps := map[int]float64{0: 3.2, 9: 9.6, 20: 500}; gaps[i] > 0 {
@@ -260,18 +262,17 @@ func TestLogprobGap(t *testing.T) {
 
 var oddGates = flag.Int("odd-gates", 100, "simulated gates of each row of odd answers")
 
-// TestLongOddAnswersCharacteristics: the share of gates that fail, for several sizes of
-// gates in which a share of answers is odd by chance. A third odd answer of n with a share
-// p is seen with 1 − P(Bin(n, p) ≤ 2): 99.7 % at 200 and 5 %, 99.7 at 500 and 2 %, 97.1 at
-// 700 and 1 %.
+// TestLongOddAnswersCharacteristics measures how many gates fail if each answer is odd with a
+// chance p. With n answers a gate has at least three odd answers with a chance of 1 − P(Bin(n, p) ≤
+// 2): 99.7 % for n = 200 and p = 5 %, 99.7 % for 500 and 2 %, 97.1 % for 700 and 1 %.
 func TestLongOddAnswersCharacteristics(t *testing.T) {
 	gates := *oddGates
-	// Chance changes a share of that many gates by about three of its standard
+	// By chance, a share measured on this many gates differs by up to about three of its standard
 	// deviations.
 	about := 3 * math.Sqrt(0.05*0.95/float64(gates))
 	for _, tt := range []struct {
 		n              int
-		both, share    float64 // odd on both servers, and in addition on the candidate
+		both, share    float64 // share of odd answers on both servers, and share of further ones on the candidate only
 		least, most    float64 // red
 		mostUnfinished float64 // not passed
 	}{

@@ -13,18 +13,18 @@ import (
 // a plan.
 type Records struct {
 	Control, Candidate *metric.Run
-	// Addresses of the servers in the runs. "" for the candidate means the only
-	// server, or in one run with a comparison its candidate. "" for the control means
-	// the same address, or the only server.
+	// Addresses of the two servers in their runs. "" for the candidate means the run's only server
+	// or, if both are from one run with a comparison, that comparison's candidate. "" for the
+	// control means the same address as the candidate's, or the run's only server.
 	ControlServer, CandidateServer string
-	ControlName                    string // name of a control in another run: its folder
+	ControlName                    string // name of a control from another run: its folder
 	Changed                        []string
-	Claims                         []*plan.Claim // for every workload and level; only their changes need be set
+	Claims                         []*plan.Claim // apply to every workload and level; only their changes need to be set
 	Confidence                     float64       // 0: 0.95
 }
 
-// Usual returns the default tolerances. Simulated comparisons of unchanged servers mostly pass
-// them.
+// Usual returns the default tolerances. They are wide enough that simulated comparisons of
+// unchanged servers mostly pass.
 func Usual() []*plan.Claim {
 	change := func(name, stat string, limit float64, text string) *plan.Change {
 		s, err := metric.ParseStat(stat)
@@ -38,12 +38,11 @@ func Usual() []*plan.Claim {
 	}}}
 }
 
-// SameRun reports whether two recordings are of the same run, wherever they are stored: compared
-// with itself, every run would pass.
+// SameRun reports whether two recordings are of the same run, wherever they are stored. A run
+// compared with itself would always pass.
 func SameRun(a, b *metric.Run) bool { return a == b || a.ID != "" && a.ID == b.ID }
 
-// Plan makes a plan for the comparison, which is its only one. The error explains
-// what cannot be compared.
+// Plan makes a plan with this one comparison. The error explains what cannot be compared.
 func (r Records) Plan() (*plan.Plan, error) {
 	same := SameRun(r.Control, r.Candidate)
 	candidate, err := r.server(r.Candidate, r.CandidateServer, same, "candidate")
@@ -69,7 +68,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 		p.Servers = []*plan.Server{c.Control.Server, on}
 	}
 	if len(c.Paired()) > 0 {
-		c.Answers = &plan.Reading{} // if the record lacks them, that is an error
+		c.Answers = &plan.Reading{} // if the record lacks scored answers, that is an error
 	}
 	p.Compares = []*plan.Compare{c}
 	r.workloads(p, policy, candidate)
@@ -88,7 +87,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 	return p, nil
 }
 
-// asRun adopts the settings of the run's own comparison of the two servers.
+// asRun adopts the settings of the comparison of these two servers that the run itself made.
 func (r Records) asRun(c *plan.Compare, control string) {
 	c.Control = plan.Control{Server: &plan.Server{Name: control}}
 	for _, held := range r.Candidate.Comparisons {
@@ -98,13 +97,13 @@ func (r Records) asRun(c *plan.Compare, control string) {
 				c.Answers = &plan.Reading{}
 			}
 			if held.SideBySide {
-				c.Changed = append(slices.Clone(c.Changed), "gpus") // both ran on both
+				c.Changed = append(slices.Clone(c.Changed), "gpus") // both servers ran on both sets of GPUs
 			}
 		}
 	}
 }
 
-// server returns the address of a side.
+// server returns the address of the server on one side.
 func (r Records) server(run *metric.Run, want string, same bool, side string) (string, error) {
 	var have []string
 	for _, s := range run.Servers {

@@ -12,15 +12,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// comparable reports whether there is anything to compare, and whether the servers
-// differ only where they may.
+// comparable reports whether the two servers can be compared: both were measured, and they differ
+// only where the plan allows.
 func (x *comparison) comparable() (verdict.Outcome, string) {
 	x.recorded()
 	if outcome, message := x.skipped(); outcome != verdict.Pending {
 		return outcome, message
 	}
-	// Rounds recorded as halves of a pair are no units by themselves, even if the
-	// plan has changed.
+	// Rounds that were recorded as halves of a pair are not independent units, even if the plan has
+	// changed since.
 	x.out.SideBySide = x.out.Paired && (x.Block.SideBySide || x.record != nil && x.record.SideBySide)
 	x.control, x.address = x.Run, x.out.Control
 	problem := ""
@@ -54,7 +54,7 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 	return verdict.Pass, ""
 }
 
-// recorded finds the run's record of the comparison, and the current look.
+// recorded finds the run's record of the comparison, and the look at which it is judged.
 func (x *comparison) recorded() {
 	i := slices.IndexFunc(x.Run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == x.Block.Name })
 	if i < 0 {
@@ -70,8 +70,8 @@ func (x *comparison) recorded() {
 	}
 }
 
-// skipped is the outcome of a comparison for which nothing was measured; Pending if
-// something was.
+// skipped returns the outcome of a comparison for which nothing was measured; Pending if something
+// was measured.
 func (x *comparison) skipped() (verdict.Outcome, string) {
 	c := x.Block
 	switch {
@@ -109,8 +109,8 @@ func (x *comparison) baseline() string {
 	return problem
 }
 
-// apart notes that both runs have scored answers, but neither control scored those of
-// the other run.
+// apart notes that both runs have scored answers that cannot be compared, because each control
+// scored only the answers of its own run.
 func (x *comparison) apart() {
 	read := func(run *metric.Run) bool {
 		return slices.ContainsFunc(run.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Answers != nil })
@@ -145,8 +145,7 @@ func (x *comparison) servers() string {
 	return ""
 }
 
-// only notes the levels that only the control has, if no plan says which levels there
-// should be.
+// only notes the levels that the candidate lacks, if no plan says which levels there should be.
 func (x *comparison) only() {
 	for _, l := range x.control.Levels {
 		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {
@@ -185,7 +184,7 @@ func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 	return "", fmt.Sprintf("the recorded run %s has no server %s; it has %s", c.Control.Baseline, want, strings.Join(have, ", "))
 }
 
-// cold notes the time of the first request after a start, which is part of no value.
+// cold notes the time of the first request after a start. No value includes it.
 func (x *comparison) cold(a, b *metric.ServerRun) {
 	words := func(s *metric.ServerRun) string {
 		var times []float64

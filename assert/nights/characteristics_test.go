@@ -17,8 +17,8 @@ var (
 	tableFlag = flag.String("table", "", "write the table of the characteristics to this file")
 )
 
-// mornings reports for each night of a plan whether it fails, with the functions that
-// judge a history, in one pass: the result of a night never depends on later ones.
+// mornings reports for each night of a history whether it fails. It uses the functions that judge a
+// history, in one pass, because the result of a night never depends on later nights.
 func mornings(columns []column) []bool {
 	red := make([]bool, len(columns[0].values))
 	for k, watched := range watch(columns) {
@@ -33,8 +33,8 @@ func mornings(columns []column) []bool {
 	return red
 }
 
-// planOf makes a plan of several series over 60 nights. They have noise of 2 % with a
-// correlation from night to night, and a change given as a logarithm.
+// planOf simulates several series of a plan over 60 nights. They have noise of 2 %, a correlation
+// from night to night, and a change that is given as a logarithm.
 func planOf(rng *rand.Rand, series int, correlation float64, change func(night, series int) float64) []column {
 	plan := make([]column, series)
 	for k := range plan {
@@ -50,9 +50,8 @@ func planOf(rng *rand.Rand, series int, correlation float64, change func(night, 
 	return plan
 }
 
-// TestLongCharacteristics measures how soon a change is found, whether the plan still
-// fails weeks later, and how often it fails although nothing changed. Seeds are
-// fixed.
+// TestLongCharacteristics measures how soon a change is found, whether the nights still fail weeks
+// later, and how often they fail although nothing changed. The random seeds are fixed.
 func TestLongCharacteristics(t *testing.T) {
 	five, fifteen := math.Log(1.05), math.Log(1.15)
 	type changes = func(rng *rand.Rand) func(night, series int) float64
@@ -89,7 +88,7 @@ func TestLongCharacteristics(t *testing.T) {
 		changes     changes
 		from        int // first night of the change; never if there is none
 		soon, last  float64
-		ever, red   float64 // required shares, and the maximum of failed mornings; 0 if not promised
+		ever, red   float64 // smallest allowed shares, and largest allowed number of failed mornings; 0 if nothing is promised
 	}{
 		{"+3 % from night 40", 1, 0, step(math.Log(1.03), 40, 1), 40, 0, 0, 0, 0},
 		{"+5 % from night 40", 1, 0, step(five, 40, 1), 40, 0.87, 0.95, 0, 0},

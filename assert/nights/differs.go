@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// differs lists the facts of a server that differ between a and b, except those that
-// differ between any two starts.
+// differs lists the facts of a server that differ between a and b. It leaves out facts that differ
+// between any two starts.
 func differs(a, b metric.Night, server string) []string {
 	was, is := a.Servers[server], b.Servers[server]
 	both := maps.Clone(was)
@@ -49,7 +49,7 @@ func sinceLastNight(nights []metric.Night) []string {
 	return out
 }
 
-// gpuOf is the GPU that a server ran on; "" if not known.
+// gpuOf returns the name of the GPU that a server ran on; "" if not known.
 func gpuOf(n metric.Night, server string) string {
 	if gpu := n.Servers[server]["gpu"]; gpu != metric.Unknown {
 		return gpu
@@ -57,9 +57,9 @@ func gpuOf(n metric.Night, server string) string {
 	return ""
 }
 
-// sameGPU removes the figures of a server on another GPU than in the first night,
-// because it is another machine. other names tonight's GPU if it is another one; else
-// "".
+// sameGPU removes the figures of nights on which a server ran on another GPU than on the first
+// night, because such a server is another machine. other is the name of tonight's GPU if that is
+// another one; otherwise "".
 func sameGPU(nights []metric.Night) (same []metric.Night, other string) {
 	first := map[string]string{}
 	for i, n := range nights {

@@ -11,26 +11,26 @@ import (
 const (
 	// leastSegment is the minimum number of nights in a stretch.
 	leastSegment = 5
-	// permutations and significance decide whether a split exceeds chance. The
-	// smallest possible p is 1/(permutations+1).
+	// permutations and significance decide whether a split is more than chance. The smallest
+	// p-value that shuffling can show is 1/(permutations+1).
 	permutations = 199
 	significance = 0.01
 )
 
-// cut is a change in a series.
+// cut is a change at one point of a series.
 type cut struct {
 	Night  int     // index of the first night after the change
 	Before float64 // mean of the stretch before
 	After  float64 // mean of the stretch after
-	P      float64 // chance of as clear a split in shuffled nights
+	P      float64 // p-value: how often shuffled nights split as clearly
 }
 
-// divisive finds changes in hindsight, in order. It splits the series where the two
-// sides differ most by the energy distance, and keeps the split if shuffled nights
-// seldom split as clearly. It then continues in both halves (E-divisive: Matteson and
-// James, JASA 109, 2014). It needs a few nights on both sides, so it confirms and
-// dates what watch found, and does not warn. The same series gives the same result,
-// because the shuffles are seeded.
+// divisive finds changes in a finished series, in order. It splits the series where the two sides
+// differ most by the energy distance, and keeps the split if shuffled nights seldom split as
+// clearly. It then continues in both halves (E-divisive: Matteson and James, JASA 109, 2014). A
+// split needs several nights on both sides, so divisive cannot warn early. It confirms and dates
+// what the function watch found. The same series gives the same result, because the shuffles are
+// seeded.
 func divisive(series []float64) []cut {
 	var cuts []cut
 	split(series, 0, rand.New(rand.NewPCG(2014, 109)), &cuts)
@@ -46,7 +46,8 @@ func divisive(series []float64) []cut {
 	return cuts
 }
 
-// split appends the changes within xs, which begins at night from, in order.
+// split appends the changes within xs to cuts, in order. xs begins at night from of the whole
+// series.
 func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	s := newOrder(xs)
 	at, energy := s.best()
@@ -60,7 +61,7 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 			as++
 		}
 		if float64(as)/(permutations+1) > significance {
-			return // whatever the other shuffles give
+			return // no result of the other shuffles can make the split significant
 		}
 	}
 	p := float64(as) / (permutations + 1)
@@ -69,8 +70,8 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	split(xs[at:], from+at, rng, cuts)
 }
 
-// order holds values in some order, and the sum of distances of each to all others,
-// which does not depend on the order.
+// order holds values in some order, with the sum of the distances from each value to all others.
+// These sums do not depend on the order.
 type order struct {
 	xs, far []float64
 	pairs   float64 // half the sum of far
@@ -92,10 +93,9 @@ func (s *order) swap(i, j int) {
 	s.far[i], s.far[j] = s.far[j], s.far[i]
 }
 
-// best returns the split with the largest energy, n·m/(n+m) times 2·E|X−Y| − E|X−X'|
-// − E|Y−Y'|. cut is 0 if no split leaves both sides long enough, or if the values are
-// constant. The sums are updated along with the cut, so that all splits together cost
-// no more than half of all pairs.
+// best returns the split with the largest energy, n·m/(n+m) times 2·E|X−Y| − E|X−X'| − E|Y−Y'|. cut
+// is 0 if no split leaves both sides long enough, or if the values are constant. The sums are
+// updated as the cut moves, so that all splits together take one pass over the pairs.
 func (s *order) best() (cut int, energy float64) {
 	total := len(s.xs)
 	left, right, between := 0.0, s.pairs, 0.0 // sums over pairs

@@ -51,8 +51,8 @@ func TestLongDivisive(t *testing.T) {
 	}
 }
 
-// About one in a hundred series without a change is split; each split is tested at
-// that level once.
+// Each series without a change is tested for one split at the 1 % level, so about one series in a
+// hundred is split.
 func TestLongDivisiveFalse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	split := 0

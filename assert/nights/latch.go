@@ -5,31 +5,31 @@ import "math"
 const (
 	// backNights is the minimum number of consecutive nights that end an alarm.
 	backNights = 3
-	// backOdds is the likelihood ratio that ends an alarm: of the nights if the
-	// series is back, over the nights if it is still changed.
+	// backOdds is the likelihood ratio that ends an alarm: how much likelier the last nights are if
+	// the series is back than if it is still changed.
 	backOdds = 10
-	// leastChange and mostChange limit the size of a change for that comparison, in
-	// standard deviations. A small change needs many nights to be distinguished from
-	// none. Beyond the maximum a series with half of its change left would count as
-	// back.
+	// leastChange and mostChange limit the size of a change, in standard deviations, that this
+	// likelihood ratio assumes. Without the minimum, a small change would need very many nights to
+	// be told from none. Without the maximum, a series that still has half of its change would
+	// count as back.
 	leastChange, mostChange = 1, 3
 	// mostNight limits the weight of one night in either direction, in standard
 	// deviations.
 	mostNight = 3
 )
 
-// latch is an alarm that stays until a pin, or until the series is back. Each night
-// is compared with the reference and with the level since the change. The logarithms
-// of the odds are summed (a cumulative sum, Page, Biometrika 41, 1954), beginning
-// with the night from which they favour the reference.
+// latch is an alarm that stays until somebody pins a run, or until the series is back. Each night
+// is compared with the reference and with the mean since the change. The log odds of being back are
+// summed over the nights (a cumulative sum: Page, Biometrika 41, 1954); the sum starts anew
+// whenever it favours the change.
 type latch struct {
 	on, worse bool
-	from      int     // logarithm of the odds of being back; 0 if there is none
-	odds      float64 // logarithm, of being back; 0: none
-	back      int     // nights since the odds were even
+	from      int     // first night of the change
+	odds      float64 // sum of the log odds that the series is back; at least 0
+	back      int     // number of nights since that sum was 0
 }
 
-// release ends a change if tonight and the nights before it are back.
+// release ends a change if tonight and the nights just before it show that the series is back.
 func (s *watched) release(tonight int) {
 	c := &s.change
 	expected := s.nights[tonight].Expected

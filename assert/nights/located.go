@@ -7,14 +7,14 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// ofLocated is the share of the false alarms that changes located in hindsight may
-// have.
+// ofLocated is the share of the allowed false alarms that may come from changes located in
+// hindsight.
 const ofLocated = 0.03
 
-// located returns the changes of a series by divisive, up to the last of the watched
-// nights. A change counts if the stretches before and after it differ at the
-// significance of the whole plan. divisive alone splits one unchanged series in a
-// hundred, and is run every night.
+// located returns the changes that divisive finds in a series, up to the last of the watched
+// nights. A change counts only if the stretches before and after it differ at a significance that
+// holds for the whole plan. divisive by itself would split one unchanged series in a hundred, and
+// it runs every night.
 func located(c column, watched []night) []cut {
 	var seen []int
 	var xs []float64
@@ -55,9 +55,9 @@ func changed(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
 }
 
-// suspect reports whether it is worth looking for a split: at some night the means
-// before and after must differ by nearly as much as a change at that significance
-// needs. It takes linear time, divisive quadratic time.
+// suspect reports whether a search for splits can find one: at some night the means before and
+// after must differ by nearly as much as a significant change needs. It saves time, because suspect
+// takes linear time and divisive quadratic time.
 func suspect(xs []float64, level, r float64) bool {
 	worth := 0.75 * stat.NormalQuantile(1-level/2) * math.Sqrt((1+r)/(1-r))
 	mean, variance := stat.Moments(xs)
@@ -66,7 +66,7 @@ func suspect(xs []float64, level, r float64) bool {
 	for k := 1; k < len(xs); k++ {
 		left += xs[k-1] - mean
 		n, m := float64(k), total-float64(k)
-		between := left * left * (1/n + 1/m) // the part of the squares between the two means
+		between := left * left * (1/n + 1/m) // sum of squares between the two means
 		if k >= leastSegment && len(xs)-k >= leastSegment && between*(total-2) > worth*worth*(squares-between) {
 			return true
 		}
@@ -74,9 +74,8 @@ func suspect(xs []float64, level, r float64) bool {
 	return false
 }
 
-// confirm includes tonight in the last located change if that change was for the
-// worse, continues, and no alarm found it. The nights of the cuts are those of the
-// plan.
+// confirm extends the last located change to tonight if that change was for the worse, still goes
+// on, and no alarm found it. The nights in cuts are counted as in the plan.
 func (n *night) confirm(cuts []cut, c column, watched []night) {
 	if len(cuts) == 0 || n.Changed || n.Reference < leastReference {
 		return
