@@ -32,8 +32,6 @@ import (
 const (
 	ordinaryChunk = `data: {"id":"chatcmpl-5f0c2a4be6f74a5d8a1b","object":"chat.completion.chunk","created":1795178385,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":{"prompt_tokens":1024,"total_tokens":1100,"completion_tokens":76}}` + "\n\n"
 	answerHead    = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-	answerTail    = `data: {"choices":[{"delta":{},"finish_reason":"length"}]}` + "\n\n" +
-		`data: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":8}}` + "\n\ndata: [DONE]\n\n"
 )
 
 func chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }

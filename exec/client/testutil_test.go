@@ -11,6 +11,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
+// answerTail ends a streamed answer.
+const answerTail = `data: {"choices":[{"delta":{},"finish_reason":"length"}]}` + "\n\n" +
+	`data: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":8}}` + "\n\ndata: [DONE]\n\n"
+
 // realNow returns a monotonic clock that is never zero.
 func realNow() func() time.Duration {
 	start := time.Now()
