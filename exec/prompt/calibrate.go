@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -39,6 +40,7 @@ type Options struct {
 type effort struct {
 	pool    int // words wanted
 	least   int // the smallest pool of words that is accepted
+	weigh   int // questions to weigh words
 	volley  int // number of words in one of the first questions
 	segment int // words of one question
 	hunts   int // questions to find words whose counts do not add up
@@ -46,14 +48,17 @@ type effort struct {
 }
 
 var (
-	thorough = effort{pool: 128, least: 12, volley: 8192, segment: 2048, hunts: 400, atOnce: 8}
-	sparing  = effort{pool: 40, least: 12, volley: 600, segment: 600, hunts: 40, atOnce: 4}
+	thorough = effort{pool: 128, least: 12, weigh: 48, volley: 8192, segment: 2048, hunts: 400, atOnce: 8}
+	sparing  = effort{pool: 40, least: 12, weigh: 16, volley: 600, segment: 600, hunts: 40, atOnce: mostAtOnce}
 )
+
+// mostAtOnce bounds the questions under way.
+const mostAtOnce = 16
 
 // Calibrate learns how the server counts. If the server has a tokenizer that returns its tokens, or
 // if each word is a token, it asks the tokenizer six questions and the model for two tokens. Without
 // a tokenizer it asks the model for about six tokens if each word is a token. Other vocabularies
-// need about a hundred questions.
+// need about 25 questions in five waves.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
 		return nil, errors.New("prompt: Options.Usage is missing")
@@ -93,13 +98,31 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 const attempts = 4
 
 // patient asks again if count fails. It gives up at once if trying again is useless: there
-// is no tokenizer, or nobody waits for the answer.
+// is no tokenizer, or nobody waits for the answer. A question that the server turned away is asked
+// again while no other is: the server may take fewer at once.
 func patient(count Counter, asked string) Counter {
+	turn, slots := make(chan struct{}, 1), make(chan struct{}, mostAtOnce)
+	ask := func(ctx context.Context, p client.Prompt, takes int) (int, error) {
+		turn <- struct{}{}
+		for range takes {
+			slots <- struct{}{}
+		}
+		<-turn
+		defer func() {
+			for range takes {
+				<-slots
+			}
+		}()
+		return count(ctx, p)
+	}
 	return func(ctx context.Context, p client.Prompt) (int, error) {
 		var err error
 		for range attempts {
-			var n int
-			if n, err = count(ctx, p); err == nil {
+			n, takes := 0, 1
+			if turnedAway(err) {
+				takes = mostAtOnce
+			}
+			if n, err = ask(ctx, p, takes); err == nil {
 				return n, nil
 			}
 			if ctx.Err() != nil || errors.Is(err, client.ErrNoTokenizer) {
@@ -112,6 +135,12 @@ func patient(count Counter, asked string) Counter {
 		}
 		return 0, fmt.Errorf("%s about a prompt of %s failed %d times: %w", asked, size, attempts, err)
 	}
+}
+
+// turnedAway reports whether the server refused a request because of the others.
+func turnedAway(err error) bool {
+	e, ok := errors.AsType[*client.Error](err)
+	return ok && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
 }
 
 // errNotAdditive means that no words were found whose counts add up.
@@ -177,8 +206,12 @@ func (m *Maker) learn(q *questions, e effort) error {
 		q.err = quick.err
 		return q.err
 	}
-	for _, group := range []int{8, 1} {
-		measured := q.measure(e.pool, e.atOnce, group)
+	try := scales
+	if quick.more > 1 {
+		try = scales[1:]
+	}
+	for _, by := range try {
+		measured := chosen(q.weigh(by, e.weigh, e.atOnce), e.pool)
 		for size := len(measured); q.err == nil && size >= e.least; size /= 2 {
 			if m.take(q, measured[:size], e) {
 				return m.begin(q)

@@ -19,6 +19,7 @@ type questions struct {
 	ids   func(ctx context.Context, text string) ([]int, error) // token ids of bare text; nil if unknown
 	sep   string
 	base  int   // tokens of lead and of what surrounds a prompt; 0 if not asked yet
+	more  int   // tokens per word of the last text that was tried beyond the words' costs
 	err   error // the counter's first error
 }
 
@@ -143,58 +144,40 @@ func chosen(list []word, want int) []word {
 	return list[:min(want, len(list))]
 }
 
-// measure returns up to want words with the cost of each after a separator: words of
-// one token if enough of them are found, otherwise any. It asks about group words at
-// once.
-func (q *questions) measure(want, atOnce, group int) []word {
+// scale says how words are weighed: of each question's words the first is written once, the next
+// base times, then base² times. The extra tokens of each are then a digit of the count.
+type scale struct{ base, words int }
+
+// scales are for words cut into few pieces, and for words of up to 16 tokens: a token has at least
+// one byte, and no word with its separator has more than 16.
+var scales = []scale{{4, 4}, {16, 2}}
+
+// weigh returns words with the cost of each after a separator, from that many questions. It leaves
+// out words whose count is impossible.
+func (q *questions) weigh(by scale, count, atOnce int) []word {
 	if q.err = q.ground(); q.err != nil {
 		return nil
 	}
-	var counted []word
-	single := 0
-	for from := 0; from < len(words) && single < want; from += 64 {
-		batch := make([]word, len(words[from:min(from+64, len(words))]))
-		q.each((len(batch)+group-1)/group, atOnce, func(i int) error {
-			return q.costs(words[from:], batch, i*group, min((i+1)*group, len(batch)))
-		})
-		if q.err != nil {
-			return nil
+	list := make([]word, min(count*by.words, len(words)))
+	q.each((len(list)+by.words-1)/by.words, atOnce, func(i int) error {
+		group := list[i*by.words : min((i+1)*by.words, len(list))]
+		text, least, times := lead(q.sep), q.base, 1
+		for k := range group {
+			group[k].text = q.sep + words[i*by.words+k]
+			text += strings.Repeat(group[k].text, times)
+			least += times
+			times *= by.base
 		}
-		for _, w := range batch {
-			if w.cost == 1 {
-				single++
+		n, err := q.total(text)
+		if extra := n - least; extra >= 0 && extra < times {
+			for k := range group {
+				group[k].cost = 1 + extra%by.base
+				extra /= by.base
 			}
-			if w.cost >= 1 {
-				counted = append(counted, w)
-			}
-		}
-		if single < len(batch)/4 {
-			break // bytes, or pieces of words: more of the same would follow
-		}
-	}
-	return chosen(counted, want)
-}
-
-// costs fills in words from … to−1 of a batch. If a batch costs as many tokens as it
-// has words, each word costs one: none costs less unless words merge, which additive
-// finds. Otherwise it asks about each word.
-func (q *questions) costs(names []string, batch []word, from, to int) error {
-	text := ""
-	for i := from; i < to; i++ {
-		batch[i].text = q.sep + names[i]
-		text += batch[i].text
-	}
-	n, err := q.total(lead(q.sep) + text)
-	if err != nil || n-q.base == to-from || to-from == 1 {
-		for i := from; i < to; i++ {
-			batch[i].cost = (n - q.base) / (to - from)
 		}
 		return err
-	}
-	for i := from; i < to && err == nil; i++ {
-		err = q.costs(names, batch, i, i+1)
-	}
-	return err
+	})
+	return slices.DeleteFunc(list, func(w word) bool { return w.cost == 0 })
 }
 
 // additive drops words until the counts of the rest add up in any order. One text
@@ -218,14 +201,14 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 		over[i-1], err = s.over(segments[i-1])
 		return err
 	})
-	odd := false
-	for i, segment := range segments {
-		if q.err == nil && over[i] != q.base {
-			odd = true
-			s.hunt(segment)
-		}
+	q.more = 0
+	for _, n := range over {
+		q.more += n - q.base
 	}
-	if q.err != nil || s.left < 0 || odd && len(s.pairs) == 0 {
+	q.more /= len(order)
+	odd := s.odd(segments, over)
+	s.hunt(odd, e.atOnce)
+	if q.err != nil || s.left < 0 || len(odd) > 0 && len(s.pairs) == 0 {
 		return nil, false // too many, or the error spans more than two words
 	}
 	gone := cover(s.pairs)
@@ -259,24 +242,39 @@ func (s *suspects) over(segment []int) (int, error) {
 	return n - sum, err
 }
 
-// hunt halves a segment that does not add up until it is a pair.
-func (s *suspects) hunt(segment []int) {
-	if len(segment) == 2 {
-		s.pairs = append(s.pairs, [2]int(segment))
-		return
-	}
-	half := len(segment) / 2
-	for _, part := range [][]int{segment[:half+1], segment[half:]} {
-		if len(part) < 2 || s.err != nil || s.left < 0 {
-			continue
+// odd returns the segments whose words do not add up.
+func (s *suspects) odd(segments [][]int, over []int) (odd [][]int) {
+	for i, segment := range segments {
+		if over[i] != s.base {
+			odd = append(odd, segment)
 		}
-		if s.left--; s.left < 0 {
+	}
+	return odd
+}
+
+// hunt cuts the segments that do not add up into quarters until they are pairs.
+func (s *suspects) hunt(odd [][]int, atOnce int) {
+	for len(odd) > 0 && s.err == nil {
+		var parts [][]int
+		for _, segment := range odd {
+			if len(segment) == 2 {
+				s.pairs = append(s.pairs, [2]int(segment))
+				continue
+			}
+			step := (len(segment) + 2) / 4 // the pairs of neighbours, rounded up
+			for from := 0; from < len(segment)-1; from += step {
+				parts = append(parts, segment[from:min(from+step+1, len(segment))])
+			}
+		}
+		if s.left -= len(parts); s.left < 0 {
 			return
 		}
-		var n int
-		if n, s.err = s.over(part); s.err == nil && n != s.base {
-			s.hunt(part)
-		}
+		over := make([]int, len(parts))
+		s.each(len(parts), atOnce, func(i int) (err error) {
+			over[i], err = s.over(parts[i])
+			return err
+		})
+		odd = s.odd(parts, over)
 	}
 }
 
