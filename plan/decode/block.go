@@ -50,7 +50,11 @@ func (b *Block) block(name string) *Block {
 	return nil
 }
 
-func (b *Block) bodySchema() *hcl.BodySchema {
+// schema is the form of a block for HCL.
+func (d *decoder) schema(b *Block) *hcl.BodySchema {
+	if s := d.schemas[b]; s != nil {
+		return s
+	}
 	s := &hcl.BodySchema{}
 	for _, a := range b.Attrs {
 		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required})
@@ -58,5 +62,6 @@ func (b *Block) bodySchema() *hcl.BodySchema {
 	for _, c := range b.Blocks {
 		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: c.Name, LabelNames: c.Labels})
 	}
+	d.schemas[b] = s
 	return s
 }

@@ -36,7 +36,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	if spec.Free != "" {
 		content.Attributes, diags = blk.Body.JustAttributes()
 	} else {
-		content, diags = blk.Body.Content(spec.bodySchema())
+		content, diags = blk.Body.Content(d.schema(spec))
 	}
 	b.stray = diags.HasErrors()
 	d.explainUnsupported(diags, spec)

@@ -95,6 +95,7 @@ type decoder struct {
 	datasets   map[[2]string]*traffic.Dataset // data sets by path and column; nil if one cannot be read
 	traces     map[traceKey]*traffic.Trace    // likewise
 	constants  map[string]cty.Value           // the schema's defaults
+	schemas    map[*Block]*hcl.BodySchema
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
 	baseLoaded bool                                        // set once the plan of the base branch was looked for

@@ -62,6 +62,7 @@ func newDecoder(opts Options) *decoder {
 		datasets:   map[[2]string]*traffic.Dataset{},
 		traces:     map[traceKey]*traffic.Trace{},
 		constants:  map[string]cty.Value{},
+		schemas:    map[*Block]*hcl.BodySchema{},
 	}
 	d.again = File
 	d.root = opts.Root

@@ -15,27 +15,32 @@ import (
 // file from using up the stack or the memory.
 const (
 	maxFileBytes  = 4 << 20
+	partBytes     = 4 << 10 // bytes of a source that are parsed at once
 	maxFiles      = 64
 	maxDepth      = 100     // nested brackets and templates
-	maxOperators  = 1000    // operators in one expression at one depth
 	maxExponent   = 4       // digits of a number's exponent
-	maxDigits     = 400     // of a number
 	maxValueBytes = 4 << 20 // bytes of one evaluated value
 	maxInstances  = 10_000  // instances of all for_each together
 	maxLevels     = 100_000
 )
 
-// checkComplexity refuses sources that would make the recursive parser or evaluator
-// run out of stack. It reads only tokens, without recursion.
-func checkComplexity(src []byte, filename string) hcl.Diagnostics {
-	if isJSON(filename) {
-		return checkJSON(src, filename)
-	}
-	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
-	return checkTokens(tokens)
+// bounds on a source that the parser and the evaluator read recursively.
+type bounds struct {
+	depth     int // nested brackets and templates
+	operators int // operators in one expression at one depth
+	digits    int // digits of a number
 }
 
-func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
+var limits = bounds{maxDepth, 1000, 400}
+
+// checkComplexity refuses a source in native syntax that would make the recursive parser or
+// evaluator run out of stack. It reads only tokens, without recursion.
+func checkComplexity(src []byte, filename string) hcl.Diagnostics {
+	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
+	return limits.check(tokens)
+}
+
+func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
 	type frame struct {
 		open      hclsyntax.TokenType
 		operators int
@@ -48,8 +53,8 @@ func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
 			// The parser recurses at each %{if} of a template.
 			top.operators++
-			if len(stack) > maxDepth {
-				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d deep.", maxDepth))}
+			if len(stack) > b.depth {
+				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d deep.", b.depth))}
 			}
 			stack = append(stack, frame{open: t.Type})
 		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
@@ -64,7 +69,7 @@ func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 				top.operators = 0
 			}
 		case hclsyntax.TokenNumberLit:
-			if d := checkNumber(string(t.Bytes), t.Range); d != nil {
+			if d := b.number(string(t.Bytes), t.Range); d != nil {
 				return hcl.Diagnostics{d}
 			}
 		case hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPercent,
@@ -73,18 +78,18 @@ func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			hclsyntax.TokenGreaterThanEq, hclsyntax.TokenDot, hclsyntax.TokenDoubleColon:
 			top.operators++
 		}
-		if top := &stack[len(stack)-1]; top.operators > maxOperators {
-			return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("An expression may have at most %d operators and parts.", maxOperators))}
+		if top := &stack[len(stack)-1]; top.operators > b.operators {
+			return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("An expression may have at most %d operators and parts.", b.operators))}
 		}
 	}
 	return nil
 }
 
-// checkNumber refuses numbers whose decimal form would use up the memory, such as
+// number refuses numbers whose decimal form would use up the memory, such as
 // 1e999999999.
-func checkNumber(s string, rng hcl.Range) *hcl.Diagnostic {
+func (b bounds) number(s string, rng hcl.Range) *hcl.Diagnostic {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
-	if len(mantissa) <= maxDigits && len(strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")) <= maxExponent-1 {
+	if len(mantissa) <= b.digits && len(strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")) <= maxExponent-1 {
 		return nil
 	}
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: sumNumberRange, Detail: "Numbers have at most 400 digits and an exponent below 1000.", Subject: rng.Ptr()}
@@ -111,17 +116,17 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 		var diags hcl.Diagnostics
 		switch t := tok.(type) {
 		case json.Number:
-			if d := checkNumber(t.String(), hcl.Range{}); d != nil {
+			if d := limits.number(t.String(), hcl.Range{}); d != nil {
 				diags = hcl.Diagnostics{d}
 			}
 		case string:
 			tokens, _ := hclsyntax.LexTemplate([]byte(t), filename, hcl.InitialPos)
-			diags = checkTokens(tokens)
+			diags = limits.check(tokens)
 			if !diags.HasErrors() && !strings.ContainsAny(t, "\n") {
 				// HCL reads references and types in JSON as expressions, not as
 				// templates.
 				tokens, _ = hclsyntax.LexExpression([]byte(t), filename, hcl.InitialPos)
-				diags = checkTokens(tokens)
+				diags = limits.check(tokens)
 			}
 		}
 		if diags.HasErrors() {

@@ -5,6 +5,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
 // manyLevels is a plan with n levels.
@@ -62,6 +66,34 @@ func TestLongLargePlansLoad(t *testing.T) {
 	}
 }
 
+// Ordinary sources need no look at their tokens, up to the bounds.
+func TestShallow(t *testing.T) {
+	deep := func(n int) string { return "x = " + strings.Repeat("[", n) + strings.Repeat("]", n) }
+	for src, want := range map[string]bool{
+		string(megabyte()):                        true,
+		string(manyLevels(10)):                    true,
+		`x = "${a["b"]}, 5%" # don't {`:           true,
+		"x = [1, 2, # two\n  3]\ny = \"\\\"{\"":   true,
+		deep(100):                                 true,
+		deep(101):                                 false,
+		"x = 1" + strings.Repeat(" + 1", 999):     true,
+		"x = 1" + strings.Repeat(" + 1", 1001):    false,
+		"x = " + strings.Repeat("1", 400):         true,
+		"x = " + strings.Repeat("1", 401):         false,
+		"x = " + strings.Repeat("1.", 200) + "11": false,
+		"x = 1e9":       false,
+		"x = <<E\nE\n":  false,
+		"x = 1 /* y */": false,
+		`x = "$${y}"`:   false,
+		"x = \"y\n":     false,
+		"x = (]":        false,
+	} {
+		if _, got := shallow([]byte(src), limits, partBytes); got != want {
+			t.Errorf("%.60q: %v, want %v", src, got, want)
+		}
+	}
+}
+
 func BenchmarkLoad(b *testing.B) {
 	small, err := os.ReadFile("testdata/ok/chatbot.hcl")
 	if err != nil {
@@ -73,11 +105,22 @@ func BenchmarkLoad(b *testing.B) {
 	}{{"one gate", small}, {"10000 levels", manyLevels(10_000)}, {"1 MB", megabyte()}} {
 		b.Run(row.name, func(b *testing.B) {
 			b.SetBytes(int64(len(row.src)))
+			var parse, load time.Duration
 			for b.Loop() {
+				begin := time.Now()
+				if _, diags := hclsyntax.ParseConfig(row.src, "bench.hcl", hcl.InitialPos); diags.HasErrors() {
+					b.Fatal(diags)
+				}
+				parse += time.Since(begin)
+				begin = time.Now()
 				if _, diags := File(Options{Path: "bench.hcl", Source: row.src}); diags.HasErrors() {
 					b.Fatal(diags)
 				}
+				load += time.Since(begin)
 			}
+			b.ReportMetric(load.Seconds()/float64(b.N)*1e3, "load-ms")
+			b.ReportMetric(float64(load)/float64(parse), "parse-ratio")
+			b.ReportMetric(0, "ns/op")
 		})
 	}
 }

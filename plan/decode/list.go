@@ -32,7 +32,7 @@ func (b *body) list(name string) []element {
 		var out []element
 		for _, e := range exprs {
 			if v, ok := b.d.eval(e, b.scope); ok {
-				out = append(out, b.noNull(element{b.d.unmark(v), e.Range()}, name)...)
+				out = b.noNull(out, element{b.d.unmark(v), e.Range()}, name)
 			}
 		}
 		return out
@@ -49,20 +49,21 @@ func (b *body) elements(v cty.Value, rng hcl.Range, name string) []element {
 	if !v.IsKnown() || !(ty.IsTupleType() || ty.IsListType() || ty.IsSetType()) {
 		return []element{{v, rng}}
 	}
-	var out []element
+	out := make([]element, 0, v.LengthInt())
 	for it := v.ElementIterator(); it.Next(); {
 		_, e := it.Element()
-		out = append(out, b.noNull(element{e, rng}, name)...)
+		out = b.noNull(out, element{e, rng}, name)
 	}
 	return out
 }
 
-func (b *body) noNull(e element, name string) []element {
+// noNull adds an element to a list.
+func (b *body) noNull(list []element, e element, name string) []element {
 	if e.value.IsNull() {
 		b.d.errorf(e.rng, sumWrongType, "%s must not hold null.", name)
-		return nil
+		return list
 	}
-	return []element{e}
+	return append(list, e)
 }
 
 // texts returns a list of strings.

@@ -26,15 +26,22 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 			Subject: &hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos},
 		}}
 	}
-	if diags := checkComplexity(src, filename); diags.HasErrors() {
-		return empty, diags
-	}
 	if isJSON(filename) {
+		if diags := checkJSON(src, filename); diags.HasErrors() {
+			return empty, diags
+		}
 		f, diags := json.Parse(src, filename)
 		if f == nil || f.Body == nil {
 			f = empty
 		}
 		return f, diags
+	}
+	if ends, ok := shallow(src, limits, partBytes); ok {
+		if f := parseParts(src, filename, ends); f != nil {
+			return f, nil
+		}
+	} else if diags := checkComplexity(src, filename); diags.HasErrors() {
+		return empty, diags
 	}
 	f, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
 	diags = explainSyntax(src, diags)
@@ -72,7 +79,7 @@ func (d *decoder) readSource(path string, src []byte, including []string, from h
 		return false
 	}
 
-	content, diags := file.Body.Content(Schema.bodySchema())
+	content, diags := file.Body.Content(d.schema(Schema))
 	d.explainUnsupported(diags, Schema)
 	d.add(diags...)
 	ok := true

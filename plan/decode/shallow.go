@@ -1,0 +1,209 @@
+package decode
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// shallow reports whether a source in native syntax is certainly within b, and if so the ends of
+// parts of about that size, each with whole blocks and arguments. It looks at each byte once, where
+// HCL's lexer counts the columns of all tokens. It gives up on what the lexer tells better: heredocs,
+// comments inside a line, $${, numbers with an exponent, brackets without a pair, broken UTF-8.
+func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
+	s := scan{src: src, bounds: b, frames: []opened{{by: '{'}}}
+	from := 0
+	if !utf8.Valid(src) {
+		return nil, false
+	}
+	for s.at < len(src) {
+		next := s.plain
+		if s.top().by == '"' {
+			next = s.quoted
+		}
+		if !next() {
+			return nil, false
+		}
+		if len(s.frames) == 1 && src[s.at-1] == '\n' && s.at-from >= size {
+			ends = append(ends, s.at)
+			from = s.at
+		}
+	}
+	if from < len(src) || len(ends) == 0 {
+		ends = append(ends, len(src))
+	}
+	return ends, true
+}
+
+// parseParts parses a source part by part, which takes less memory: HCL's parser holds all tokens of
+// what it parses. It returns nil if the source has a mistake: the parser explains it better if it
+// sees all.
+func parseParts(src []byte, filename string, ends []int) *hcl.File {
+	var whole *hcl.File
+	var body *hclsyntax.Body
+	start := hcl.InitialPos
+	for _, end := range ends {
+		f, diags := hclsyntax.ParseConfig(src[start.Byte:end], filename, start)
+		if diags.HasErrors() {
+			return nil
+		}
+		part := f.Body.(*hclsyntax.Body)
+		if whole == nil {
+			whole, body = f, part
+		} else {
+			for name, attribute := range part.Attributes {
+				if body.Attributes[name] != nil {
+					return nil
+				}
+				body.Attributes[name] = attribute
+			}
+			body.Blocks = append(body.Blocks, part.Blocks...)
+			body.SrcRange.End, body.EndRange = part.SrcRange.End, part.EndRange
+		}
+		start.Line += bytes.Count(src[start.Byte:end], []byte{'\n'})
+		start.Byte = end
+	}
+	whole.Bytes = src
+	return whole
+}
+
+// scan is a place in a source.
+type scan struct {
+	bounds
+	src    []byte
+	at     int
+	frames []opened // from the outermost
+}
+
+// opened is a bracket, a quote or, by '$', a template's expression that is not closed yet.
+type opened struct {
+	by        byte
+	operators int // at least as many as there are since the last comma or line
+}
+
+func (s *scan) top() *opened { return &s.frames[len(s.frames)-1] }
+
+// peek returns the next byte; 0 at the end.
+func (s *scan) peek() byte {
+	if s.at < len(s.src) {
+		return s.src[s.at]
+	}
+	return 0
+}
+
+// skip passes over bytes.
+func (s *scan) skip(while func(byte) bool) {
+	for s.at < len(s.src) && while(s.src[s.at]) {
+		s.at++
+	}
+}
+
+func (s *scan) operator() bool {
+	s.top().operators++
+	return s.top().operators <= s.operators
+}
+
+func (s *scan) open(by byte) bool {
+	if !s.operator() || len(s.frames) > s.depth {
+		return false
+	}
+	s.frames = append(s.frames, opened{by: by})
+	return true
+}
+
+func (s *scan) shut(by ...byte) bool {
+	if len(s.frames) == 1 || bytes.IndexByte(by, s.top().by) < 0 {
+		return false
+	}
+	s.frames = s.frames[:len(s.frames)-1]
+	return true
+}
+
+// plain reads on outside of quotes.
+func (s *scan) plain() bool {
+	c := s.src[s.at]
+	s.at++
+	switch c {
+	case '{', '[', '(', '"':
+		return s.open(c)
+	case '}':
+		return s.shut('{', '$')
+	case ']':
+		return s.shut('[')
+	case ')':
+		return s.shut('(')
+	case ',':
+		s.top().operators = 0
+	case '\n':
+		if s.top().by == '{' {
+			s.top().operators = 0
+		}
+	case '#':
+		s.comment()
+	case '/':
+		if s.peek() == '/' {
+			s.comment()
+			return true
+		}
+		return s.peek() != '*' && s.operator()
+	case '<':
+		return s.peek() != '<' && s.operator()
+	case '+', '-', '*', '%', '!', '&', '|', '?', '=', '>', '.', ':':
+		return s.operator()
+	default:
+		switch {
+		case digit(c):
+			return s.literal()
+		case letter(c):
+			s.skip(func(c byte) bool { return letter(c) || digit(c) || c == '-' })
+		}
+	}
+	return true
+}
+
+// comment passes over a comment. Its line end belongs to it.
+func (s *scan) comment() {
+	s.skip(func(c byte) bool { return c != '\n' })
+	s.at = min(s.at+1, len(s.src))
+}
+
+// literal passes over a number, whose dots may be operators.
+func (s *scan) literal() bool {
+	from := s.at - 1
+	for digit(s.peek()) || s.peek() == '.' {
+		if s.peek() == '.' && !s.operator() {
+			return false
+		}
+		s.at++
+	}
+	return s.peek()|0x20 != 'e' && s.at-from <= s.digits
+}
+
+// quoted reads on inside quotes.
+func (s *scan) quoted() bool {
+	c := s.src[s.at]
+	s.at++
+	switch c {
+	case '"':
+		return s.shut('"')
+	case '\n', '\r':
+		return false
+	case '\\':
+		s.at++
+		return s.at <= len(s.src) && s.src[s.at-1] >= ' ' && s.src[s.at-1] < 0x80
+	case '$', '%':
+		switch next := s.peek(); next {
+		case '{':
+			s.at++
+			return s.open('$')
+		case c, '\\':
+			return false
+		}
+	}
+	return true
+}
+
+func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
+func digit(c byte) bool  { return c >= '0' && c <= '9' }
