@@ -197,6 +197,10 @@ type histogram struct {
 	counts []int     // one more than bounds: the last counts values above all
 	les    []string  // text between the common labels and a count, such as `,le="+Inf"} `
 	sum    float64
+
+	last    time.Duration // the last value, in seconds, and its place: streams in step have the same gaps
+	seconds float64
+	place   int
 }
 
 func newHistogram(bounds []float64) *histogram {
@@ -209,8 +213,10 @@ func newHistogram(bounds []float64) *histogram {
 }
 
 func (h *histogram) add(d time.Duration) {
-	v := d.Seconds()
-	i, _ := slices.BinarySearch(h.bounds, v)
-	h.counts[i]++
-	h.sum += v
+	if d != h.last {
+		h.last, h.seconds = d, d.Seconds()
+		h.place, _ = slices.BinarySearch(h.bounds, h.seconds)
+	}
+	h.counts[h.place]++
+	h.sum += h.seconds
 }

@@ -68,19 +68,19 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	if c.ask.Chat {
 		tool = c.reply.calls(c.fx)
 	}
-	chunk := Chunk{
-		Content:   tool == "" && from >= reasoning,
-		Reasoning: tool == "" && from < reasoning,
-		ToolCall:  tool != "",
-		Usage:     v.running(c),
-	}
+	chunk := &v.chunk // in place: a simulation copies nothing as often
+	*chunk = Chunk{}
+	chunk.Content = tool == "" && from >= reasoning
+	chunk.Reasoning = tool == "" && from < reasoning
+	chunk.ToolCall = tool != ""
+	chunk.Usage = v.running(c)
 	if c.ask.Spoken {
 		v.text = c.reply.said(v.text[:0], from, to, c.fx)
 		if chunk.Text = v.text; from == 0 {
 			chunk.Tool = tool
 		}
 	}
-	v.send(c, at, chunk)
+	c.to.Chunk(at, chunk)
 }
 
 // running returns the usage of a chunk before the last. A usage of zeros counts as

@@ -128,6 +128,7 @@ type virtual struct {
 	Clock   *clock.Virtual
 	server  *sim.Virtual
 	flights []*virtualFlight // requests in flight, in order of start
+	ended   bool             // some of them are over
 	step    func()           // takes it
 	stop    func() bool      // stops the timer for the server's next step
 	next    time.Duration    // time at which that step is due
@@ -230,7 +231,10 @@ func (v *virtual) settle() {
 			v.giveUp(f, &client.Error{Kind: metric.FailCanceled, Message: "the run was stopped"})
 		}
 	}
-	v.flights = slices.DeleteFunc(v.flights, func(f *virtualFlight) bool { return f.over })
+	if v.ended {
+		v.flights = slices.DeleteFunc(v.flights, func(f *virtualFlight) bool { return f.over })
+		v.ended = false
+	}
 	v.advance()
 }
 
@@ -288,14 +292,13 @@ func (f *virtualFlight) Headers(at time.Duration, status int) {
 
 // Chunk implements sim.Listener.
 func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
-	e := &f.v.event
-	*e = client.Event{
-		Content: c.Content, Reasoning: c.Reasoning, ToolCall: c.ToolCall, Finish: c.Finish, Err: text(c.Err), Done: c.Done,
-	}
+	e := &f.v.event // one by one, because copying the whole of it took a tenth of a simulation's time for tokens
+	e.Content, e.Reasoning, e.ToolCall, e.Finish, e.Err, e.Done = c.Content, c.Reasoning, c.ToolCall, c.Finish, text(c.Err), c.Done
+	e.Raw, e.Visible, e.Calls, e.Usage = nil, nil, e.Calls[:0], nil
 	switch {
 	case c.Text == nil:
 	case c.ToolCall:
-		e.Calls = append(e.Calls[:0], client.CallPart{Name: []byte(c.Tool), Arguments: c.Text})
+		e.Calls = append(e.Calls, client.CallPart{Name: []byte(c.Tool), Arguments: c.Text})
 	default:
 		if e.Raw = c.Text; c.Content {
 			e.Visible = c.Text
@@ -340,7 +343,7 @@ func text(s string) string {
 }
 
 func (f *virtualFlight) end(at time.Duration, err error) {
-	f.over = true
+	f.over, f.v.ended = true, true
 	if f.expire != nil {
 		f.expire()
 	}

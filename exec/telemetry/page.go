@@ -131,7 +131,8 @@ type scalar struct {
 type buckets struct {
 	order int
 	le    []bucket
-	next  int // expected index of the next line's bucket
+	next  int     // expected index of the next line's bucket
+	most  float64 // the largest bound
 	sum   float64
 	count float64
 }
@@ -142,7 +143,10 @@ type bucket struct{ le, n float64 }
 // add adds a line's count to its bucket. Lines come in the order of their bounds,
 // separately for each rank or model.
 func (b *buckets) add(le, n float64) {
-	if b.next >= len(b.le) || b.le[b.next].le != le {
+	switch {
+	case le > b.most:
+		b.next = -1 // it is new
+	case b.next >= len(b.le) || b.le[b.next].le != le:
 		b.next = slices.IndexFunc(b.le, func(x bucket) bool { return x.le == le })
 	}
 	switch {
@@ -150,7 +154,7 @@ func (b *buckets) add(le, n float64) {
 		b.le[b.next].n += n
 	case len(b.le) < maxBuckets:
 		b.next = len(b.le)
-		b.le = append(b.le, bucket{le, n})
+		b.le, b.most = append(b.le, bucket{le, n}), max(b.most, le)
 	}
 	b.next++
 }
@@ -331,7 +335,7 @@ func titles() (out []string) {
 
 // histogram turns the cumulative buckets into one count for each bucket.
 func (b *buckets) histogram() (metric.Histogram, error) {
-	h := metric.Histogram{Sum: b.sum, Bounds: make([]float64, 0, len(b.le))}
+	h := metric.Histogram{Sum: b.sum, Bounds: make([]float64, 0, len(b.le)), Counts: make([]float64, 0, len(b.le)+1)}
 	slices.SortFunc(b.le, func(x, y bucket) int { return cmp.Compare(x.le, y.le) })
 	if last := len(b.le) - 1; last < 0 || !math.IsInf(b.le[last].le, 1) {
 		b.le = append(b.le, bucket{math.Inf(1), b.count})
@@ -400,6 +404,9 @@ func series(page []byte) iter.Seq2[[]byte, []byte] {
 // number reads the text after the labels: a value, and perhaps a time.
 func number(rest string) (float64, error) {
 	rest = strings.TrimSpace(rest)
+	if v, err := strconv.ParseFloat(rest, 64); err == nil {
+		return v, nil // most have no time
+	}
 	end := strings.IndexAny(rest, " \t")
 	if rest == "" || end >= 0 && strings.ContainsAny(strings.TrimSpace(rest[end:]), " \t") {
 		return 0, errors.New("there is no value")
