@@ -80,8 +80,9 @@ type server struct {
 // level is a level that is running.
 type level struct {
 	server, workload, name string
-	index                  int    // of the level, 1-based
-	probe                  string // the purpose of a capacity search's probe; "" for a level of the plan
+	reported               [3]string // the three as they are reported, which may hold escapes
+	index                  int       // of the level, 1-based
+	probe                  string    // the purpose of a capacity search's probe; "" for a level of the plan
 	due, done, failed      int
 	inFlight               int
 	rounds                 int
@@ -271,7 +272,8 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		d.opt.Forecast.part(l.Server, l.Workload, "").begin(now)
 	}
 	started := &level{server: text.Line(l.Server), workload: text.Line(l.Workload), name: text.Line(l.Name), due: due, expected: expected,
-		index: d.index, since: d.time(), lastLine: now, warming: true}
+		reported: [3]string{l.Server, l.Workload, l.Name},
+		index:    d.index, since: d.time(), lastLine: now, warming: true}
 	d.levels = append(d.levels, started)
 	if d.opt.Simulated != nil {
 		started.expected = 0 // it is in virtual time
@@ -297,10 +299,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 
 // running returns the running level of that name; nil if there is none.
 func (d *Display) running(server, workload, name string) *level {
-	server, workload, name = text.Line(server), text.Line(workload), text.Line(name)
-	i := slices.IndexFunc(d.levels, func(l *level) bool {
-		return l.server == server && l.workload == workload && l.name == name
-	})
+	i := slices.IndexFunc(d.levels, func(l *level) bool { return l.reported == [3]string{server, workload, name} })
 	if i < 0 {
 		return nil
 	}
