@@ -85,7 +85,7 @@ func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 // lost records why a server could not be measured.
 func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	if t != nil && t.Err != nil {
-		// If its process ended, that explains err. It may be known only now.
+		// If the server's process ended, that explains err. The end may be known only now.
 		if e := t.Err(); e != nil {
 			err = e
 		}

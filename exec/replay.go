@@ -29,7 +29,7 @@ type replay struct {
 	speed    float64
 	context  int   // context of the server in tokens; 0 if not known
 	first    int   // index in rows of the row with number 0
-	shared   []int // see Recorded; up to the last measured row
+	shared   []int // Shared of each row up to the last measured one; see Recorded
 	children map[int][]int
 	answered map[int]bool
 	ripe     map[int]bool // rows that are due, but wait for the row before them

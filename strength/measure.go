@@ -65,8 +65,8 @@ func (r *Result) Runs() int {
 // goroutines.
 type Try func(r *Regression, seed int) (outcome verdict.Outcome, planted bool, err error)
 
-// Measure tries each regression, and none at all, in the given number of runs. The
-// first error ends it.
+// Measure tries each regression, and the unchanged server, in the given number of runs
+// each. The first error ends it.
 func Measure(list []Regression, runs int, try Try) (*Result, error) {
 	out := &Result{}
 	for _, r := range list {

@@ -56,9 +56,9 @@ func (s system) plan() string { return filepath.Join("..", "..", "plans", "refer
 // published holds the printed values of a report.
 type published struct {
 	Title, Publisher string
-	// Speed is how the report averages the speed of many streams, which no report
-	// states. "of mean time" divides an answer's tokens by their mean time; otherwise
-	// it is the mean of their speeds.
+	// Speed names the average that the report takes of the speeds of many streams. Reports
+	// do not state it. "of mean time" divides an answer's tokens by their mean time;
+	// otherwise it is the mean of the speeds.
 	Speed   string
 	Figures []figure
 	// Answers holds the decision table of an A/B article.

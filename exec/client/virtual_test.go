@@ -165,7 +165,7 @@ func TestTimeoutMidway(t *testing.T) {
 	})
 }
 
-// One hour of streams, each exact.
+// In one hour of streams every measured time is exact.
 func TestManyExactTimes(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(350 * ms)

@@ -241,7 +241,8 @@ func TestDoomed(t *testing.T) {
 				t.Fatalf("%d slots: %+v was sent", tt.slots, turn)
 			}
 		}
-		// Requests in flight when the last one fails were sent too.
+		// A request may be in flight on each slot when the last one fails; these were sent
+		// too.
 		if len(turns) < tt.want || len(turns) >= tt.want+tt.slots {
 			t.Errorf("%d slots: given up after %d requests, want about %d", tt.slots, len(turns), tt.want)
 		}

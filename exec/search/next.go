@@ -133,8 +133,9 @@ func (s *Search) begin() int {
 	return s.opts.Begin
 }
 
-// stride is the distance of the two levels that are tried around the last known
-// limit. At an eighth of it levels are usually decided at the first look.
+// stride is the distance of the two levels that are tried around the last known limit: an
+// eighth of the limit, and at least the resolution. Levels that far away are usually
+// decided at the first look.
 func (s *Search) stride() int {
 	return max(s.resolution(s.opts.Start), (s.opts.Start+7)/8)
 }

@@ -200,8 +200,8 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 			return Fail, 0
 		}
 	}
-	// Needs is the number of requests at which this share would be 2.33 standard errors
-	// from the limit.
+	// Return the number of requests at which this share would be 2.33 standard errors from
+	// the limit.
 	if p == e {
 		return Inconclusive, -1
 	}

@@ -124,7 +124,7 @@ type portion struct {
 	of    string
 }
 
-// levelNamed is a level name in the at of an sla block.
+// levelNamed is a level name in the attribute at of an sla block.
 type levelNamed struct {
 	name string
 	rng  hcl.Range
