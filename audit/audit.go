@@ -109,9 +109,9 @@ func (n *number) UnmarshalJSON(b []byte) error {
 // maxReport bounds results.json and junit.xml, in bytes.
 const maxReport = 512 << 20
 
-// Run audits a run: its recording (samples.jsonl), its results (results.json) and its
-// JUnit file (junit.xml), which may be nil. It returns an error if one of them cannot
-// be read.
+// Run audits a run: its recording (samples.jsonl), its results (results.json) and its JUnit
+// file (junit.xml; nil if there is none). It returns an error if one of them cannot be
+// read.
 func Run(recording, resultsJSON, junit io.Reader) (*Report, error) {
 	rec, err := readRecording(recording)
 	if err != nil {

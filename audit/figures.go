@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// figures holds the results of one level by the definitions in docs/metrics.md. A
-// missing figure has no value.
+// figures holds the results of one level by the definitions in docs/metrics.md. A figure
+// that cannot be computed is missing.
 type figures map[string]float64
 
 // spread is a set of observations: sorted values, and the number of requests without a
-// value, which are worse than all of them.
+// value, which rank worse than all values.
 type spread struct {
 	values  []float64
 	worst   int
-	leftOut int // answers in one chunk, for a metric of streaming
+	leftOut int // number of answers in one chunk, which a metric of streaming leaves out
 	higher  bool
 }
 

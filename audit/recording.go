@@ -100,7 +100,7 @@ func (s *sample) measured() bool  { return s.Phase == "measured" }
 type recording struct {
 	levels map[key]*level
 	order  []key
-	sum    [sha256.Size]byte // over all lines; it identifies the recording
+	sum    [sha256.Size]byte // hash over all lines, which identifies the recording
 	plain  bool              // written by a version that put no checks on lines
 	ended  bool
 }

@@ -29,13 +29,13 @@ type Engine struct {
 	// Series lists the series that are read from the engine's metrics page. If several map to the
 	// same name of ours, the first one on the page counts.
 	Series []Series
-	// Log describes the lines of its log with facts about the server. A later line
+	// Log describes the lines of the engine's log with facts about the server. A later line
 	// replaces an earlier one.
 	Log []LogFact
-	// Died lists words of its log which report that the engine's own process has
+	// Died lists words of the engine's log which report that the engine's own process has
 	// ended, although the process that serves HTTP may still run.
 	Died []string
-	// Labels describes the facts that its metrics page reports as labels.
+	// Labels describes the facts that the engine's metrics page reports as labels.
 	Labels []LabelFact
 	Guess  Guess
 	Scores Scores
@@ -112,11 +112,10 @@ type Pages struct {
 
 // Guess is how the engine is recognised.
 type Guess struct {
-	// Words occur in the names of its images and commands.
+	// Words occur in the names of the engine's images and commands.
 	Words []string
-	// Owner is the owned_by of its models. It is checked if another engine has the
-	// same version page; "" means that any server with that page counts as this
-	// engine.
+	// Owner is the owned_by of the engine's models. It is checked if another engine has the
+	// same version page; "" means that any server with that page counts as this engine.
 	Owner string
 }
 

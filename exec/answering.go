@@ -79,8 +79,8 @@ func heavier(p, q place) bool {
 	return x != nil && y != nil && cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.N, y.N)) > 0
 }
 
-// questions returns the questions of a round at a place. With again it returns those
-// of the round before that the control answers a second time.
+// questions returns the questions of a round at a place. If again is true, it returns the
+// questions of the previous round that the control answers a second time.
 func (a *answering) questions(round int, at place, again bool) []question {
 	var out []question
 	if again {
@@ -296,7 +296,7 @@ func (a *answering) unscored(x *side) []*response {
 	return out
 }
 
-// reads reports whether x scores an answer of y: as y's control, or because it gave the
+// reads reports whether x scores an answer of y: as y's control, or because x gave the
 // answer itself.
 func (a *answering) reads(x, y *side, h *response) bool {
 	if x == y {
@@ -455,8 +455,8 @@ func (h *response) by(control *side) *metric.PairedAnswer {
 	return &out
 }
 
-// weigh computes how far the values of two servers for an answer are apart, if both have
-// as many tokens.
+// weigh computes how far apart the values of two servers for an answer are, if both report
+// the same number of tokens.
 func (h *response) weigh(out *metric.PairedAnswer, own, control *side) {
 	if h == nil || len(h.values[own]) != len(h.values[control]) {
 		return

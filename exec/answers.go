@@ -32,8 +32,8 @@ const (
 	againTimes  = 3  // it is sent
 	againTime   = 10 * time.Second
 
-	// Answers are compared if they have at least this many tokens and different
-	// words: tiny models give everybody the same few words.
+	// Answers are compared if they have at least this many tokens and different words: tiny
+	// models repeat the same few words in every answer.
 	comparedTokens = 32
 	comparedWords  = 8
 )

@@ -47,9 +47,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// An answer is recorded without secrets, also without the first half of one at a cut.
-// It is recorded as a hash if the plan says so, or if the run has stored too much
-// text.
+// An answer is recorded without secrets, and without the first half of a secret at a cut.
+// It is recorded as a hash if the plan says so, or if the run has stored too much text.
 func TestStored(t *testing.T) {
 	natural := plan.Output{Natural: true, Mean: 64}
 	scored := &answers.Rule{Match: "contains"}

@@ -183,8 +183,8 @@ func (h *hunt) loads(budget time.Duration) *search.Search {
 	return search.New(opts)
 }
 
-// wantedBy is the load at which comparisons need the candidate certified: the
-// control's capacity less the tolerance. It is 0 if none needs it, or if that
+// wantedBy is the load at which comparisons need the candidate certified: the control's
+// capacity less the tolerance. It is 0 if no comparison needs it, or if the control's
 // capacity is not known.
 func (h *hunt) wantedBy() int {
 	most := 0
@@ -293,8 +293,9 @@ func over(l *metric.Level) metric.LoadKind {
 	return l.Kind
 }
 
-// plannedFrom is the number of looks that share the error at a level with n requests
-// measured before the search: one for those, and one for each look still to come.
+// plannedFrom is the number of looks that share the error at a level of which n requests
+// were measured before the search: one look for these requests, and one for each look still
+// to come.
 func (h *hunt) plannedFrom(level, n int) int {
 	planned := 1
 	for _, k := range h.looks(level) {

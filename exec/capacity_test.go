@@ -281,8 +281,8 @@ func TestLongCapacityIsNotMonotone(t *testing.T) {
 			return reply{ttft: s}
 		})
 		b.Judge = byMean(1950 * ms)
-		// While the slots start up to 32 they pass through the slow levels, and must
-		// not be measured there.
+		// While 32 slots start one after another, the load passes through the slow levels.
+		// Nothing must be measured there.
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
 			t.Fatal(err)

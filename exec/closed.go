@@ -92,7 +92,7 @@ func (rd *round) next(slot int, at time.Duration) {
 	}
 }
 
-// ask tries the slots again that were told to hold.
+// ask calls next again for the slots that were told to hold.
 func (rd *round) ask() {
 	held := rd.held
 	rd.held = nil

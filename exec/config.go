@@ -140,8 +140,8 @@ type Target struct {
 	Model       string // model id sent, unless a workload names one
 	Context     int    // tokens of one request, prompt and answer together; 0 if not known
 	Fingerprint metric.Fingerprint
-	// Prompts returns the maker of w's prompts, and may ask the server to calibrate
-	// it. The salt is the run's. It is required.
+	// Prompts returns the maker of w's prompts, and may ask the server to calibrate the
+	// maker. salt is the run's salt. Prompts is required.
 	Prompts func(ctx context.Context, w *plan.Workload, salt uint64) (Prompts, error)
 	// Err is the reason why the server is gone, or nil while it may be running. It is
 	// called when requests fail, and must not wait.

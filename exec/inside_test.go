@@ -14,7 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// told is a server whose page shows what its transport knows, or fails as fail says.
+// told makes a metrics page that shows the counts of the server's transport, or fails if
+// fail returns an error.
 func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 	n := 0
 	return &telemetry.Watch{Clock: b.Config.Clock, NoGPU: "there is none", Server: telemetry.Direct(func() (*telemetry.Reading, error) {

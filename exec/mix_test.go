@@ -340,7 +340,7 @@ func judge(p *plan.Plan) exec.Judge {
 	}
 }
 
-// replaying returns a load that replays a stretch of the rows at their speed.
+// replaying returns a load that replays a stretch of the rows at the recorded speed.
 func replaying(t *testing.T, rows []traffic.Recorded, stretch traffic.Stretch) *plan.Load {
 	t.Helper()
 	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(stretch)

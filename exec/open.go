@@ -36,8 +36,8 @@ type window struct {
 	token   atomic.Int64  // time of the last token
 	waiting time.Duration // time since which something is in flight
 	given   time.Duration // time at which the window was given up; 0 if it was not
-	// stages holds the levels whose rounds the parts are; empty if all parts are
-	// rounds of one level.
+	// stages holds the level of each part if the parts are stages; it is empty if all parts
+	// are rounds of one level.
 	stages []*series
 	stop   func() bool
 	chats  // conversations under way, if the rate is the rate of new conversations
@@ -159,7 +159,8 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 	})
 }
 
-// warmed reports whether the warm-up ends with a request, at a time after its beginning.
+// warmed reports whether the warm-up ends with the given request, which is due the time
+// after since the warm-up began.
 func (w *window) warmed(turn load.Turn, after time.Duration) bool {
 	if w.replay != nil {
 		return turn.Order == w.replay.Warm-1
@@ -267,7 +268,7 @@ func (w *window) took(f *flight) {
 	}
 }
 
-// patience is how long no token may arrive while requests wait; ten times the median
+// patience is the longest time without a token while requests wait; ten times the median
 // TTFT if that is more.
 const patience = time.Minute
 
@@ -288,8 +289,8 @@ func (w *window) guard() (stop func()) {
 	return func() { again() }
 }
 
-// patience is how long no token may arrive. Before the first token it is a request's
-// own time-out.
+// patience is the longest allowed time without a token. Before the first token it is a
+// request's own time-out.
 func (w *window) patience() time.Duration {
 	if w.token.Load() == 0 {
 		return w.Load.Timeout

@@ -52,7 +52,7 @@ func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbanc
 		var found metric.Disturbance
 		var on string // the server whose leg was disturbed
 		for _, s := range legs {
-			// A load other than the declared one invalidates more than lateness does.
+			// A load that differs from the declared one is a stronger reason than lateness.
 			if d := s.level.Disturbed(s.held); found == (metric.Disturbance{}) || found.Load == "" && d.Load != "" {
 				found, on = d, s.level.Server
 			}

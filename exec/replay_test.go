@@ -85,9 +85,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A session of four turns. The first answer is complete at 50 ms. The second turn waits
-// 100 ms for its tool, the third until its recorded time. The fourth was recorded before
-// the third was answered, and waits for that answer.
+// The trace has a session of four turns. The first answer is complete at 50 ms. The second
+// turn waits 100 ms for its tool, the third until its recorded time. The fourth was
+// recorded before the third was answered, and waits for that answer.
 func TestReplaySessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		const ms = time.Millisecond

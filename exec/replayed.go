@@ -42,7 +42,7 @@ func (s *series) replayed(round, due int) *replay {
 }
 
 // replays runs windows with the given numbers of measured requests in their parts. No
-// window has more than the stretch.
+// window has more requests than the stretch.
 func (s *series) replays(due []int) (ended bool, lost error) {
 	for len(due) > 0 {
 		n, sum := 0, 0

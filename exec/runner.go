@@ -76,8 +76,8 @@ func newRunner(ctx context.Context, c Config) *runner {
 	r.flying, r.endFlying = context.WithCancel(context.WithoutCancel(ctx))
 	r.cleanups = append(r.cleanups, r.endStarting, r.endFlying)
 
-	// An interrupt wakes the loop, which then sees it in check. Goroutines that work
-	// for the loop are told directly.
+	// An interrupt wakes the loop, whose function check then sees the interrupt. Goroutines
+	// that work for the loop are told directly.
 	for _, c := range []context.Context{ctx, r.Drain} {
 		stop := context.AfterFunc(c, func() {
 			r.endStarting()
@@ -176,7 +176,7 @@ func (r *runner) wait() bool {
 	return true
 }
 
-// why is the reason for which nothing more is started, for people who look for a
+// why is the reason for which nothing more is started, as a text for people who miss a
 // level.
 func (r *runner) why() string {
 	switch {

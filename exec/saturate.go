@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturation keeps enough requests in flight for the server's queue never to be empty.
-// What the server then streams in a given time is the most that it can. It is measured
-// once for a workload on a server, before the first level of a rate. Its requests are
-// not judged, and those in flight at its end are cancelled. Package load decides how
+// saturation keeps enough requests in flight for the server's queue never to be empty. What
+// the server then streams in a given time is the most that it can stream. A saturation is
+// measured once for a workload on a server, before the first level of a rate. Its requests
+// are not judged, and those in flight at its end are cancelled. Package load decides how
 // many are in flight.
 type saturation struct {
 	*round
@@ -113,10 +113,10 @@ func (s *saturation) warms(warm bool) {
 	s.at(s.to, func() { s.over = true })
 }
 
-// joins sends the requests beyond the first had. At its first call it restarts all of them,
-// because the first ones began together. Each request then begins at a different point of its
-// answer, as if requests had followed each other for a while: its prompt contains the answer
-// so far.
+// joins sends further requests, beyond the had requests of before. The first call restarts
+// all requests, because the first ones began together. Each request then begins at a
+// different point of its answer, as if requests had followed each other for a while: its
+// prompt contains the answer so far.
 func (s *saturation) joins(had int) {
 	if s.steps.N == had {
 		return

@@ -33,7 +33,7 @@ func (r *runner) sideBySide(strands ...func()) {
 		waiting = slices.DeleteFunc(waiting, func(goOn func() bool) bool { return !goOn() })
 	}
 	for step(); len(waiting) > 0; step() {
-		// What was begun must end even after that; see until.
+		// Strands that were begun must end even after the clock has stopped; see until.
 		r.stuck = r.stuck || !r.wait()
 	}
 	r.stuck = false

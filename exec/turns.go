@@ -14,7 +14,7 @@ import (
 const fewestRounds = 5
 
 // turns are the servers of a group under way: in each round each of them has a
-// leg, in an order that is turned around from round to round.
+// leg, in an order that is reversed from round to round.
 //
 //	round    0   1   2   3
 //	legs    A B B A A B B A
@@ -110,8 +110,7 @@ func (t *turns) compare() {
 	t.extend(planned)
 }
 
-// extend judges the comparisons, and runs as many rounds again if that may decide
-// one.
+// extend judges the comparisons, and doubles the number of rounds if that may decide one.
 func (t *turns) extend(planned int) {
 	open := false
 	t.answering.rest()
@@ -153,7 +152,7 @@ func (t *turns) planned() int {
 	return 2
 }
 
-// affords reports whether there is time for as many rounds again.
+// affords reports whether there is time to double the number of rounds.
 func (t *turns) affords() bool {
 	if !t.check() {
 		return false

@@ -225,9 +225,9 @@ func TestTurnsDisturbed(t *testing.T) {
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{3}, "a{0} b{0} b{1} a{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{1: words}, 1},
 		{plan.RestartOrder, []string{"a", "b"}, 4, []int{0, 1}, "a{0} a{1} b{0 1 2} a{2} a{3} b{3 4} a{4}", map[int]string{0: words}, 1},
 		{plan.RestartNever, []string{"a", "b"}, 3, []int{5}, "a{0 1 2 3} b{0 1 2 3}", map[int]string{2: its}, 1},
-		// The disturbed leg of one candidate makes all others repeat too.
+		// If the leg of one candidate is disturbed, the legs of all servers are repeated.
 		{plan.RestartLeg, []string{"a", "b", "c"}, 2, []int{1}, "a{0} b{0} c{0} a{1} b{1} c{1} c{2} b{2} a{2}", map[int]string{0: its}, 1},
-		// At most a third is measured again.
+		// At most a third of the rounds is measured again.
 		{plan.RestartNever, []string{"a", "b"}, 9, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "a{0 1 2 3 4 5 6 7 8 9 10 11} b{0 1 2 3 4 5 6 7 8 9 10 11}", map[int]string{0: words, 1: words, 2: words}, 3},
 	} {
 		t.Run(fmt.Sprintf("%s %v", row.restart, row.late), func(t *testing.T) {
@@ -700,7 +700,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 						if flights++; n == 4 {
 							soft()
 							if hard {
-								return reply{} // hangs until it is cancelled
+								return reply{} // the request hangs until it is cancelled
 							}
 						}
 						return reply{ttft: time.Second, itl: 100 * time.Millisecond}

@@ -66,7 +66,7 @@ func TestAllowsWhatFollows(t *testing.T) {
 		{"flags", "flags.max-num-seqs", true},
 		{"flags.max-num-seqs", "flags.max-num-seqs", true},
 		{"flags.max-num-seqs", "flags.max-model-len", false},
-		{"flags.max-num-seqs", "flags", true}, // all flags in one line, as sent
+		{"flags.max-num-seqs", "flags", true}, // the observed flags are one line with all flags
 		{"flags.max-num-seqs", "admission_cap", true},
 		{"image", "version", true},
 		{"image", "image_digest", true},

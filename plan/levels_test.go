@@ -38,7 +38,8 @@ func TestMoreOfUsers(t *testing.T) {
 	}
 }
 
-// Twice as many rows as the plan sends requests are cut to a length, and at most 4,096.
+// The number of rows that are cut to a length is twice the number of the plan's requests,
+// and at most 4,096.
 func TestRowsOfADataSet(t *testing.T) {
 	load := func(levels ...Level) *Workload { return &Workload{Loads: []*Load{{Levels: levels}}} }
 	for _, tt := range []struct {

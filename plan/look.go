@@ -177,8 +177,8 @@ func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds
 	case t.Stat.Kind != metric.Percentile:
 		return true
 	}
-	// This many good requests prove the share of bad ones (Wilks, Ann. Math. Stat.
-	// 12, 1941).
+	// n good requests prove that the share of bad ones is within Allowed (Wilks, Ann. Math.
+	// Stat. 12, 1941).
 	return float64(n)*math.Log1p(-t.Allowed()) <= math.Log(share*w.Policy.Alpha())
 }
 

@@ -53,7 +53,7 @@ func TestPlant(t *testing.T) {
 	if !(Regression{Kind: Drafts}).Plant(p, drafts) || !cmp.Equal(drafts.Speculation.Accept, []float64{0.4, 0.3}) {
 		t.Errorf("drafts: %v", drafts.Speculation.Accept)
 	}
-	// Half of a prefix cache, and none of it.
+	// The regressions leave half of a prefix cache, or none of it.
 	cached := &sim.PrefixCache{BlockTokens: 16, CapacityTokens: 1024}
 	for r, want := range map[string]*sim.PrefixCache{Cache: {BlockTokens: 16, CapacityTokens: 512}, NoCache: nil} {
 		to := sim.DefaultProfile()
@@ -142,8 +142,9 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// Two slots, two requests each: TTFT 20 ms, five gaps of 10 ms, the end with the last
-// token. With two in flight, one and a half steps of 10 ms precede the first token.
+// recorded has two slots with two requests each. A request has a TTFT of 20 ms and five
+// gaps of 10 ms, and ends with its last token. With two requests in flight, one and a half
+// steps of 10 ms precede the first token.
 func recorded() *metric.Run {
 	r := &metric.Round{Due: 4, Complete: true, WindowEnd: 140 * time.Millisecond, End: 140 * time.Millisecond}
 	for slot := range 2 {
@@ -253,8 +254,8 @@ func TestStretchAnswers(t *testing.T) {
 	}
 }
 
-// In their slots the requests of a part of a mix wait for those of other parts, so a
-// part is stretched with its mix.
+// In a slot, a request of one part of a mix waits for requests of other parts, so a part is
+// stretched together with its mix.
 func TestStretchAMix(t *testing.T) {
 	run := recorded()
 	mix := run.Levels[0]

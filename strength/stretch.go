@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Stretchable lists the regressions that can be planted in a recording, because it
-// shows how requests would have changed. A recording does not contain the fixed
-// overhead; that is computed from prompts of two lengths, if there are any.
+// Stretchable lists the regressions that can be planted in a recording, because the
+// recording shows how requests would have changed. The fixed overhead is not in a
+// recording; it is computed from prompts of two lengths, if there are any.
 func Stretchable() []Regression {
 	var out []Regression
 	for _, r := range All() {
@@ -154,7 +154,7 @@ func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Com
 	return &out
 }
 
-// random is the same for both sides of a comparison.
+// random returns a random source that is the same for both sides of a comparison.
 func random(l *metric.Level, seed int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(l.Workload + "\x00" + l.Name)) // never fails

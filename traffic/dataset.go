@@ -80,8 +80,8 @@ func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
 	return parse(io.LimitReader(f, MaxFile))
 }
 
-// reason returns an error of the file system without the path, which the message has
-// anyway.
+// reason returns an error of the file system without the path, because the message names
+// the path anyway.
 func reason(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err

@@ -203,9 +203,9 @@ func keyOf(kind, id uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Repeats returns, for each row in [from, end), the number of tokens at the beginning
-// of its prompt that it shares with earlier rows among them, or with any of them if
-// all is set. Prompts are cut to a context; 0 means no limit.
+// Repeats returns for each row in [from, end) how many tokens at the beginning of its
+// prompt also begin the prompt of an earlier row in the range, or of any other row in the
+// range if all is set. Prompts are cut to a context; 0 means no limit.
 func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	seen := map[[2]uint64]stem{}
 	out := make([]int, end-from)
@@ -273,8 +273,9 @@ func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 }
 
 // HitRate returns the share of the stretch's prompt tokens that a cache which forgets nothing would
-// find, because earlier requests, from a row on, began with them too. A real cache finds less if
-// those requests are still being processed. 0 if the lengths of prompts are unknown.
+// find: the tokens with which earlier requests, counted from the row from, began too. A real cache
+// finds less if those requests are still being processed. It is 0 if the lengths of prompts are
+// unknown.
 func (r *Replay) HitRate(from, context int) float64 {
 	sum, all := 0, 0
 	for i, n := range r.Repeats(from, r.First+r.Due, context, false) {

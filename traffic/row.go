@@ -66,8 +66,8 @@ func (r *Row) Text() string {
 // maxTokens bounds the length of an answer.
 const maxTokens = 100_000_000
 
-// readRow reads the JSON of one row and keeps nothing of raw. It ignores members that
-// are not named here.
+// readRow reads the JSON of one row and keeps nothing of raw. It ignores members that Row
+// does not have.
 func readRow(raw []byte, line int) (Row, error) {
 	if !json.Valid(raw) {
 		return Row{}, badJSON(raw)

@@ -31,7 +31,8 @@ const (
 const LeastUnique = 64
 
 // ForHitRate chooses prefixes such that a server finds the share rate, in (0, 1), of the tokens
-// of its prompts in its cache. The prompts have input tokens. It fails if no prefix can do this.
+// of its prompts in its cache. input is the number of tokens of a prompt. It fails if no prefix
+// can do this.
 func ForHitRate(input int, rate float64) (Shared, error) {
 	want := rate * float64(input)
 	for block := wholeBlock; block >= leastBlock; block /= 2 {

@@ -39,8 +39,8 @@ type Recorded struct {
 	// be partial. The same id stands for the same text. nil if that part belongs to the
 	// row alone.
 	Blocks []uint64
-	// Session counts sessions from 1; 0 for none. Parent is the row, by its place in
-	// Rows, for whose answer it waited; -1 for none.
+	// Session is the number of the request's session, from 1; 0 for none. Parent is the
+	// index in Rows of the row for whose answer the request waited; -1 for none.
 	Session, Parent int
 	// Prefix is the number of tokens of its parent's prompt and answer with which the
 	// prompt begins.
@@ -120,7 +120,7 @@ type traceParser struct {
 	server  string         // the first server in a file of samples
 }
 
-// add takes a row; nil means that there is none.
+// add adds the row at a line; nil means that the line has no row.
 func (p *traceParser) add(e *entry, line int) error {
 	if e == nil {
 		return nil

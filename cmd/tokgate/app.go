@@ -33,8 +33,8 @@ type app struct {
 	actions  *actions // nil outside of GitHub Actions
 }
 
-// actions handles a command that runs as a step of GitHub Actions. On nil, which
-// means elsewhere, its methods do nothing.
+// actions handles a command that runs as a step of GitHub Actions. nil means that the
+// command runs elsewhere; the methods then do nothing.
 type actions struct {
 	log             io.Writer // log for commands to the runner
 	summary, output string    // GITHUB_STEP_SUMMARY and GITHUB_OUTPUT; "" if unset

@@ -191,8 +191,8 @@ workload "w" {
 // Closing the terminal ends the run like a SIGTERM, with reports. Under nohup the run
 // continues.
 func TestClosedTerminal(t *testing.T) {
-	// If these tests run under nohup a child would too; handling a signal in the
-	// parent resets it in the child.
+	// If these tests run under nohup, a child would ignore SIGHUP too. Handling the signal
+	// in the parent resets it in the child.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })

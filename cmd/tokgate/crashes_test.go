@@ -221,7 +221,7 @@ func (l *life) judge(way string, code int) error {
 	case doc.ExitCode != assert.ExitPass:
 		return nil
 	}
-	// It passed: the whole evidence is there.
+	// The run passed, so the whole evidence must be there.
 	run, problems, err := record.Read(l.out)
 	if err != nil || len(problems) > 0 || run.Recording != doc.Recording || len(run.Levels[0].MeasuredSamples()) != 60 {
 		return fmt.Errorf("it passed, and of its recording %v %w", problems, err)
@@ -238,8 +238,8 @@ func (l *life) document() (*report.Document, error) {
 	return report.ReadDocument(f)
 }
 
-// undisturbed runs the gate without a disturbance: it cleans up, and nothing is left.
-// It returns the time that it took.
+// undisturbed runs the gate without a disturbance, and checks that the gate cleans up and
+// leaves nothing. It returns the time that this took.
 func (l *life) undisturbed() time.Duration {
 	began := time.Now()
 	l.start()

@@ -11,7 +11,7 @@ import (
 // same defaults.
 type settled struct {
 	block string     // "gate", "workload.chat", "workload.test[*]"
-	rows  [][]string // name, and value with its origin
+	rows  [][]string // name, value and origin of each default
 }
 
 // settle collects the defaults of a plan by block, in order of the source. Defaults

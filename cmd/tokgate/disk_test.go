@@ -310,7 +310,7 @@ func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fau
 
 func (n *diskNight) try(i int) result { return n.tokgate(n.commands()[i].args...) }
 
-// readable reads what is left.
+// readable reads the files that a night has left.
 func (n *diskNight) readable(fail func(string, ...any)) {
 	run, _, err := record.Read(n.path("results"))
 	if err != nil {

@@ -39,8 +39,8 @@ var fencedPlan = regexp.MustCompile("(?s)```(?:hcl|jsonl)([^\n]*)\n(.*?)```")
 
 var configMap = regexp.MustCompile(`(?m)^  \S+\.hcl: \|\n((?:    .*\n)+)`)
 
-// Every plan in the documentation is valid. An example of only a server or only a
-// workload is completed by the other. The commands of a page run its plans with
+// Every plan in the documentation is valid. An example with only a server or only a
+// workload gets the other part added. The commands of a page run the plans that the page
 // names.
 func TestLongDocumentedPlans(t *testing.T) {
 	found := 0

@@ -60,8 +60,8 @@ func TestLongLies(t *testing.T) {
 	}
 }
 
-// Errors of the server and the network, and the results that they must have, through
-// the whole program.
+// TestFaults checks that errors of the server and the network have the right results,
+// through the whole program.
 func TestFaults(t *testing.T) { faults(t, 7) }
 
 func TestLongFaults(t *testing.T) { faults(t, 1) }

@@ -315,7 +315,8 @@ func (l *life) nothing(after string, group int) {
 	}
 }
 
-// notes lists the notes on what a run holds, without what it leaves for the next run.
+// notes lists the notes on what a run holds, without files that a run stores for the next
+// one.
 func (l *life) notes() ([]os.DirEntry, error) {
 	kept := []lease.Memory{lease.Starts, lease.Counts, lease.Calibrations}
 	entries, err := os.ReadDir(l.state())

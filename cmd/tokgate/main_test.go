@@ -62,7 +62,7 @@ func testRunPasses(t *testing.T) {
 	if !strings.Contains(read(t, filepath.Join(dir, "results.json")), `"path": "own transport"`) {
 		t.Error("results.json does not say by which path the streams were read")
 	}
-	// A header and a line for each request: at least 20 measured ones.
+	// The file has a header and a line for each request, of which at least 20 are measured.
 	if n := strings.Count(read(t, filepath.Join(extra, "levels.samples.csv")), "\n"); n < 21 {
 		t.Errorf("the samples have %d lines, want at least 21", n)
 	}

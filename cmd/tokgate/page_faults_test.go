@@ -50,9 +50,9 @@ const (
 	bucketThresholds  = `queue_wait = "p95 < 20s"`
 )
 
-// Errors of a metrics page during the load, and the results that thresholds on it
-// must have, through the whole program. The requests succeed, and the limits are so
-// wide that only missing readings can keep them from passing.
+// TestPageFaults checks the results of thresholds on a metrics page that fails during the
+// load, through the whole program. The requests succeed, and the limits are so wide that
+// only missing readings can keep them from passing.
 func TestPageFaults(t *testing.T) { pageFaults(t, 6) }
 
 func TestLongPageFaults(t *testing.T) { pageFaults(t, 1) }

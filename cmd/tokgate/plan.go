@@ -280,7 +280,7 @@ func (x *expansion) requirements() {
 	for _, f := range assert.Certify(x.p) {
 		needs[[3]string{f.Workload, f.Level, f.Requirement}] = f
 	}
-	// Levels with the same requirement are grouped, at the first of them.
+	// Levels with the same requirement share a row, at the place of the first of them.
 	type row struct{ workload, server, holds, needed string }
 	levels := map[row][]string{}
 	var order []row

@@ -60,7 +60,8 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 			}
 			shorten(p)
 			for _, s := range p.Servers {
-				// The simulator's own flags are checked if it is the target.
+				// A server that is a simulator keeps its own settings; the others get the
+				// default profile.
 				if s.Simulator == nil {
 					s.Simulator = &plan.Simulator{Profile: "default", Seed: 1}
 				}

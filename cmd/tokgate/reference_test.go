@@ -75,9 +75,9 @@ type figure struct {
 	Printed  string // "~8.1 s": the value as printed, with "~" if the report interpolated it
 	Exceeded bool   // the report marks the value as beyond its threshold
 	OfMean   bool   `json:"-"` // see published.Speed
-	Fitted   *bool  // false if the profile was not fitted to it
+	Fitted   *bool  // false if the profile was not fitted to the value
 	Derived  string // how the value follows from printed ones, if it is not printed itself
-	// Impossible explains why no server can show it.
+	// Impossible explains why no server can show the value.
 	Impossible string
 	Why        string // it differs
 }
@@ -653,7 +653,7 @@ func bounded(c *compare.Change) string {
 	return fmt.Sprintf("%s (%s to %s)", compare.FormatChange("", c.Change.V, false), compare.FormatChange("", c.Low.V, false), compare.FormatChange("", c.High.V, false))
 }
 
-// deltas shows the article's changes as comparisons have them, in two parts: the
+// deltas shows the article's changes as our comparisons report them, in two parts: the
 // effect of leaving lock-step on the server without speculation, and the effect of
 // speculation out of lock-step.
 func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string {
@@ -750,8 +750,8 @@ func (s system) measured(t *testing.T, binary string, costs *strings.Builder, va
 	return m
 }
 
-// watchMemory reads the peak memory of a process ten times a second until its result
-// is asked for. It is in KiB; 0 if /proc does not show it.
+// watchMemory reads the peak memory of a process ten times a second until most is called,
+// which returns it in KiB. It is 0 if /proc does not show it.
 func watchMemory(pid int) (most func() int64) {
 	ended, result := make(chan bool), make(chan int64)
 	go func() {

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// The gate on the page on traffic passes an unchanged server, but not one whose
-// prefix cache is off or half as large.
+// The gate in docs/traffic.md passes an unchanged server, but not one whose prefix cache is
+// off or half as large.
 func TestLongPlantedCache(t *testing.T) {
 	plan := ""
 	for _, m := range fencedPlan.FindAllStringSubmatch(read(t, filepath.Join(repository, "docs", "traffic.md")), -1) {

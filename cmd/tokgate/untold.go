@@ -41,7 +41,7 @@ func untold(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// untoldBy explains why a server will not report a metric; "" if it may.
+// untoldBy explains why a server will not report a metric; "" if the server may report it.
 func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 	switch t := s.Telemetry; m.Source {
 	case metric.Server:

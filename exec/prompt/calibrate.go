@@ -93,13 +93,14 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	return m, nil
 }
 
-// attempts bounds how often one question is asked. The plan judges a server that
-// fails now and then, so this is no reason not to measure it.
+// attempts bounds how often one question is repeated. A server that fails now and then must
+// still be measured, because the plan judges its failures.
 const attempts = 4
 
-// patient asks again if count fails. It gives up at once if trying again is useless: there
-// is no tokenizer, or nobody waits for the answer. A question that the server turned away is asked
-// again while no other is: the server may take fewer at once.
+// patient returns a counter that asks again if count fails. It gives up at once if asking
+// again is useless: there is no tokenizer, or nobody waits for the answer. If the server
+// refuses a question because it is busy, the question is repeated with no other one in
+// flight, because the server may take fewer at a time.
 func patient(count Counter, asked string) Counter {
 	turn, slots := make(chan struct{}, 1), make(chan struct{}, mostAtOnce)
 	ask := func(ctx context.Context, p client.Prompt, takes int) (int, error) {
@@ -271,8 +272,8 @@ func (m *Maker) confirm(q *questions) error {
 	return q.err
 }
 
-// off returns how many more tokens usage counts for two prompts than they were made
-// for.
+// off makes two prompts, and returns how many more tokens usage counts for each than were
+// requested.
 func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
 	q := questions{ctx: ctx}
 	q.each(len(off), len(off), func(i int) error {

@@ -11,7 +11,8 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 )
 
-// What was learnt of a server is used again after two requests, and makes the same prompts.
+// What was learnt about a server is used again if two requests confirm it, and makes the
+// same prompts.
 func TestKnown(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -107,8 +108,8 @@ func throughJSON(t *testing.T, k *Known) *Known {
 	return out
 }
 
-// Whatever a file contains, what is accepted either makes prompts or fails, and reports their
-// length correctly.
+// Whatever a file contains: if it is accepted, it makes prompts or fails, and it reports the
+// length of prompts correctly.
 func FuzzKnown(f *testing.F) {
 	f.Add([]byte(`{"separator":" ","lead":{"text":"a a","cost":3},"pool":[{"text":" a","cost":1},{"text":" bc","cost":2}]}`))
 	f.Add([]byte(`{"exact":true,"ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],"around":1}`))

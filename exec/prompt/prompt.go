@@ -47,7 +47,7 @@ type Maker struct {
 	// For text: the lead, then any words of the pool.
 	sep     string
 	lead    word   // the cost of lead includes all that surrounds a prompt
-	pool    []word // each spelled with its separator
+	pool    []word // words of the pool, each spelled with its separator
 	single  bool   // every word of the pool is one token
 	reach   []bool // reach[n]: words of the pool can make n tokens
 	costs   int    // the highest cost of a word of the pool

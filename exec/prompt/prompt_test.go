@@ -311,9 +311,9 @@ func TestUnique(t *testing.T) {
 								}
 								begins[f.t(own)[0]] = true
 							}
-							// Sixty prompts have sixty words. The first token of a
-							// word of several may be that of other words too. For
-							// bytes it is the separator.
+							// Sixty prompts have sixty words. If a word has several tokens,
+							// other words may begin with the same token. If tokens are
+							// bytes, all begin with the separator.
 							least := min(60, len(m.pool))
 							if !m.single {
 								least = 1

@@ -32,8 +32,8 @@ func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 	return r
 }
 
-// byBytes bounds how much larger the share of a prompt's tokens may be than that of
-// its bytes.
+// byBytes bounds the ratio of two shares of a prompt that one of its parts has: the share
+// of the tokens, and the share of the bytes.
 const byBytes = 1.25
 
 // Prompt returns the prompt of a request. number counts all measured requests that the

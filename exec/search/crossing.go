@@ -81,8 +81,8 @@ func thresholds(visits []Visit) []string {
 	return names
 }
 
-// bounded reports whether every margin has an interval. Without one, its ends would
-// give a zero that looks exact although it is unknown.
+// bounded reports whether every margin has an interval. Without an interval, the ends of a
+// margin would give a zero that looks exact although it is unknown.
 func bounded(visits []Visit) bool {
 	for _, v := range visits {
 		for _, m := range v.Result.Margins {

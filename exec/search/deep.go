@@ -74,10 +74,10 @@ func (s *Search) open() bool {
 	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)
 }
 
-// deepen spends many requests on one level. It takes the highest level that they may
-// show to pass, judged by all probes together, or else the lowest that they may show
-// to fail. Levels beside it are measured first, because the margin may change its
-// sign between two distant levels.
+// deepen spends many requests on one level. It takes the highest level that these requests
+// may show to pass, judged by all probes together, or else the lowest that they may show to
+// fail. Levels beside it are measured first, because the margin may change its sign between
+// two distant levels.
 func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 	begun := 0
 	for _, l := range s.levels {
@@ -153,8 +153,8 @@ func (s *Search) decide() (Probe, bool) {
 	return s.deeper(trends(s.visits), r)
 }
 
-// deeper begins the deep probe of level n, or holds its next look, as long as the
-// last affordable look may decide.
+// deeper begins the deep probe of level n, or holds its next look, while the last
+// affordable look may still decide.
 func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	pass, _ := s.bounds()
 	l := s.find(n)

@@ -301,7 +301,7 @@ func TestMay(t *testing.T) {
 			t.Errorf("%d requests at %d: may pass %t, may fail %t, want %t, %t", tt.most, tt.n, pass, fail, tt.pass, tt.fail)
 		}
 	}
-	// Without hope 32 is expected to stay at 0.05.
+	// With a hope of 0, the margin at 32 is expected to stay at 0.05.
 	if mayPass(ts, 32, 6400, 0) || !mayFail(ts, 32, 6400, 0) {
 		t.Error("32 is expected to pass, or not to fail")
 	}

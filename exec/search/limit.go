@@ -41,8 +41,8 @@ type Limit struct {
 	// Crossing is an estimate of the load at which the first threshold reaches its
 	// limit.
 	Crossing Crossing
-	// Binding names the threshold that fails at U or, without U, the one that is
-	// nearest to its limit. AtL and AtU are its estimates there; "" if unknown.
+	// Binding names the threshold that fails at U or, without U, the one that is nearest to
+	// its limit. AtL and AtU are the threshold's estimates at L and U; "" if unknown.
 	Binding string
 	AtL     string
 	AtU     string

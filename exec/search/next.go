@@ -75,8 +75,8 @@ func (s *Search) early() (Probe, bool) {
 	return s.extend()
 }
 
-// extend adds samples to the inconclusive level inside the bracket that needs the
-// fewest, if the looks still planned can settle it.
+// extend adds samples to the inconclusive level inside the bracket that needs the fewest
+// further requests, if the looks still planned can settle it.
 func (s *Search) extend() (Probe, bool) {
 	var best Probe
 	cost := math.MaxInt

@@ -252,7 +252,7 @@ func (s *Search) take(p Probe, r Result) {
 	s.checked = s.checked || p.Purpose == Check
 	if p.Purpose == Deep {
 		if l.deep == nil {
-			// Its smaller set of samples is final and will not be extended.
+			// The level's smaller set of samples is final and will not be extended.
 			l.deep = &deep{set: p.Set}
 			l.have, l.spent = math.MaxInt, 0
 		}

@@ -36,8 +36,8 @@ const (
 
 var simLooks = []int{100, 200, 400, 800, 1600}
 
-// simMost is the largest number of requests of a level, sixteen times the first look
-// of a plan. A plan has four looks; here five come before.
+// simMost is the largest number of requests of a level: sixteen times the first look of a
+// plan, and four times the last of simLooks.
 const simMost = 6400
 
 // server is a simulated server. margin(n) is ln(p95(n) / limit) over the requests of
@@ -581,10 +581,10 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	}
 }
 
-// judgedCharacteristics searches the same servers, a tenth as often less thirty;
-// every quick run has eight searches, two of them deep. Requests are judged as in a
-// run: looks and rounds are the plan's, and requests count as far as their spread
-// allows.
+// judgedCharacteristics searches the same servers with a tenth of the runs, less thirty. It
+// makes at least eight searches, or two in scenarios that set max_requests. Requests are
+// judged as in a run: looks and rounds are the plan's, and requests count for less if the
+// rounds differ.
 func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 	p := judged(t)
 	for i, sc := range scenarios {

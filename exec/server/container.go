@@ -25,7 +25,7 @@ type container struct {
 	Clock    clock.Clock
 	name     string
 	log      *tail
-	died     []string      // words of its log that report its end; see engine.Engine
+	died     []string      // words of the container's log that report its end; see engine.Engine
 	follower *osexec.Cmd   // passes the log on; nil if it could not be started
 	followed chan struct{} // closed when the log has ended
 	exited   chan struct{} // closed when the container ended or can no longer be followed
@@ -108,8 +108,8 @@ func containerName(run, address string, port int) string {
 	return strings.Trim(fmt.Sprintf("tokgate-%s-%s-%d", strings.ToLower(run), safe, port), "-.")
 }
 
-// create returns the call that makes the container, and the environment of the call.
-// Values of variables are passed by name, so that none stands on a command line.
+// create returns the call that makes the container, and the environment of the call. Values
+// of variables are passed by name, so that no value stands on a command line.
 func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, env []string, err error) {
 	c := s.Container
 	words = []string{"create", "--name", name}
@@ -168,8 +168,9 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 	return append(words, s.Launch(host, strconv.Itoa(inside))...), env, nil
 }
 
-// steers reports whether a variable has a meaning for the runtime's own command line
-// or the program that runs it. Such a value cannot be passed through its environment.
+// steers reports whether a variable has a meaning for the runtime's own command line or the
+// program that runs it. The value of such a variable cannot be passed through the runtime's
+// environment.
 func steers(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "TMPDIR", "LANG", "TERM", "SSH_AUTH_SOCK", "GODEBUG":
@@ -191,8 +192,7 @@ func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	}
 	switch {
 	case gpus[0].Vendor == "amd":
-		// All GPUs share the kernel's interface; the variables select those to
-		// use.
+		// All GPUs share the kernel's interface; the variables select the GPUs to use.
 		return []string{"--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video", "--security-opt", "seccomp=unconfined"}, gpu.Confine(gpus)
 	case r.name == "podman":
 		for _, id := range gpu.IDs(gpus) {

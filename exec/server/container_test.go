@@ -153,7 +153,7 @@ func TestContainer(t *testing.T) {
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	d.put(t, "since", "2026-11-21T20:00:00Z") // the time of its start appears only now
+	d.put(t, "since", "2026-11-21T20:00:00Z") // the container reports the time of its start only now
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -340,7 +340,7 @@ func TestDigest(t *testing.T) {
 		{image{"sha256:1d", []string{"docker.io/vllm/vllm-openai@sha256:aa"}}, "vllm/vllm-openai@sha256:aa", "sha256:aa"},
 		{image{"sha256:1d", []string{"localhost:5000/x@sha256:aa"}}, "localhost:5000/x", "sha256:aa"},
 		{image{"sha256:1d", []string{"other@sha256:aa"}}, "x", "sha256:aa"},
-		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // built here, so it has only an id
+		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // the image was built here, so it has only an id
 		{image{"1d", nil}, "x", "sha256:1d"},        // podman writes the id like this
 	} {
 		if got := tt.image.digest(tt.name); got != tt.want {

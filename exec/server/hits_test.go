@@ -19,7 +19,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// hitPlan is a plan of prompts of which 80 % are found in a cache, and of
+// hitPlan has prompts of which 80 % of the tokens should be found in a cache, and
 // conversations.
 func hitPlan(t *testing.T, s *plan.Server) *plan.Plan {
 	t.Helper()
@@ -49,8 +49,9 @@ func hitPlan(t *testing.T, s *plan.Server) *plan.Plan {
 }
 
 // A server finds the planned share in its cache, by its own counters to within two points.
-// It finds the first turn in the second, to within a block. This holds over HTTP and in
-// virtual time, with blocks of 16 and of 128 tokens, under the names of vLLM and of SGLang.
+// With a second turn it finds the whole first turn, to within a block. This holds over HTTP
+// and in virtual time, with blocks of 16 and of 128 tokens, under the names of vLLM and of
+// SGLang.
 func TestHits(t *testing.T) {
 	for like, block := range map[string]int{"vllm": 16, "sglang": 128} {
 		path := filepath.Join(t.TempDir(), "cache.json")

@@ -41,7 +41,7 @@ func (r *reached) identify(ctx context.Context) (identity, error) {
 		return id, err
 	}
 	r.listed = ids(models)
-	// Best effort: not every server reports it.
+	// Best effort: not every server reports a version.
 	if version, err := r.api.Version(ctx); err == nil {
 		id.version = version
 	}

@@ -115,7 +115,7 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 func TestInsideBridgesFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
-		var pages atomic.Int32 // several connections may ask for one
+		var pages atomic.Int32 // several connections may ask for a page
 		w.instead = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			n := pages.Add(1)
 			if n%6 == 2 {

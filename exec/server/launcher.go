@@ -15,8 +15,8 @@ type Options struct {
 	// Clock is the clock of the run. It is required, and must be real because servers
 	// are.
 	Clock clock.Clock
-	// Origin is the wall time of the clock's zero. The times of the built-in server
-	// are compared by it; zero leaves out the calibration.
+	// Origin is the wall time of the clock's zero. It relates the times of the built-in
+	// server to the clock; zero leaves out the calibration.
 	Origin time.Time
 	// LogDir is the folder for the logs of processes, "server-NAME.log"; "" writes
 	// none.

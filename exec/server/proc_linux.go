@@ -49,7 +49,7 @@ func boot() string {
 	return strings.TrimSpace(string(id))
 }
 
-// ended reports whether a process in that state has ended. A zombie remains until its
+// ended reports whether a process in the given state has ended. A zombie remains until its
 // parent waits for it, and in a container without an init nobody does.
 func ended(state byte) bool { return state == 'Z' || state == 'X' }
 

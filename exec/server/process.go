@@ -25,7 +25,7 @@ type child struct {
 	cmd     *osexec.Cmd
 	log     *tail
 	mark    string
-	died    []string // words of its log that report its end; see engine.Engine
+	died    []string // words of the server's log that report its end; see engine.Engine
 	port    int
 	exited  chan struct{} // closed when the process ended
 	err     error         // the error of Wait; read it after exited

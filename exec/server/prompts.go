@@ -203,8 +203,8 @@ func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string,
 	return out, err
 }
 
-// grown returns a prompt that continues a sent one and an answer with the given
-// number of tokens, without its text.
+// grown returns the next prompt of a conversation, without text: the prompt that was sent,
+// and an answer with the given number of tokens.
 func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 	before := cmp.Or(sent.Tokens, w.Input) + tokens
 	out := client.Prompt{Tokens: before + w.Input}

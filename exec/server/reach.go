@@ -15,7 +15,7 @@ type reached struct {
 	*Launcher
 	server   *plan.Server
 	config   client.Config // of api
-	given    []string      // the GPUs that it got; nil if the plan decides
+	given    []string      // the GPUs that the server got; nil if the plan decides
 	state    func(string)
 	url      string
 	api      *client.HTTP

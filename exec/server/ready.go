@@ -17,7 +17,7 @@ import (
 )
 
 // Intervals between two checks of a server that is not ready. A server that was just
-// started is checked more often at first, because small ones are ready at once.
+// started is checked more often at first, because small servers are ready almost at once.
 const (
 	again = 500 * time.Millisecond
 	soon  = 50 * time.Millisecond

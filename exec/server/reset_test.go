@@ -17,7 +17,7 @@ import (
 func TestReset(t *testing.T) {
 	for _, tt := range []struct {
 		engine string
-		busy   int32 // 400 answers before it drops its requests
+		busy   int32 // number of answers with status 400 before the server drops its requests
 		status int   // from then on
 		asked  int32
 		took   time.Duration

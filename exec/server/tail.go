@@ -27,7 +27,7 @@ type tail struct {
 	redactor record.Redactor
 
 	mu      sync.Mutex
-	file    io.Writer // nil if there is none, or no longer
+	file    io.Writer // nil if there is no file, or if writing to it failed
 	written int
 	partial []byte // an unfinished line
 	end     []byte // at most 2·tailSize

@@ -22,8 +22,8 @@ import (
 
 // Virtual launches simulators in virtual time in place of the servers of a plan. The
 // engine's token events go directly to the client's state machine, without sockets,
-// goroutines or text. A stand-in serves whatever model is asked for. What the plan
-// expects of the server is not compared with it.
+// goroutines or text. A stand-in serves whatever model is asked for. What the plan expects
+// of a server is not checked on its stand-in.
 type Virtual struct {
 	Clock *clock.Virtual
 	// Dir is the plan's folder. Relative paths of profiles begin there.

@@ -62,7 +62,7 @@ func (l *layout) read(page []byte) (r *Reading, ok bool) {
 		rest, same := strings.CutPrefix(text, l.text[s.from:s.to])
 		end := strings.IndexByte(rest, '\n')
 		if !same || end < 0 || !s.wanted && strings.Contains(rest[:end], `"`) {
-			return nil, false // a quoted text may be a model's name
+			return nil, false // a line with a quoted text may belong to another model
 		}
 		text = rest[end:]
 		if !s.wanted {

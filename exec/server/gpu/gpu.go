@@ -54,8 +54,8 @@ var visibleNames = map[string][]string{
 
 func visible(vendor string, getenv func(string) string) (name, list string, set bool) {
 	for _, name := range visibleNames[vendor] {
-		// An empty variable would hide all GPUs. In CI it was far more often
-		// forgotten, so it is ignored; the engine would report it.
+		// An empty variable would hide all GPUs. In CI it is far more often empty by
+		// mistake, so it is ignored; the engine would report it.
 		if list := getenv(name); list != "" {
 			return name, list, true
 		}

@@ -83,7 +83,7 @@ func parseSMI(out string) (Inventory, error) {
 	}
 	for _, row := range rows {
 		if len(row) != strings.Count(smiFields, ",")+1 {
-			// "No devices were found" is one such line.
+			// A line such as "No devices were found" is an error.
 			return Inventory{}, fmt.Errorf("nvidia-smi: %s", strings.Join(row, ", "))
 		}
 		for i := range row {
