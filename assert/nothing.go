@@ -5,13 +5,13 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// A statement about every element of an empty list is true: alltrue of a list whose
-// elements an if has all removed would pass whatever the server does, and so would
-// the negation of anytrue. Such a value carries this mark. If the list itself is an
-// empty part of result, that is found when the plan is checked.
+// alltrue of an empty list is true. So a condition with alltrue over a list that an "if" has
+// emptied would always pass, and so would the negation of anytrue. Values made from such a list
+// carry this mark. A list that is empty in result itself is found earlier, when the plan is
+// checked.
 const ofNothing = mark("of nothing")
 
-// ofSomething is alltrue or anytrue with the result marked if the list is empty.
+// ofSomething returns alltrue or anytrue with a change: the result is marked if the list is empty.
 func ofSomething(f function.Function) function.Function {
 	params := f.Params()
 	for i := range params {

@@ -7,17 +7,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// observations holds the values of one metric, block by block. A missing value counts
-// as worse than every value: of failed requests, of completed ones without the
-// metric, and of lost ones. (For a metric of gaps it is one gap each.) Answers in one
-// chunk are left out of a metric of streaming.
+// observations holds the values of one metric, block by block. A request without a value counts as
+// worse than every value, whether it failed, was lost, or completed without the metric. For a
+// metric of gaps such a request counts as one gap. Answers in one chunk are left out of a metric of
+// streaming.
 type observations struct {
 	def    metric.Def
 	blocks []metric.Distribution
-	failed int // failed or lost requests among the missing
+	failed int // failed or lost requests among those without a value
 }
 
-// observe reads a metric of requests or gaps.
+// observe collects the values of a metric of requests or gaps.
 func (e evidence) observe(def metric.Def) observations {
 	o := observations{def: def, blocks: make([]metric.Distribution, len(e.blocks))}
 	for i, b := range e.blocks {
@@ -29,7 +29,7 @@ func (e evidence) observe(def metric.Def) observations {
 				o.failed++
 			}
 			if s.Canceled() {
-				d.Worst++ // its value can never be known
+				d.Worst++ // a lost request's value can never be known
 			}
 		}
 		o.blocks[i] = d
@@ -37,7 +37,7 @@ func (e evidence) observe(def metric.Def) observations {
 	return o
 }
 
-// all pools the blocks; missing values rank on the side that the operator excludes.
+// all pools the blocks. Missing values rank on the side that does not meet the operator.
 func (o observations) all(op plan.Op) metric.Distribution {
 	better := metric.LowerIsBetter
 	if sample.Upward(op) {
@@ -63,8 +63,7 @@ func (o observations) values() []stat.Ascending {
 	return out
 }
 
-// over counts in each block the observations that do not meet the bound, including
-// missing ones.
+// over counts, for each block, the observations that do not meet the bound, missing ones included.
 func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over, total int) {
 	groups = make([]stat.Group, len(o.blocks))
 	for i, d := range o.blocks {
@@ -75,9 +74,9 @@ func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over
 	return groups, over, total
 }
 
-// means returns the means of the blocks that have values. For a pooled metric, which
-// is tokens / seconds, it returns their reciprocals: for blocks with equal tokens
-// their mean is the level's.
+// means returns the means of the blocks that have values. For a pooled metric, tokens / seconds, it
+// returns the reciprocals of the blocks' values: if blocks have equally many tokens, the mean of
+// the reciprocals is the reciprocal of the level's value.
 func (o observations) means() []float64 {
 	var out []float64
 	for _, d := range o.blocks {

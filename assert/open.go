@@ -8,8 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// opened checks what only levels of a rate have, and notes how reliable percentiles
-// are near the largest rate.
+// opened checks what only levels of a rate have, and adds a note if the largest rate is not known.
 func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objection) {
 	if s.level.Kind != metric.OpenLoop {
 		return
@@ -20,7 +19,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 		invalid(verdict.CauseInvalid, "given up with too many requests in flight, before the growth of the backlog was certain: raise max_in_flight")
 	}
 	if s.level.Stage != nil || s.level.Of != "" {
-		return // it shares the requests in flight with the stages around it
+		return // a stage or part shares the requests in flight with others
 	}
 	most := 0
 	for _, p := range s.level.Passages() {
@@ -33,10 +32,10 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 	}
 }
 
-// overrun reports whether a rate was measured though none of its requests completed: all timed
-// out, while the server answered to the end, and its backlog grew by them. What has no value then
-// is skipped: there was never anything to see of it. A growth that only warns fails nothing in its
-// place.
+// overrun reports whether a level of a rate counts as measured although no request completed. It
+// does if all requests timed out while the server kept answering, and the backlog's growth fails
+// the rate. Thresholds without a value are then skipped, because the growth already fails the
+// level. If the growth only warns, they are not skipped.
 func (s *subject) overrun(thresholds []judgedThreshold) bool {
 	grew := slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
 		return t.threshold.Metric.Name == growing && t.Outcome == Fail && t.Severity != verdict.SeverityWarn
@@ -55,7 +54,7 @@ func (s *subject) overrun(thresholds []judgedThreshold) bool {
 	return true
 }
 
-// answering reports whether tokens came until the last round of a level.
+// answering reports whether tokens still came in the last round of a level.
 func answering(l *metric.Level) bool {
 	last := l.Rounds[len(l.Rounds)-1]
 	return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool {

@@ -13,9 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// backlog is a level of 1,000 requests in ten rounds at 10 a second, each in flight
-// for a second. The given number of each hundred, evenly spread, is answered only
-// after the window.
+// backlog is a level of 1,000 requests in ten rounds at 10 a second, each in flight for a second.
+// Of every hundred requests, the given number, evenly spread, is answered only after the window.
 func backlog(kept int, saturation ...float64) *metric.Level {
 	l := &metric.Level{Name: "10 req/s", Kind: metric.OpenLoop, Rate: 10, Saturation: saturation}
 	for r := range 10 {
@@ -42,8 +41,8 @@ func judgedRate(l *metric.Level, o plan.Open) (*subject, Verdict) {
 	return s, s.judge(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
 }
 
-// At a rate as many requests may fail together as are in flight on average. At 10 a second
-// and a second each, 1,000 requests count as 100, which is too few for a share of 98 %.
+// At a rate, all requests in flight may fail together. At 10 req/s and a second each, ten are in
+// flight, so 1,000 requests count as 100, which are too few for a share of 98 %.
 func TestShareOfARate(t *testing.T) {
 	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
 		s, _ := judgedRate(backlog(0), plan.Open{})
@@ -58,8 +57,8 @@ func TestShareOfARate(t *testing.T) {
 }
 
 func TestGrowth(t *testing.T) {
-	// Of a hundred 8 remain: 80 of 1,000. From the second second on ten more are in
-	// flight, because the window begins empty: (80 + 10)/1000.
+	// Of every hundred requests 8 remain, so 80 of 1,000. Ten more are in flight from the first
+	// second on, because the window begins empty: (80 + 10)/1000.
 	g, ok := backlog(8).Growth()
 	if !ok || g.Arrivals != 1000 || math.Abs(g.Share-0.09) > 0.0021 {
 		t.Errorf("growth %+v, want 9%% of 1000", g)
@@ -92,14 +91,15 @@ func TestSustained(t *testing.T) {
 	}{
 		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, judging by its backlog"},
 		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, judging by its backlog"},
-		// 60 of 1,000. Near the largest rate chance allows 1.645·√(1.5/1000), 6.4 %.
+		// The backlog grows by 60 of 1,000 requests. Near the largest rate chance allows
+		// 1.645·√(1.5/1000) = 6.4 %.
 		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, Pass, "below the largest rate"},
 		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, judging by its backlog"},
 		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, judging by its backlog"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
 		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "above the largest rate"},
-		// 990 of 1,000 ended in 100 s.
+		// 990 of 1,000 requests ended in 100 s.
 		{"its backlog stays, above the largest rate", 0, []float64{9.92, 9.93, 9.92, 9.93}, "", nil, Inconclusive, ""},
 		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, judging by its backlog"},
 		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, Inconclusive, ""},
@@ -107,8 +107,8 @@ func TestSustained(t *testing.T) {
 		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
 		{"no token came any more", 0, twelve, metric.CutStalled, nil, Fail, "the server stopped answering"},
 		{"too many in flight, undecided", 2, twelve, metric.CutFull, spreadOut, Inconclusive, ""},
-		// 90 are in flight at the end; the server answers 12 a second with 90 at
-		// once.
+		// 90 requests are in flight at the end. The server can answer 12 req/s with 90 requests at
+		// the same time.
 		{"it fills up", 8, twelve, "", fillsTo(90), Pass, "below the largest rate"},
 		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
 		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, judging by its backlog"},
@@ -126,13 +126,13 @@ func TestSustained(t *testing.T) {
 	}
 }
 
-// fillsTo sets the number that the saturation answers at once.
+// fillsTo sets the number of requests that the server answers at the same time during saturation.
 func fillsTo(n float64) func(*metric.Level) {
 	return func(l *metric.Level) { l.SaturationAt = n }
 }
 
-// spreadOut makes the backlog fluctuate: in every third round all requests remain
-// until its end, so that it varies about its line by tens of requests.
+// spreadOut makes the backlog fluctuate: in every third round all requests stay in flight until the
+// end of the round, so that the backlog varies about its line by tens of requests.
 func spreadOut(l *metric.Level) {
 	for i, r := range l.Rounds {
 		for _, s := range r.Samples {
@@ -143,8 +143,8 @@ func spreadOut(l *metric.Level) {
 	}
 }
 
-// n·(1 − ρ)²/(c² + 0.5). At 10 of 12.5 req/s, ρ = 0.8, 1,000 requests count as at
-// most 1000·0.04/1.5 = 26 with Poisson arrivals, as 80 with constant ones, and as 16
+// Requests count as at most n·(1 − ρ)²/(c² + 0.5). At 10 of 12.5 req/s, ρ = 0.8. Then 1,000
+// requests count as at most 1000·0.04/1.5 = 26 with Poisson arrivals, 80 with constant gaps, and 16
 // with gamma 0.5.
 func TestCrowding(t *testing.T) {
 	same := make([]float64, 10)
@@ -176,7 +176,8 @@ func TestCrowding(t *testing.T) {
 		t.Error("without a saturation there is no cap")
 	}
 	level := plan.Level{Requests: 3000}
-	// 59 requests of 1.5/(1 − ρ)² each are 3,000 at ρ = 1 − √(59·1.5/3000) = 0.828.
+	// 59 effective requests take 59·1.5/(1 − ρ)² requests. 3,000 are enough up to ρ = 1 −
+	// √(59·1.5/3000) = 0.828.
 	p95 := threshold("ttft", "p95 < 2s")
 	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 are enough up to 82% of it"; !strings.Contains(got, want) {
 		t.Errorf("%q lacks %q", got, want)
@@ -187,7 +188,7 @@ func TestCrowding(t *testing.T) {
 // nothing below 59: as many as are in 31.6 lifetimes. Of 4 s they are 25 lifetimes, and 46.8.
 func TestTogether(t *testing.T) {
 	for _, tt := range []struct {
-		takes, apart time.Duration // a request; the TTFTs of two rounds
+		takes, apart time.Duration // duration of a request; difference between the TTFTs of two rounds
 		e, want      float64
 		capped       bool
 	}{
@@ -218,7 +219,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// A level that was given up is valid only if its backlog certainly grew.
+// A level of a rate that was given up is valid only if its backlog certainly grew.
 func TestGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		kept  int
@@ -235,8 +236,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// timedOut has each request time out after five seconds, of which so many of ten had begun to be
-// answered after four.
+// timedOut lets every request time out after five seconds. Of every ten requests, the given number
+// had their first token after four seconds.
 func timedOut(l *metric.Level, begun int) *metric.Level {
 	for _, r := range l.Rounds {
 		for i, x := range r.Samples {
@@ -251,9 +252,9 @@ func timedOut(l *metric.Level, begun int) *metric.Level {
 	return l
 }
 
-// A rate of which every request times out is not sustained, where the server answered all the
-// time: 949 of 1,000 timed out in the window, and 51 are in flight at its end. A server that told
-// nothing may be dead: that is an error, as everywhere.
+// A rate is not sustained if every request times out while the server keeps answering. Here 949 of
+// 1,000 requests timed out in the window, and 51 are in flight at its end. If no token came at all,
+// the server may be dead, which is an error.
 func TestOverrun(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -8,12 +8,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The promise of the whole judge with its own blocks and counts: a server exactly at
-// its limit passes, and fails, at most 5% of the time. One well below it mostly
-// passes, one well above it mostly fails.
+// The whole judge, with its own blocks and counts, keeps its promise: a server exactly at its limit
+// passes at most 5% of the time, and fails at most 5% of the time. A server well below its limit
+// mostly passes, and one well above it mostly fails.
 func TestLongOperatingCharacteristics(t *testing.T) {
 	const gates = 400
-	// Exponential times: P(X >= 2 s) = e^(−2/mean) = share.
+	// Times are exponential: P(X >= 2 s) = e^(−2/mean), which is set to the row's share.
 	for _, c := range []struct {
 		name             string
 		rounds, perRound int
@@ -44,7 +44,7 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 			}
 			passed, failed = passed/gates, failed/gates
 			t.Logf("pass %.1f%%, fail %.1f%%", 100*passed, 100*failed)
-			// Three standard errors of the worst case, a share of 5%.
+			// The slack is three standard errors at a share of 5%, the worst case.
 			slack := 3 * math.Sqrt(0.05*0.95/gates)
 			if passed > c.mostPass+slack || failed > c.mostFail+slack || passed < c.leastPass || failed < c.leastFail {
 				t.Errorf("pass %.3f, fail %.3f", passed, failed)
@@ -53,8 +53,8 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 	}
 }
 
-// The purpose of the margin: rounds differ by a tenth, their p95 is half the limit,
-// and by their spread 200 requests count as fewer than 59.
+// The margin serves servers like this one: rounds differ by a tenth, the p95 is half the limit, and
+// by the spread of rounds 200 requests count as fewer than 59.
 func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 	const gates = 300
 	p := process{round: 0.9}
@@ -76,7 +76,7 @@ func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 	}
 }
 
-// At most 5% also for a mean: its limit is the true mean.
+// For a mean, too, at most 5% pass wrongly if the limit is the true mean.
 func TestLongOperatingCharacteristicsOfMeans(t *testing.T) {
 	const gates = 1000
 	r := rand.New(rand.NewPCG(41, 42))
@@ -91,8 +91,8 @@ func TestLongOperatingCharacteristicsOfMeans(t *testing.T) {
 			failed++
 		}
 	}
-	// Means of 30 exponentials are still a little skewed: 5% ± 3 standard errors,
-	// plus 2% for that.
+	// Means of 30 exponential values are still a little skewed. So the limit is 5% + 3 standard
+	// errors + 2% for the skewness.
 	if most := 0.05 + 0.02 + 3*math.Sqrt(0.05*0.95/gates); passed/gates > most || failed/gates > most || passed+failed == 0 {
 		t.Errorf("pass %.3f, fail %.3f, at most %.3f", passed/gates, failed/gates, most)
 	}
@@ -107,7 +107,7 @@ func TestGather(t *testing.T) {
 		waves  int
 	}{
 		{shape{n: 4, rounds: 5, perRound: 12}, metric.ClosedLoop, 5, true, 15},
-		{shape{n: 4, rounds: 4, perRound: 12}, metric.ClosedLoop, 12, true, 12}, // ⌈10/4⌉ = 3 a round
+		{shape{n: 4, rounds: 4, perRound: 12}, metric.ClosedLoop, 12, true, 12}, // ⌈10/4⌉ = 3 requests a round
 		{shape{n: 4, rounds: 4, perRound: 11}, metric.ClosedLoop, 8, false, 8},  // 2 waves a round
 		{shape{n: 4, rounds: 1, perRound: 40}, metric.ClosedLoop, 10, true, 10},
 		{shape{n: 4, rounds: 1, perRound: 39}, metric.ClosedLoop, 9, false, 9},

@@ -25,7 +25,7 @@ var (
 // seconds.
 var rateLimits = []float64{0.5, 2, 10}
 
-// search finds the capacity of the model as a run does, within a budget.
+// search finds the capacity of the simulated server in the same way as a run, within a budget.
 func (m *rateModel) search(seed int64, limit float64, budget time.Duration) search.Limit {
 	t := *threshold("ttft", "p95 < 2s")
 	t.Limit = limit
@@ -65,8 +65,8 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 	}
 }
 
-// truth returns for each limit the largest rate at which the p95 of TTFT is within it
-// and the backlog does not grow too much, found by long runs.
+// truth returns, for each limit, the largest rate at which the p95 of TTFT is within the limit and
+// the backlog does not grow too much. Long runs show it.
 func (m *rateModel) truth(largest float64) []float64 {
 	var rates, p95 []float64
 	for _, near := range []float64{0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 1} {
@@ -91,8 +91,8 @@ func (m *rateModel) truth(largest float64) []float64 {
 	return out
 }
 
-// TestLongRateCapacityCharacteristics measures how near a certified rate capacity is
-// to the true one, which long runs show.
+// TestLongRateCapacityCharacteristics measures how near a certified rate capacity is to the true
+// capacity, which long runs show.
 func TestLongRateCapacityCharacteristics(t *testing.T) {
 	if *rateSearches == 0 {
 		t.Skip("make characteristics runs it")
@@ -118,8 +118,8 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 	t.Log(out.String())
 }
 
-// searches writes the rows of a model with a known largest rate: how near searches come to
-// the true limits.
+// searches writes the table rows of a server with a known largest rate: how near the results of
+// searches are to the true limits.
 func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 	truth := m.truth(most)
 	for i, limit := range rateLimits {

@@ -31,20 +31,19 @@ var (
 	rateTable = flag.String("rates-table", "", "file for the table of rates")
 )
 
-// rateModel is a simulated server with arriving requests.
+// rateModel is a simulated server at which requests arrive.
 type rateModel struct {
 	name    string
 	profile *sim.Profile
 	input   int
 	answers int     // mean length of an answer, ± 50 %
 	shape   float64 // shape of the gaps between arrivals; 1 is Poisson
-	// lost is the number of tokens that are computed again for each request that
-	// arrives while others wait. With a longer queue the server then answers fewer
-	// requests.
+	// lost is the number of tokens that the server computes twice for each request that arrives
+	// while others wait. With such a server a longer queue means fewer answered requests.
 	lost int
 }
 
-// usualRates is the default profile, with a largest rate of about 12 req/s.
+// usualRates returns a server with the default profile, whose largest rate is about 12 req/s.
 func usualRates() *rateModel {
 	return &rateModel{name: "default", profile: sim.DefaultProfile(), input: 256, answers: 96, shape: 1}
 }
@@ -53,24 +52,23 @@ func (m *rateModel) lengths(seed int64) arrivals.Lengths {
 	return arrivals.Lengths{Mean: m.answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
 }
 
-// again marks a job that is no request, but tokens that a crowded server computes
-// twice.
+// again marks jobs that are not requests, but tokens that a crowded server computes twice.
 const again = 1 << 40
 
-// saturation is the result of a saturation of the engine.
+// saturation holds the results of saturating the engine.
 type saturation struct {
-	parts []float64 // speed of its tokens in requests a second, for each part of the time
+	parts []float64 // speed in requests per second, converted from tokens, for each part of the time
 	at    float64   // answered at once
 	slots int       // in flight
 	took  time.Duration
 }
 
-// saturated saturates the engine for length with up to most requests in flight, after a
-// warm-up as in a run.
+// saturated keeps up to most requests in flight for length, after a warm-up like that of a run, and
+// returns what the engine did.
 func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts int) saturation {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	steps := arrivals.Saturation{N: plan.SaturationSlots, Most: most}
-	var began, aged []bool // by id: it had a token; it began in the middle of its answer
+	var began, aged []bool // by job id: whether it had its first token; whether it began in the middle of its answer
 	before := map[uint64]time.Duration{}
 	inFlight, answering, tokens := 0, 0, int64(0)
 	submit := func(at time.Duration, part float64) {
@@ -87,7 +85,7 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	out := saturation{parts: make([]float64, parts)}
 	const never = time.Duration(math.MaxInt64 / 2)
 	from, warm, tick, area := never, time.Minute, time.Second, 0.0
-	var first, last time.Duration // completion of the first answers, and last emission in the window
+	var first, last time.Duration // when the first answers were complete, and the last token in the window
 	for now := time.Duration(1); ; {
 		emitted, next, _ := e.Advance(now)
 		free := 0
@@ -163,8 +161,8 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	}
 }
 
-// adds distributes tokens that were made between from and to over the parts of length,
-// as requests a second.
+// adds spreads tokens that were made between from and to over the parts of length, in requests per
+// second.
 func (m *rateModel) adds(parts []float64, tokens float64, from, to, length time.Duration) {
 	each := length / time.Duration(len(parts))
 	rate := tokens / float64(m.answers) / each.Seconds()
@@ -186,9 +184,9 @@ func mustSubmit(e *sim.Engine, at time.Duration, j sim.Job) {
 	}
 }
 
-// arriving runs a level of a rate on the engine: a warm-up as in a run, the measured
-// requests in ten rounds, and further requests until all have ended. It also returns
-// how long that took.
+// arriving runs a level of a rate on the engine: a warm-up like that of a run, the measured
+// requests in ten rounds, and further requests until all measured ones have ended. It also returns
+// the time that this took.
 func (m *rateModel) arriving(seed int64, rate float64, requests int, most saturation) (*metric.Level, time.Duration) {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	schedule := arrivals.Open{Rate: rate, Shape: m.shape, Due: requests, Seed: seed, Workload: "chat", Level: "rate"}.Begin(0)
@@ -246,10 +244,11 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, most satura
 	return l, ended
 }
 
-// Rules of other tools, written from their own descriptions, only for the table.
+// The next functions are rules of other tools, written from the tools' own descriptions, only for
+// comparison in the table.
 
-// trending reports whether a least squares line through the number in flight at a
-// hundred moments rises, at 95 %, as if these were independent.
+// trending reports whether a least squares line through the number in flight at a hundred moments
+// rises, at 95 %, as if the hundred numbers were independent.
 func trending(l *metric.Level) bool {
 	p := l.Passages()[0]
 	counts := make([]float64, 100)
@@ -290,8 +289,8 @@ func deficient(l *metric.Level) bool {
 	return float64(ended) < 0.95*float64(p.Arrivals)
 }
 
-// rateModels returns the servers of the full table that the flags select. Their answers
-// are so long that the largest rate is about the given one.
+// rateModels returns the servers of the full table that the flags select. Their answers have such a
+// length that the largest rate is about the given one.
 func rateModels(about float64) []*rateModel {
 	if *rateAbout > 0 && about != *rateAbout {
 		return nil
@@ -333,9 +332,9 @@ func shorter() int {
 const mostInFlight = 4096
 
 // largest is the largest rate that the model can sustain: what it answers in an hour with as many
-// in flight as possible. One server of the full table answers fewer requests with a longer queue.
-// There it is the largest rate at which the backlog of 20,000 requests does not grow, if that is
-// more.
+// requests in flight as possible. One server of the full table answers fewer requests when its
+// queue is longer. For that server it is the largest rate at which the backlog does not grow over
+// 20,000 requests, if that rate is higher.
 func (m *rateModel) largest() float64 {
 	low := m.answered(mostInFlight, 2*time.Hour/time.Duration(shorter()))
 	if !*rateFull || m.lost == 0 {
@@ -354,9 +353,9 @@ func (m *rateModel) largest() float64 {
 	return low
 }
 
-// answered is the number of requests answered a second over half of length, with n in flight.
-// The first n begin in the middle of their answers, with longer prompts, and nothing counts
-// until they have ended.
+// answered is the number of requests answered a second over half of length, with n in flight. The
+// first n begin in the middle of their answers, with longer prompts, and counting starts when they
+// have ended.
 func (m *rateModel) answered(n int, length time.Duration) float64 {
 	e, lengths := sim.NewEngine(m.profile, 1), m.lengths(1)
 	id, tokens := uint64(0), 0
@@ -396,7 +395,7 @@ func (m *rateModel) answered(n int, length time.Duration) float64 {
 	return float64(tokens) / float64(m.answers) / (length / 2).Seconds()
 }
 
-// onAll runs gates, numbered from 1, on all processors.
+// onAll runs gates, numbered from 1, on all processors, and returns their results in order.
 func onAll[T any](gates int, gate func(i int64) T) []T {
 	out := make([]T, gates)
 	var todo atomic.Int64
@@ -412,7 +411,7 @@ func onAll[T any](gates int, gate func(i int64) T) []T {
 	return out
 }
 
-// sustains writes the rows of a model: how often a rate near its largest one is judged
+// sustains writes the table rows of a server: how often a rate near its largest rate is judged
 // sustained.
 func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests int, truth float64, nears []float64) {
 	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
@@ -456,7 +455,7 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests
 				decided = 0.75
 			}
 		}
-		// Three standard errors above 5 % of n gates.
+		// The limit is three standard errors above 5 % of n gates.
 		if most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(gates)); share(count[wrong]) > most {
 			t.Errorf("%s: at %.2f of the largest rate %.1f%% are decided wrongly", m.name, near, 100*share(count[wrong]))
 		}
@@ -466,7 +465,7 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests
 	}
 }
 
-// judged returns the verdict of a threshold on a level of the model.
+// judged returns the verdict of a threshold on a level of this server.
 func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Outcome {
 	w := &plan.Workload{Loads: []*plan.Load{{Open: &plan.Open{Arrivals: plan.Gamma, Burstiness: m.shape}, Levels: []plan.Level{{Name: l.Name}}}}}
 	s := subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
@@ -511,11 +510,11 @@ func TestLongRateCharacteristics(t *testing.T) {
 	t.Log(out)
 }
 
-// truly is the number of requests from which the true percentile is taken.
+// truly is the number of requests from which a true percentile is computed.
 func truly() int { return 40_000 / shorter() }
 
-// certifies writes the rows of a model: how often a p95 of TTFT passes that is just above
-// its limit.
+// certifies writes the table rows of a server: how often a p95 of TTFT passes if the true p95 is
+// just above its limit.
 func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth float64, nears []float64) {
 	for _, near := range nears {
 		long, _ := m.arriving(7, near*truth, truly(), saturation{})
@@ -558,7 +557,7 @@ func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth float64,
 	}
 }
 
-// quarter returns a random part of a mix's level with one of each four requests.
+// quarter returns a part of a mix's level: a random quarter of its requests.
 func quarter(l *metric.Level, seed int64) *metric.Level {
 	random, out := rand.New(rand.NewPCG(uint64(seed), 4)), *l
 	out.Of, out.Share, out.Rounds = "mix", 0.25, nil

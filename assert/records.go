@@ -10,8 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// CompareRecords judges two records like a run of a plan with that comparison, and returns that
-// plan. The error explains why they cannot be compared.
+// CompareRecords judges a comparison of two records in the same way as a run judges a comparison of
+// its plan, and returns the plan that it made for that. The error explains why the records cannot
+// be compared.
 func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 	p, err := r.Plan()
 	if err != nil {
@@ -45,7 +46,7 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 	in.Planless, in.Unrun = true, unrun
 	j.compare(in)
 	out := Verdicts{List: j.list, Comparisons: j.comparisons, Partial: j.partial}
-	// Judge only the comparison: everything else was judged earlier.
+	// Only the comparison is judged here; everything else was judged earlier.
 	out.Outcome, out.Why = verdict.Combine(append(j.list, Verdict{Kind: KindLoad, Outcome: Pass}), false)
 	return p, out, nil
 }
@@ -95,7 +96,7 @@ func (j *judge) limitIn(run *metric.Run, server string, w *plan.Workload) compar
 	for _, c := range run.Capacities {
 		if c != nil && c.Server == server && c.Workload == w.Address() {
 			if len(w.SLAs) == 0 {
-				return compare.Limit{Capacity: c} // without a plan the record counts
+				return compare.Limit{Capacity: c} // without a plan, the capacity counts as it was recorded
 			}
 			l := j.limitOf(w, c)
 			return compare.Limit{Capacity: l.Capacity, Problem: l.problem}

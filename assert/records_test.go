@@ -11,7 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Two servers that took turns are compared in pairs, two runs without pairs.
+// Two servers of one run that took turns are compared in pairs. Two separate runs are compared
+// without pairs.
 func TestCompareRecords(t *testing.T) {
 	slower := func(factor float64) duel {
 		return duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, factor, 0.01)}
@@ -56,7 +57,7 @@ func TestCompareRecords(t *testing.T) {
 			}
 		})
 	}
-	// A simulated run, or one that did not end, cannot be compared with a real run.
+	// Neither a simulated run nor one that did not end can be compared with a real run.
 	other := func(change func(*metric.Run)) *metric.Run {
 		r := alone(turns, 1)
 		change(r)
@@ -71,7 +72,7 @@ func TestCompareRecords(t *testing.T) {
 			t.Errorf("%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
 		}
 	}
-	// A level that only the control has is reported; one that was left out makes the
+	// A level that only the control has is reported. A level that the user excluded makes the
 	// verdict partial.
 	both := &metric.Run{ID: "old", Servers: turns.Servers[:1], Levels: []*metric.Level{turns.Levels[0]}}
 	more := *turns.Levels[0]
@@ -93,8 +94,8 @@ func TestCompareRecords(t *testing.T) {
 	if err != nil || v.Outcome != Error {
 		t.Errorf("%v, %v: a level was not run", v, err)
 	}
-	// Scores of the candidate's answers by the run's control are judged too. In two
-	// separate runs there are none.
+	// The scores that the run's control gave to the candidate's answers are judged too. Two
+	// separate runs have no such scores.
 	answered := func(nats float64) *metric.Run {
 		r := *turns
 		read := &metric.PairedAnswers{Due: 200}
@@ -132,7 +133,7 @@ func TestCompareRecords(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v and %q:\n%s", row.name, v.Outcome, err, row.want, row.says, text)
 		}
 	}
-	// A round of the record that was cut short makes it invalid.
+	// A round that was cut short makes the record invalid.
 	turns.Levels[1].Rounds[3].Complete = false
 	if _, v, err := CompareRecords(compare.Records{Control: turns, Candidate: turns, Claims: mean()}); err != nil || v.Outcome != Error {
 		t.Errorf("%v, %v", v.Outcome, err)

@@ -9,12 +9,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// required is a threshold that binds.
+// required is a threshold that must hold, with its severity.
 type required struct {
 	*plan.Threshold
 	severity verdict.Severity
-	// by is the threshold of the plan that implies this one; nil if the plan has this
-	// one itself.
+	// by is the threshold of the plan that implies this one; nil if the plan has this threshold
+	// itself.
 	by *plan.Threshold
 }
 
@@ -44,9 +44,9 @@ func (r required) unjudged(policy plan.Policy) Verdict {
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
 }
 
-// binding lists the thresholds of the binding sla blocks in the order of the plan. If
-// one leaves out failed requests and none bounds success, success of every request is
-// added at the end: a mean over completed requests is no evidence for a server that
+// binding lists the thresholds of the binding sla blocks in the order of the plan. If a threshold
+// leaves out failed requests and no threshold bounds success, the requirement that every request
+// succeeds is added at the end: a mean over completed requests says nothing about a server that
 // completes few.
 func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	var out []required
@@ -77,8 +77,8 @@ func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	return append(out, required{every, severity, by})
 }
 
-// blind reports whether a threshold covers only completed requests. Means do, and so
-// do gaps, of which a failed request has few.
+// blind reports whether a threshold covers only completed requests: a mean or, because a failed
+// request has few gaps, a statistic of gaps.
 func blind(t *plan.Threshold) bool {
 	if t.Metric.Name == "success" || t.Metric.Scope == metric.PerReading {
 		return false
@@ -93,7 +93,7 @@ func boundAt(level string) func(*plan.SLA) bool {
 	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
 }
 
-// limits reports whether the threshold decides levels in a search or at a look.
+// limits reports whether the threshold takes part in the decisions of a search or a look.
 func (r required) limits() bool {
 	return r.severity != verdict.SeverityWarn && r.Metric.Name != "scaling_efficiency"
 }
@@ -122,10 +122,10 @@ func pairs(list []required, verdicts []Verdict) []judgedThreshold {
 // growing is the metric that decides whether a rate is sustained.
 const growing = "backlog_growth"
 
-// withGrowth adds the requirement that the rate is sustained, unless the plan bounds
-// that itself. For a part of a mix, the level of the mix has it.
+// withGrowth adds the requirement that the rate is sustained, unless the plan bounds backlog_growth
+// itself. A part of a mix has no such requirement, because the mix has it.
 func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
-	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0 // it shares the server with other rates, or is not steady
+	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0 // the level shares the server with other rates, or its rate is not constant
 	if kind != metric.OpenLoop || joint || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
 		return list
 	}

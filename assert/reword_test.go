@@ -23,13 +23,14 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// judgements holds the results of a build of assert on the corpus: decisions and
-// messages, by the name of a run.
+// judgements holds how a build of this package judges the corpus: decisions and messages, by the
+// name of a run.
 type judgements struct{ Decisions, Messages map[string]string }
 
 const judgementsFile = "TOKGATE_JUDGEMENTS"
 
-// judgeCorpus writes outcomes, causes, exit codes, looks and JUnit types.
+// judgeCorpus judges the corpus and writes outcomes, causes, exit codes, looks and JUnit types as
+// text.
 func judgeCorpus(t *testing.T) judgements {
 	out := judgements{map[string]string{}, map[string]string{}}
 	kinds := regexp.MustCompile(`<testcase |<(failure|error|skipped)( [^>]*type="[^"]*")?`)
@@ -71,8 +72,7 @@ func judgeCorpus(t *testing.T) judgements {
 	return out
 }
 
-// TestJudgementsOfCorpus is run again by TestLongReworded, in a build with other
-// messages.
+// TestLongReworded runs this test again, in a build with other messages.
 func TestJudgementsOfCorpus(t *testing.T) {
 	path := os.Getenv(judgementsFile)
 	if path == "" {
@@ -146,7 +146,7 @@ func TestLongReworded(t *testing.T) {
 	}
 }
 
-// verb matches a verb of fmt, or a percent sign.
+// verb matches a verb of the package fmt, or a percent sign.
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z%]`)
 
 // reword rotates the letters of every sentence in the source by thirteen. Sentences

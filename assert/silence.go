@@ -12,21 +12,21 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A closed loop sends few requests to a server that stands still: each slot waits
-// until its answer continues. Of requests that arrive at any time, the share that
-// meets the standstill is its share of the time. The gaps of all streams together
-// show when the server stood still.
+// A closed loop sends few requests to a server that stands still: each slot waits until its answer
+// continues. If requests arrived at any time, the share of them that meets a standstill would be
+// the standstill's share of the time. The gaps of all streams together show when the server stood
+// still.
 const (
 	leastSilence = 100 * time.Millisecond
-	// unusual is the ratio of a silence to the usual gap of a stream, at least.
+	// unusual is how many times longer than the usual gap of a stream a silence must be.
 	unusual = 10
 )
 
 // span is a stretch of time.
 type span struct{ from, to time.Duration }
 
-// silences returns, in order, the stretches in which requests were being answered and
-// no stream of the round received anything. A stall of the generator does not count.
+// silences returns, in order, the stretches in which requests were being answered and no stream of
+// the round received anything. Stretches in which the generator itself stood still do not count.
 func silences(r *metric.Round) []span {
 	var usual []time.Duration
 	for _, x := range r.All() {
@@ -39,7 +39,7 @@ func silences(r *metric.Round) []span {
 	}
 	slices.Sort(usual)
 	least := max(leastSilence, unusual*usual[len(usual)/2], 2*r.Health.Stall)
-	var gaps []span // of single streams at first, then of several
+	var gaps []span // first the gaps of single streams, later the gaps that several streams share
 	for _, x := range r.All() {
 		if len(x.Gaps) == 0 || time.Duration(slices.Max(x.Gaps))*time.Microsecond <= least {
 			continue
@@ -86,7 +86,8 @@ func silences(r *metric.Round) []span {
 	return slices.DeleteFunc(out, func(s span) bool { return s.to-s.from <= least })
 }
 
-// chunks calls use with the time before each chunk of an answer, except the first.
+// chunks calls use for each chunk of an answer except the first, with the times of the chunk before
+// and of the chunk itself.
 func chunks(x *metric.Sample, use func(from, to time.Duration)) {
 	if x.First == 0 {
 		return
@@ -124,10 +125,10 @@ func (e evidence) standstill() standstill {
 	return st
 }
 
-// waits is a lower bound on the share of requests, arriving at random instants, that
-// would wait longer than x seconds. A request either meets a silence, and waits for the
-// rest of it and then for the median of the measured times, or takes one of the
-// measured times. These are in ascending order.
+// waits is a lower bound on the share of requests that would wait longer than x seconds if they
+// arrived at random instants. A request that arrives in a silence waits for the rest of it and then
+// for the median of the measured times. Any other request takes one of the measured times. The
+// measured times are in ascending order.
 func (st standstill) waits(measured []float64, x float64) float64 {
 	met, _ := slices.BinarySearch(measured, math.Nextafter(x, math.Inf(1)))
 	share := (1 - st.share) * (1 - float64(met)/float64(len(measured)))
@@ -139,7 +140,7 @@ func (st standstill) waits(measured []float64, x float64) float64 {
 	return share
 }
 
-// quantile is the time that at most the given share exceeds.
+// quantile is the time that at most the given share of such requests would exceed.
 func (st standstill) quantile(measured []float64, share float64) float64 {
 	low, high := 0.0, measured[len(measured)-1]+st.longest.Seconds()+measured[len(measured)/2]
 	for range 50 {
@@ -152,8 +153,8 @@ func (st standstill) quantile(measured []float64, share float64) float64 {
 	return high
 }
 
-// stoodStill notes on the load, and on thresholds that pass, how long requests that
-// arrive at any instant would have waited.
+// stoodStill adds a note on how long requests that arrive at any instant would have waited, to the
+// load and to thresholds that pass.
 func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	st := s.standstill()
 	if len(st.spans) == 0 {

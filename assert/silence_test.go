@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// stream is an answer whose chunks arrive at these times, in milliseconds.
+// stream returns an answer whose chunks arrive at these times, in milliseconds.
 func stream(at ...int) *metric.Sample {
 	ms := func(i int) time.Duration { return time.Duration(i) * time.Millisecond }
 	x := &metric.Sample{Phase: metric.Measured, Sent: ms(at[0] - 10), First: ms(at[0]), Last: ms(at[len(at)-1]), End: ms(at[len(at)-1])}
@@ -61,16 +61,16 @@ func TestSilences(t *testing.T) {
 	}
 }
 
-// The wait of an arrival at any instant of ten seconds, one of which is a silence;
-// outside of it the wait is 0.1 s.
+// The server is observed for ten seconds, one of which is a silence. A request that arrives outside
+// of the silence waits 0.1 s.
 func TestWaits(t *testing.T) {
 	st := standstill{spans: []span{{2 * time.Second, 3 * time.Second}}, longest: time.Second, share: 0.1, seconds: 10}
 	measured := []float64{0.1, 0.1, 0.1, 0.1}
 	for _, c := range []struct{ x, share float64 }{
-		{0.05, 1},  // none meets the silence, and all do
-		{0.1, 0.1}, // those that meet it
+		{0.05, 1},  // every request waits longer, in the silence or not
+		{0.1, 0.1}, // only requests that arrive in the silence
 		{0.2, 0.09},
-		{0.6, 0.05}, // all in its first half
+		{0.6, 0.05}, // requests that arrive in the first half of the silence
 		{1.1, 0}, {2, 0},
 	} {
 		if got := st.waits(measured, c.x); math.Abs(got-c.share) > 1e-9 {
@@ -85,8 +85,8 @@ func TestWaits(t *testing.T) {
 // TestFreezeIsSeen: a server freezes for a second in every ten. The requests of a
 // closed loop hardly show it, and the verdict says how long arrivals would wait.
 func TestFreezeIsSeen(t *testing.T) {
-	// 4 in flight, 0.1 s to the first token and 40 gaps of 10 ms; frozen from 9 s to
-	// 10 s of every ten.
+	// 4 requests are in flight, with 0.1 s to the first token and 40 gaps of 10 ms. The server is
+	// frozen from 9 s to 10 s of every ten seconds.
 	freeze := func(at time.Duration) time.Duration {
 		if r := at % (10 * time.Second); r >= 9*time.Second {
 			return at + 10*time.Second - r

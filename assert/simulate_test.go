@@ -17,20 +17,20 @@ import (
 // in every way that real ones do.
 type process struct {
 	name string
-	// Shares of the variance that the requests of a round, and of a wave (as many as
-	// are in flight), have in common. The rest is the request's own.
+	// Shares of the variance that the requests of a round, or of a wave, have in common. A wave is
+	// as many requests as are in flight. The rest of the variance belongs to each request alone.
 	round, wave float64
-	rho         float64 // correlation of a request's own part with that of the request before
-	heavy       bool    // the shared part of a round is skewed: exponential
-	own         bool    // the request's own part is skewed: exponential
+	rho         float64 // correlation between the own parts of two consecutive requests
+	heavy       bool    // the shared part of a round is skewed: it is exponential
+	own         bool    // the request's own part is skewed: it is exponential
 	slowRounds  float64 // share of rounds that are slow as a whole
 	slowWaves   float64 // share of waves that are slow as a whole
 	common      int     // number of requests in a wave
-	spells      float64 // share of requests that are slow because of a spell of common requests
-	part        float64 // share of the requests of a spell that are slow; 0 means all
+	spells      float64 // share of requests that belong to a slow spell of common requests
+	part        float64 // share of the requests in a spell that are slow; 0 means all
 }
 
-// The processes for which the promise holds …
+// processes are the processes for which tokgate's promise holds.
 var processes = []process{
 	{name: "independent"},
 	{name: "independent, skewed", own: true},
@@ -45,30 +45,29 @@ var processes = []process{
 	{name: "waves share a batch, rounds shifted", wave: 0.5, round: 0.3, common: 8},
 }
 
-// … and two that no gate of this size can detect. Sometimes a whole wave, or a whole
-// round, is slow. The others show no sign of it, and often none of the few measured
-// ones is slow.
+// hidden are two processes that no gate of this size can detect. Sometimes a whole wave, or a whole
+// round, is slow; the others show no sign of that, and often none of the few measured ones is slow.
 var hidden = []process{
 	{name: "1 wave in 20 is slow", slowWaves: 0.05, common: 8},
 	{name: "1 round in 20 is slow", slowRounds: 0.05},
 }
 
-// Failures that come together and that nothing else shows: the requests of a slow
-// wave, or of a slow round, fail.
+// together are processes whose failures come together without any other sign: the requests of a
+// slow wave, or of a slow round, fail.
 var together = []process{
 	{name: "1 wave in %s fails", slowWaves: 1, common: 8},
 	{name: "1 round in %s fails", slowRounds: 1},
 }
 
-// The same for waves that begin anywhere, and for spells of that length in which only
-// some requests fail.
+// spells are processes whose failures come in waves that begin anywhere, or in spells of that
+// length in which only some requests fail.
 var spells = []process{
 	{name: "spells of a wave's length fail, wherever they begin, 1 request in %s", spells: 1, common: 8},
 	{name: "half of the requests of such spells, 1 request in %s", spells: 1, common: 8, part: 0.5},
 	{name: "a quarter of them, 1 request in %s", spells: 1, common: 8, part: 0.25},
 }
 
-// clusters returns those processes in which the given share of all requests fails.
+// clusters returns the given processes, set so that the given share of all requests fails.
 func clusters(share float64, of ...process) []process {
 	var out []process
 	for _, p := range of {
@@ -86,11 +85,11 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	if part == 0 {
 		part = 1
 	}
-	spell := p.spells / part / float64(max(p.common, 1)) // begins with a request
+	spell := p.spells / part / float64(max(p.common, 1)) // chance that a spell begins with a request
 	var shift, wave, own float64
 	skewed := func(skew bool) float64 {
 		if skew {
-			return r.ExpFloat64() - 1 // mean 0, variance 1
+			return r.ExpFloat64() - 1 // an exponential value with mean 0 and variance 1
 		}
 		return r.NormFloat64()
 	}
@@ -98,7 +97,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	return func(round, i int) float64 {
 		if round != at {
 			at, last, left = round, -1, 0
-			for j := range max(p.common-1, 0) { // a wave may be under way
+			for j := range max(p.common-1, 0) { // a wave may be under way when the round begins
 				if spell > 0 && r.Float64() < spell {
 					left = max(left, j+1)
 				}
@@ -131,12 +130,12 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	}
 }
 
-// score is the score that the given share of all requests exceeds. It is exact for
-// sums of normal parts, and found by half a million draws for others.
+// score returns the score that the given share of all requests exceeds. For sums of normal parts it
+// is exact. For others it is found from half a million draws.
 func (p process) score(share float64) float64 {
 	switch {
 	case p.slowRounds > 0 || p.slowWaves > 0 || p.spells > 0:
-		return 5 // the slow ones are 10 higher, so this lies between the two humps
+		return 5 // slow requests are 10 higher, so 5 lies between the two groups
 	case p.heavy || p.own:
 		type of struct {
 			process
@@ -148,14 +147,14 @@ func (p process) score(share float64) float64 {
 	return stat.NormalQuantile(1 - share)
 }
 
-// drawn caches the scores that were found by draws, because several tables use each.
+// drawn caches the scores that were found by drawing, because several tables use each of them.
 var drawn sync.Map
 
 func (p process) draw(share float64) float64 {
 	r := rand.New(rand.NewPCG(99, 100))
 	draws := make([]float64, 500_000)
 	for i := 0; i < len(draws); i += 10 {
-		f := p.scores(r) // new rounds each time, so that there are many
+		f := p.scores(r) // each draw takes new rounds, so that there are many
 		for j := range 10 {
 			draws[i+j] = f(0, j)
 		}

@@ -10,8 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Answers of 11 tokens. After the first one 10 tokens take 200 ms, 50 tok/s. Some of the 200
-// answers arrive in one piece: within half a millisecond, less than the 20 ms of a token.
+// Answers have 11 tokens. The 10 tokens after the first take 200 ms: 50 tok/s. Some of the 200
+// answers arrive in one piece: within half a millisecond, which is less than the 20 ms of one
+// token.
 func TestAnswersInOnePiece(t *testing.T) {
 	lump := func(x *metric.Sample) { x.Last = x.First + 500*time.Microsecond }
 	oneChunk := func(x *metric.Sample) { x.Last, x.Chunks, x.Gaps = x.First, 1, nil }
@@ -24,9 +25,10 @@ func TestAnswersInOnePiece(t *testing.T) {
 		want   Outcome
 		value  float64
 	}{
-		// 2000 tokens in 200 × 0.2 s.
+		// 2000 tokens stream in 200 × 0.2 s.
 		{"none", 0, lump, "speed", "mean > 40 tok/s", Pass, 50},
-		// 2000 tokens in 199 × 0.2 s + 0.5 ms: one answer of 20,000 tok/s is one of 200.
+		// 2000 tokens stream in 199 × 0.2 s + 0.5 ms: only one of the 200 answers streams at 20,000
+		// tok/s.
 		{"one, pooled", 1, lump, "speed", "mean > 40 tok/s", Pass, 2000 / 39.8005},
 		// (199 × 50 + 20000) / 200
 		{"one, by request", 1, lump, "request_speed", "mean > 40 tok/s", Inconclusive, 149.75},
@@ -36,7 +38,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 		{"of ITL", 11, lump, "itl", "p95 < 30ms", Error, 0},
 		{"TTFT is none of it", 11, lump, "ttft", "mean < 2s", Pass, 1},
 		{"nor is E2E", 200, lump, "e2e", "mean < 2s", Pass, 1.0005},
-		// It has no value, not a speed of 0.
+		// An answer in one chunk has no speed; its speed is not 0.
 		{"one chunk", 10, oneChunk, "speed", "min > 10 tok/s", Pass, 50},
 		{"one chunk, gaps", 10, oneChunk, "itl", "every < 30ms", Pass, 0.02},
 		{"too many of one chunk", 11, oneChunk, "speed", "min > 10 tok/s", Error, 0},
@@ -65,8 +67,8 @@ func TestAnswersInOnePiece(t *testing.T) {
 
 func near(a, b float64) bool { return a > b*(1-1e-9) && a < b*(1+1e-9) }
 
-// A goodput that bounds speed is also unknown at a buffered level. An answer in one chunk need
-// not meet that bound.
+// If a level was buffered, a goodput that bounds speed is also unknown. A single answer in one
+// chunk need not meet that bound.
 func TestGoodputOfStreams(t *testing.T) {
 	for n, want := range map[int]Outcome{10: Pass, 11: Error} {
 		left := n
@@ -83,7 +85,7 @@ func TestGoodputOfStreams(t *testing.T) {
 	}
 }
 
-// If chunks hold several tokens, a note on the gaps says so.
+// If a chunk holds several tokens, a note says that a gap is not the time of one token.
 func TestTokensPerChunk(t *testing.T) {
 	l := shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) { x.Chunks = 10 }}.level()
 	s := subject{evidence: gather(l), alpha: 0.05}

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// subject is the measurement of one case that its thresholds are judged on.
+// subject is the measurement of one case, on which the case's thresholds are judged.
 type subject struct {
 	evidence
 	workload *plan.Workload
@@ -17,13 +17,12 @@ type subject struct {
 	pairs    []*metric.Level // the same workload and level on other servers, which may have taken turns
 	price    metric.Price
 	policy   plan.Policy
-	alpha    float64 // one-sided: 1 − confidence
-	due      int     // requests in all, if some may be still to come; else 0
+	alpha    float64 // allowed one-sided error: 1 − confidence
+	due      int     // planned number of requests if some may still come; otherwise 0
 }
 
-// effective is the number of independent requests that the level's requests count as:
-// stat.Effective over its blocks. With too few blocks it is at most the number of
-// waves.
+// effective is the number of independent requests that the level's requests count as: the result of
+// stat.Effective over the level's blocks. With too few blocks it is at most the number of waves.
 func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) float64 {
 	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha())
 	if !s.sound {
@@ -35,8 +34,8 @@ func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) 
 // ahead reports whether requests of the level are still to come.
 func (s *subject) ahead() bool { return s.due > s.n }
 
-// largest is the largest rate that the server can sustain, in requests per second,
-// with its bounds at an error. ok is false if it is not known.
+// largest is the largest rate that the server can sustain, in requests per second, with its bounds
+// at the error alpha. ok is false if it is not known.
 func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) {
 	if slices.ContainsFunc(l.Saturation, func(x float64) bool { return !(x >= 0) || math.IsInf(x, 0) }) {
 		return 0, 0, 0, false
@@ -45,11 +44,11 @@ func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) 
 	return mean, low, high, ok && low > 0
 }
 
-// crowding is the factor by which the requests of a rate count as fewer near the
-// largest rate, because the busy periods of a queue are then few and long. At most
-// n·(1 − ρ)²/(c² + 0.5) requests count as independent. ρ is the rate over the lower
-// bound of the largest rate, and c² the squared coefficient of variation of the gaps
-// between arrivals. It is 1 if the largest rate is not known.
+// crowding is the factor, at most 1, by which the requests of a rate count as fewer near the
+// largest rate, because a queue then has few and long busy periods. At most n·(1 − ρ)²/(c² + 0.5)
+// requests count as independent. ρ is the rate over the lower bound of the largest rate, and c² the
+// squared coefficient of variation of the gaps between arrivals. The factor is 1 if the largest
+// rate is not known.
 func (s *subject) crowding() float64 {
 	_, least, _, ok := largest(s.level, s.policy.Alpha())
 	if !ok || s.level.Kind != metric.OpenLoop {
@@ -63,10 +62,10 @@ func (s *subject) crowding() float64 {
 	return worth
 }
 
-// spaced is the worth of a request of a part, given the worth of a request of the
-// whole mix: requests of other parts lie between two of the part. The mean of n of N
-// requests, chosen at random, varies by 1/n and by what the N have in common,
-// 1/(worth·N) − 1/N. The latter is counted twice, for safety if there are only a few
+// spaced is what a request of a part of a mix is worth, in independent requests, given what a
+// request of the whole mix is worth. Requests of the same part are further apart, so they are worth
+// more. The mean of n requests, chosen at random from N, varies by 1/n and by what all N have in
+// common, 1/(worth·N) − 1/N. The second term is counted twice, for safety if there are only a few
 // busy periods.
 func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/worth-1))) }
 

@@ -13,14 +13,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// counted judges a threshold on a metric that the server counts in buckets.
+// counted judges a threshold on a metric that the server counts in the buckets of a histogram.
 //
-// A percentile is judged like any other, as "at most 5% over the limit", by the exact
-// binomial test with the rounds as groups, but from both sides. Observations that may
-// be over the limit count against a pass; only those that certainly are count towards
-// a fail. If the limit is not the bound of a bucket, the observations of its bucket
-// are open. The effective number is at most the number of measured requests, because
-// the server also counts those that kept up the load.
+// A percentile is judged like any other: "p95 < 1s" as "at most 5% of the requests take 1 s or
+// longer", by the exact binomial test with the rounds as groups. If the limit lies inside a bucket,
+// it is not known which of that bucket's observations exceed it. For a pass all of them count as
+// over the limit, and for a fail none does. The effective number is at most the number of measured
+// requests, because the server also counts requests that only kept up the load.
 func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	h, why := s.level.Histogram(t.Metric.Name)
 	if why = cmp.Or(why, sample.Elsewhere(s.level)); why != "" {
@@ -53,7 +52,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 	v.Value = metric.Some(estimate)
 	e := t.Allowed()
-	// For groups that are partly over, the least favourable reading counts.
+	// If a group is partly over the limit, the less favourable of its two counts is used.
 	var least, most []stat.Group
 	for _, r := range s.level.Rounds {
 		x := r.Telemetry.Histograms[t.Metric.Name]
@@ -104,14 +103,15 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 }
 
-// bucketAdvice suggests how to settle a limit inside the bucket with the percentile.
+// bucketAdvice suggests another limit if the limit lies inside the bucket that holds the
+// percentile.
 func bucketAdvice(t *plan.Threshold, low, high float64) string {
 	return fmt.Sprintf("the buckets of the server's histogram do not show on which side of %s the value lies; use a limit of %s or %s",
 		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
 }
 
-// mostBuckets bounds the observations for which bounds are computed, because a page
-// may claim any number.
+// mostBuckets is the largest number of observations for which bounds are computed, because a
+// metrics page may claim any number.
 const mostBuckets = 1 << 20
 
 // bucketBounds bounds the quantile q of a histogram: from below by the lower ends of
@@ -138,15 +138,15 @@ func bucketBounds(h metric.Histogram, effective, q, alpha float64) (low, high me
 	return metric.Some(max(l, 0)), metric.Some(u)
 }
 
-// overRounds decides by a t interval over rounds, with one value for each.
+// overRounds decides by a t interval over rounds, each of which has one value.
 func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
 	rounds := *s
 	rounds.rounds = true
 	rounds.interval(v, t, units)
 }
 
-// read judges a threshold on a gauge that was sampled. A mean is taken over rounds.
-// An extreme is exact for the readings, and the message says so.
+// read judges a threshold on a gauge that was sampled. A mean is taken over rounds. A minimum or
+// maximum is exact for the readings only; a note says so.
 func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	g, why := s.level.Gauge(t.Metric.Name)
 	x, ok := g.Stat(t.Stat)
@@ -174,8 +174,8 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
-// told judges a level-wide metric from the server's counters, the GPUs or the plan's
-// prices: by a t interval over rounds, or as exact if it is. It returns false for any
+// told judges a level-wide metric from the server's counters, the GPUs or the plan's prices: by a t
+// interval over rounds or, if the value is exact, by the value itself. It returns false for any
 // other metric.
 func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	name := t.Metric.Name
@@ -229,7 +229,8 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	return true
 }
 
-// queue reports what waited, and what was turned away.
+// queue describes the requests that waited in the server's queue, and those that the server
+// rejected.
 func queue(l *metric.Level, say func(format string, args ...any)) {
 	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
 		say("the queue held up to %s, %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))

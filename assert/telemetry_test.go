@@ -35,7 +35,7 @@ func times(counts map[float64]int) []float64 {
 	return out
 }
 
-// told is a level of 100 requests in each round, with the server's metrics from tell.
+// told returns a level of 100 requests in each round, with the server metrics that tell returns.
 func told(rounds int, tell func(round int) *metric.Telemetry) *metric.Level {
 	l := shape{rounds: rounds, perRound: 100}.level()
 	for i, r := range l.Rounds {
@@ -76,7 +76,7 @@ func TestCountedThresholds(t *testing.T) {
 	estimate := func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }
 	for _, tt := range []struct {
 		name    string
-		counts  map[float64]int // of each of 10 rounds
+		counts  map[float64]int // how often each value occurs, in each of 10 rounds
 		stat    string
 		limit   float64
 		change  func(*plan.Plan)
@@ -85,7 +85,8 @@ func TestCountedThresholds(t *testing.T) {
 	}{
 		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests over (allowed 5%)"},
 		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, Fail, "100 of 1000 requests over"},
-		// The limit lies in (1, 1.5], so the ten may be on either side of it.
+		// The limit 1.2 s lies inside the bucket (1, 1.5], so the ten requests may be on either
+		// side of it.
 		{"10 of 100 in the limit's bucket", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, nil, Inconclusive, "0 to 100 of 1000 requests over"},
 		{"the same as an estimate", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, estimate, Inconclusive, "0 to 100 of 1000 requests over"},
 		{"1 of 100 in the limit's bucket", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1.2, nil, Pass, "0 to 10 of 1000 requests over"},
@@ -121,8 +122,7 @@ func TestCountedThresholds(t *testing.T) {
 	if v.Outcome != Inconclusive || v.Effective > 300 {
 		t.Errorf("one bad round: %v, effective %v: %s", v.Outcome, v.Effective, v.Message)
 	}
-	// The server's histogram lacks requests that it never finished, so these must
-	// count as bad.
+	// The server's histogram lacks requests that the server never finished, so these count as bad.
 	l := told(10, queue(map[float64]int{0.2: 100}))
 	for i := range 30 {
 		fail(l.Rounds[2].Samples[i])
@@ -133,8 +133,8 @@ func TestCountedThresholds(t *testing.T) {
 	}
 }
 
-// TestLongCountedIsNotLessStrict: a verdict from buckets never contradicts the values
-// themselves, wherever the limit lies.
+// TestLongCountedIsNotLessStrict: a verdict from buckets never contradicts the verdict from the
+// values themselves, wherever the limit lies.
 func TestLongCountedIsNotLessStrict(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	decided := 0
@@ -210,7 +210,7 @@ func TestReadThresholds(t *testing.T) {
 			t.Errorf("%s with missed readings: %v: %s", stat, v.Outcome, v.Message)
 		}
 	}
-	// One round has no interval.
+	// With one round there is no interval.
 	if v := judged(t, told(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil); v.Outcome != Inconclusive {
 		t.Errorf("one round: %v", v.Outcome)
 	}
@@ -239,7 +239,7 @@ func TestToldThresholds(t *testing.T) {
 		outcome Outcome
 		words   string
 	}{
-		{"preemptions", plan.Less, 1, nil, Fail, "preemptions 2 > 1"}, // in rounds 1 and 3
+		{"preemptions", plan.Less, 1, nil, Fail, "preemptions 2 > 1"}, // one in each of rounds 1 and 3
 		{"preemptions", plan.LessEqual, 2, nil, Pass, "preemptions 2 = 2"},
 		{"accept_rate", plan.Greater, 0.6, nil, Pass, "70.4% > 60%"},
 		{"accept_rate", plan.Greater, 0.704, nil, Inconclusive, "5 rounds"},
@@ -248,7 +248,7 @@ func TestToldThresholds(t *testing.T) {
 		{"energy_per_token", plan.Less, 100, nil, Pass, "5 rounds"},
 		{"cost_per_hour", plan.Less, 3, prices(2.5, 0), Pass, "cost_per_hour 2.5"},
 		{"cost_per_hour", plan.Less, 2, prices(2.5, 0), Fail, "cost_per_hour 2.5"},
-		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"}, // and 0.5 kW at 0.10
+		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"}, // 2.5 and 0.5 kW at 0.10
 		{"cost_per_hour", plan.Less, 3, nil, Error, "the plan has no prices for the server"},
 		{"cost_per_million_tokens", plan.Less, 1, prices(2.5, 0), Fail, "5 rounds"},
 	} {
@@ -272,7 +272,7 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 			return &metric.Telemetry{Missing: missing}
 		}),
 	}
-	// One round of five has none.
+	// One round of five has no telemetry.
 	half := told(5, func(i int) *metric.Telemetry {
 		if i == 4 {
 			return &metric.Telemetry{Missing: map[string]string{"kv_usage": "500", "queue_wait": "500", "preemptions": "500"}}
@@ -309,7 +309,8 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 	}
 }
 
-// TestFailedThresholdsSayWhatTheServerDid, and only those.
+// TestFailedThresholdsSayWhatTheServerDid: only failed thresholds have a note on what the server
+// was doing.
 func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
 	l := told(5, func(int) *metric.Telemetry {
 		return &metric.Telemetry{
@@ -387,8 +388,7 @@ assert "told" {
 	}
 }
 
-// The page of a server that is not under load is no evidence, however short its queue
-// is.
+// If the metrics page belongs to a server that is not under load, its short queue is no evidence.
 func TestPageOfAnotherServer(t *testing.T) {
 	tell := func(generated float64) func(int) *metric.Telemetry {
 		return func(int) *metric.Telemetry {
@@ -404,7 +404,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 		bound("waiting", "max", plan.Less, 5), bound("preemptions", "", plan.Less, 1), bound("queue_wait", "mean", plan.Less, 1), bound("queue_wait", "p95", plan.Less, 1),
 	} {
 		for _, tt := range []struct {
-			generated float64 // in each of 10 rounds with 100 answers of 11 tokens
+			generated float64 // tokens counted in each of 10 rounds, which have 100 answers of 11 tokens
 			want      Outcome
 		}{{1100, Pass}, {1300, Pass}, {550, Pass}, {549, Error}, {0, Error}} {
 			v := judged(t, told(10, tell(tt.generated)), th, nil)
@@ -413,7 +413,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 			}
 		}
 	}
-	// Values of a GPU do not depend on the page.
+	// Metrics of a GPU do not come from the server's page, so they keep their values.
 	l := told(10, func(int) *metric.Telemetry {
 		return &metric.Telemetry{To: time.Hour, Added: map[string]float64{metric.GeneratedTokens: 0}, Gauges: map[string]metric.Gauge{"gpu_temperature": {N: 50, Mean: 60, Max: 60, Min: 60}}}
 	})

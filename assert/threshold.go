@@ -11,10 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// percentile judges "p95 < 8s" as "at most 5% of the requests take 8 s or longer",
-// with an exact binomial test in each direction and the effective number of requests.
-// For gaps the share is of all gaps, and the effective number is at most that of the
-// requests.
+// percentile judges "p95 < 8s" as "at most 5% of the requests take 8 s or longer", with an exact
+// binomial test in each direction and the effective number of requests. For gaps it is the share of
+// all gaps, and the effective number is at most the number of requests.
 func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -51,8 +50,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		beyond(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	s.notes(v, o, e)
 	if s.policy.Decide == plan.Estimate {
-		// The nearest-rank percentile meets the bound exactly if no more observations
-		// miss it than rank above it.
+		// The nearest-rank percentile meets the bound exactly if the number of observations that
+		// miss it is at most the number that rank above the percentile.
 		rank := nearestRank(t.Stat.P, total)
 		most := total - rank
 		if sample.Upward(t.Op) {
@@ -64,8 +63,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	s.decide(v, decision, share, e)
 }
 
-// decide gives the outcome of an exact test of a share against e, and what would
-// settle an open one.
+// decide gives the outcome of an exact test of a share against the allowed share e. If the outcome
+// is open, it also says what would settle it.
 func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
 	switch decision {
 	case stat.Below:
@@ -86,16 +85,16 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
 	}
 }
 
-// margin is the second way to certify a percentile. It applies if the effective
-// number is small because rounds differ, although every round stays far from the
-// limit. It uses a tolerance bound on the worst observation of each round. It does
-// not replace the count: as many requests must be within the bound as the exact test
-// needs independent ones, and no round may have a missing value.
+// margin is the second way to certify a percentile. It applies if the effective number is small
+// because rounds differ, although every round stays far from the limit. It uses a tolerance bound
+// on the worst observation of each round. The number of requests must still be sufficient: with
+// every request taken as independent, the exact test must pass too, and no round may have a missing
+// value.
 //
-// The bound assumes that the rounds' logarithms are normal. If they are skewed, and
-// nearly all variance is between rounds, it would err three times as often as allowed
-// (simulated with exponential ones). So it has a reserve: half the allowed share, at
-// a fifth of the error.
+// The bound assumes that the rounds' logarithms are normal. For skewed rounds with nearly all
+// variance between rounds, the bound would err three times as often as allowed (simulated with
+// exponential rounds). So it has a reserve: it must hold for half the allowed share, at a fifth of
+// the error.
 func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
 	if s.ahead() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
@@ -122,17 +121,17 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	return true
 }
 
-// clear reports, for a look before the end of a level, whether rounds stay clear of the limit, as
-// far as few rounds show. It uses an upper tolerance bound at 85 % confidence on the worst value
-// of each round. If rounds are skewed, five of them often contain no bad one, and their count
-// alone would pass.
+// clear reports whether rounds stay away from the limit, for a look before the end of a level, when
+// there are few rounds. It uses an upper tolerance bound at 85 % confidence on the worst value of
+// each round. If rounds are skewed, the first five often include no bad round, and the number of
+// requests alone would let them pass.
 func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 	bound, ok := o.worst(t.Op, 1-e, 0.85)
 	return ok && sample.Meets(bound, t.Op, t.Limit)
 }
 
-// worst bounds the worst value that the given share of all blocks meets, with a
-// confidence. ok is false if a block has a missing value.
+// worst returns a bound on the worst value of a block: with the given confidence, the share content
+// of all blocks meets it. ok is false if a block has a missing value.
 func (o observations) worst(op plan.Op, content, confidence float64) (bound float64, ok bool) {
 	worst := make([]float64, len(o.blocks))
 	for i, d := range o.blocks {
@@ -157,18 +156,18 @@ func nearestRank(p float64, n int) int {
 	return min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
 }
 
-// percentileBounds bounds the percentile that the share e may exceed, on the side of
-// the operator.
+// percentileBounds returns the bounds of a percentile for which the share e of observations may be
+// on the wrong side of the operator.
 func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, alpha float64) (low, high float64) {
 	l, h := stat.PercentileRanks(d.N(), effective, 1-e, alpha)
-	if sample.Upward(op) { // the smallest values are the worst
+	if sample.Upward(op) { // for a lower bound the smallest values are the worst
 		return d.Rank(d.Count() + 1 - h), d.Rank(d.Count() + 1 - l)
 	}
 	return d.Rank(l), d.Rank(h)
 }
 
-// mean judges the mean of the completed requests by a t interval over the means of
-// rounds or blocks. These are independent, while single requests are not.
+// mean judges the mean of the completed requests by a t interval over the means of rounds or
+// blocks. Rounds and blocks count as independent, which single requests are not.
 func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -186,7 +185,7 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// interval decides a mean of independent units. For a pooled metric the units are
+// interval judges a mean by a t interval over independent units. For a pooled metric the units are
 // reciprocals of its values.
 func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	_, low, high, ok := stat.MeanInterval(units, s.alpha)
@@ -226,7 +225,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	v.Needs, v.More = s.more(needed)
 }
 
-// exact judges a statistic that is exact for the requests of this run.
+// exact judges a statistic that describes only the requests of this run, and is exact for them.
 func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -247,7 +246,7 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	}
 	v.Message = compared(t, v.Value)
 	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == sample.Upward(t.Op) {
-		// For the best request the number that miss the bound has no meaning.
+		// For the best value, the number of requests that miss the bound has no meaning.
 		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
 	}
 	v.Notes = append(v.Notes, thisRun)
@@ -301,7 +300,7 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 		for _, st := range s.stretches(s.policy.Window) {
 			x := metric.RateOver(t.Metric.Name, []metric.Stretch{st}, good)
 			if !x.OK && st.Seconds() > 0 {
-				x = metric.Some(0) // nothing was received in the stretch
+				x = metric.Some(0) // no token came in this stretch
 			}
 			add(x)
 		}
@@ -309,9 +308,9 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 	s.interval(v, t, units)
 }
 
-// scaling judges throughput(N) / (N·throughput(1)). Both throughputs have a t
-// interval at half the error. The ratio is bounded by the worst value of one over the
-// best of the other (Bonferroni).
+// scaling judges throughput(N) / (N·throughput(1)). Both throughputs have a t interval at half the
+// error. The ratio is bounded by one end of the first interval over the opposite end of the second
+// (Bonferroni).
 func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 	bounds := func(e evidence) (low, high float64, ok bool) {
 		var units []float64

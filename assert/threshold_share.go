@@ -13,16 +13,16 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// share judges success and the goodput share. Several requests may fail for one
-// reason, and such reasons are rare: most samples of a few rounds contain none, and
-// do not show how many requests the next one would affect. So for a pass requests
-// count by the plan's assumption on which of them fail together (toPass). For a fail
-// there are failures to count, and the effective number of requests is used. With
-// waves it is limited by the clusters that were seen.
+// share judges success, the goodput share and shares of answers. Several requests may fail for one
+// reason, and such reasons are rare: a few rounds mostly contain none, and so do not show how many
+// requests the next one would affect. Towards a pass, requests therefore count by the plan's
+// assumption on which of them fail together (toPass). Towards a fail there are failures to look at,
+// so the effective number of requests is used. With clusters = "wave" that number is also limited
+// by the observed clusters.
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
-	var quantities [][]stat.Ascending // they show the dependence of requests even if all are good
+	var quantities [][]stat.Ascending // quantities that show how requests depend on each other even if all are good
 	switch {
 	case t.Metric.OfAnswers:
 		s = s.asked(t.Metric)
@@ -63,7 +63,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 	share, e := float64(bad)/float64(s.n), t.Allowed()
 	v.Message = fmt.Sprintf("%s: %d of %d requests %s", compared(t, v.Value), bad, s.n, noun)
-	if t.Metric.Better != metric.LowerIsBetter { // otherwise the message already has it
+	if t.Metric.Better != metric.LowerIsBetter { // otherwise the value is that share already
 		v.Message += fmt.Sprintf(" (%s, allowed %s)", metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e))
 	}
 	if t.Stat.Kind == metric.Observed {
@@ -78,7 +78,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// asked returns s without the requests that do not ask for what a metric of answers
+// asked returns s without the requests that do not ask for the property that a metric of answers
 // measures.
 func (s *subject) asked(def metric.Def) *subject {
 	out := *s
@@ -94,7 +94,7 @@ func (s *subject) asked(def metric.Def) *subject {
 	return &out
 }
 
-// badAnswer describes a bad answer by a metric of answers.
+// badAnswer says in words what makes an answer bad by a metric of answers.
 func badAnswer(def metric.Def) string {
 	words := map[string]string{
 		"stop_rate": "did not end by themselves", "empty": "were empty", "repetition": "repeat themselves", "invalid_text": "have invalid text",
@@ -103,9 +103,9 @@ func badAnswer(def metric.Def) string {
 	return words[def.Name] + " or failed"
 }
 
-// certifyShare decides a threshold that allows a share e of bad requests; share is
-// the measured one. For a fail the effective requests count, for a pass k bad ones of
-// n.
+// certifyShare decides a threshold that allows the share e of bad requests; share is the measured
+// share. A fail is tested with the effective number of requests. A pass is tested as if k of n
+// requests were bad.
 func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, share, e float64) {
 	low, _, fine := stat.ClopperPearson(share*effective, effective, s.alpha)
 	_, high, ok := stat.ClopperPearson(k, n, s.alpha)
@@ -142,23 +142,22 @@ func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
 	return n
 }
 
-// togetherness is the weight of the fact that failures come in clusters in only few
-// rounds: ten rounds show little of a cause that lasts longer than a wave. It was
-// found by simulation (make characteristics). Of servers at their limit whose rounds
-// differ by half the variance, 3 % pass instead of 16 %. If 98 % of requests succeed
-// independently of each other, nine of ten servers still pass 95 % with 1,200
-// requests.
+// togetherness is the weight given to clusters of failures that occur in only a few rounds, because
+// ten rounds show little of a cause that lasts longer than a wave. The weight was found by
+// simulation (make characteristics). With it, 3 % instead of 16 % of servers at their limit pass if
+// half of the variance is between rounds. If 98 % of requests succeed independently of each other,
+// nine of ten servers still pass a limit of 95 % with 1,200 requests.
 const togetherness = 16
 
-// toPass returns the k bad requests of n that count against a pass, by the plan's
-// assumption on which fail together, and why. share is the share of bad ones among
-// all requests, effective their number by the spread of rounds.
+// toPass returns with which numbers a pass is tested, k bad requests of n, by the plan's assumption
+// on which requests fail together; why is the reason in words. share is the share of bad requests
+// among all requests. effective is the number of independent requests by the spread of rounds.
 func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, share, effective float64) (k, n float64, why string) {
 	requests := verdict.Count(s.n, "requests")
 	switch s.policy.Clusters {
 	case plan.ClustersRound:
 		k, n = s.byRound(groups)
-		// If rounds differ in length, a long bad one weighs by its requests.
+		// If rounds differ in length, a long bad round has the weight of its requests.
 		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together, so each of %s counts as one request towards a pass", verdict.Count(int(n), "rounds"))
 	case plan.ClustersNone:
 		n = effective
@@ -185,8 +184,8 @@ func (s *subject) units() int {
 	return s.policy.Clusters.Units(s.level.Kind, s.wave(), rounds, s.n)
 }
 
-// wave is the number of requests that are in flight together. For a rate it is the
-// mean, and for a stage, which shares the server with its neighbours, the maximum.
+// wave is the number of requests that are in flight together: for a rate the mean number, for a
+// stage, which shares the server with its neighbours, the largest.
 func (s *subject) wave() int {
 	if s.level.Kind != metric.OpenLoop {
 		return s.level.AtOnce()
@@ -201,14 +200,14 @@ func (s *subject) wave() int {
 	return most
 }
 
-// badOnes counts the bad requests in each block, including lost ones, and the
-// clusters in which they came. A cluster begins with a bad request. It holds the bad
-// ones among the next requests of the round by start, as many as are in flight: these
-// are together wherever the cause began. Lost requests follow each other. spells
-// counts the clusters that begin in each block.
+// badOnes counts the bad requests in each block, including lost ones, and the clusters in which
+// they came. A cluster begins with a bad request, and holds the bad requests among the next ones by
+// start, over as many requests as are in flight. Such requests are in flight together, wherever the
+// cause of a failure began. Lost requests count as following each other. spells counts the clusters
+// that begin in each block.
 func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat.Group, clusters stat.Clusters, bad int) {
 	groups, spells = make([]stat.Group, len(s.blocks)), make([]stat.Group, len(s.blocks))
-	wave, open, end := s.wave(), 0, 0 // bad requests of the open cluster, which goes up to end
+	wave, open, end := s.wave(), 0, 0 // wave size, number of bad requests in the open cluster, and where that cluster ends
 	at := 0
 	for i, b := range s.blocks {
 		if i > 0 && b.round != s.blocks[i-1].round {
@@ -237,7 +236,7 @@ func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat
 	return groups, spells, clusters, bad
 }
 
-// byRound adds up the share of bad requests in each round, and counts the rounds. groups holds the
+// byRound adds up each round's share of bad requests, and counts the rounds. groups holds the
 // counts of the blocks.
 func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	for i := 0; i < len(groups); {
@@ -250,9 +249,9 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	return bad, rounds
 }
 
-// moreForShare returns what would settle a share with toPass of n counting against a
-// pass. These are rounds if rounds count, and otherwise requests. If the share is on
-// its way to a fail, it is requests by their effective number.
+// moreForShare returns what would settle a share for which a pass is tested with toPass bad
+// requests of n. It asks for rounds if rounds count as units, and otherwise for requests. If the
+// share is on its way to a fail, it asks for requests by their effective number.
 func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e float64) (words string, requests int) {
 	if e <= 0 {
 		return fmt.Sprintf("no number of requests proves that none ever fails: write \"observed %s %s\" for the requests of this run", t.Op, metric.Format(metric.Ratio, t.Limit)), -1
@@ -276,11 +275,11 @@ func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e
 	return "needs about " + verdict.Count(int(extra), "more rounds") + s.lasting(float64(requests)), requests
 }
 
-// A rate also requires that the server keeps up with it. There are two kinds of
-// evidence. The level's own backlog is used first, if it is certain either way, because
-// a server may lose throughput when its queue is never empty. Otherwise the saturation
-// decides: a rate certainly below the largest rate is sustained. A rate certainly above
-// it is not, if the server was no faster than when saturated.
+// A rate also requires that the server keeps up with it. There are two kinds of evidence. The first
+// is the level's own backlog, if its growth is certainly below or above the limit. It comes first
+// because a server may lose throughput when its queue is never empty. The second is the saturation:
+// a rate that is certainly below the largest rate is sustained. A rate that is certainly above it
+// is not, unless the server was faster at this level than when saturated.
 
 // sustained judges the growth of the backlog.
 func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
@@ -332,14 +331,14 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// grown is the growth of a backlog, with the evidence of the saturation.
+// grown is the growth of a backlog, together with the evidence from the saturation.
 type grown struct {
 	low, high, half float64
 	most, least     float64 // the largest rate and its lower bound, if known
 	known           bool
 	below           bool // the rate is certainly below the largest rate
-	over            bool // it is certainly above it, and the server was no faster
-	fills           bool // no more are in flight than the server answers at once
+	over            bool // the rate is certainly above the largest rate, and the server was no faster than when saturated
+	fills           bool // no more requests are in flight than the server answers at the same time
 }
 
 func (s *subject) bounded(g metric.Growth) (x grown) {
@@ -351,22 +350,22 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 		return x
 	}
 	x.below = s.level.Rate < x.least
-	// Above the largest rate a backlog stays constant if by chance fewer requests
-	// arrive.
+	// Above the largest rate, a backlog can still stay constant if by chance fewer requests arrive.
 	x.over = s.level.Rate > above && answered(s.level) <= above
 	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
-	if x.fills { // until that many are in flight none need be in a queue
+	if x.fills { // up to that number, requests in flight need not be in a queue
 		x.low = min(x.low, 0)
 	}
 	if x.below {
-		// Near the largest rate a backlog varies more than its distance from its own
-		// line shows, like a random walk with a step at each arrival.
+		// Near the largest rate a backlog moves like a random walk with a step at each arrival. It
+		// varies more than its distance from its own line shows.
 		x.low = min(x.low, g.Share-stat.NormalQuantile(1-s.alpha)*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals)))
 	}
 	return x
 }
 
-// answered is the number of requests a second that ended in the windows of a rate, other than by a time-out.
+// answered is the number of requests per second that ended in the windows of a rate for other
+// reasons than a time-out.
 func answered(l *metric.Level) float64 {
 	n, length := 0, time.Duration(0)
 	for _, p := range l.Passages() {
@@ -376,8 +375,8 @@ func answered(l *metric.Level) float64 {
 	return float64(n) / length.Seconds()
 }
 
-// recovered judges how long a stage takes until requests are good again. It takes the worst
-// pass, which is exact for the passes of this run.
+// recovered judges how long a stage takes until requests are good again. It takes the longest time
+// over the passes, which is exact for the passes of this run only.
 func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	good := sample.Good(s.workload)
 	if good == nil {
@@ -401,7 +400,7 @@ func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
 }
 
-// goodBySLA defines a good request if there is no good block: within every bound on
+// goodBySLA defines a good request if the workload has no good block: it is within every bound on
 // single requests at the level.
 func (s *subject) goodBySLA() func(*metric.Sample) bool {
 	var bounds []*plan.Threshold

@@ -40,35 +40,39 @@ func TestPercentile(t *testing.T) {
 		want       Outcome
 		effective  float64 // 0: not compared
 	}{
-		// Identical requests show no dependence: n = effective.
+		// Identical requests show no dependence, so all of them are effective.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 59, n: 1, ttft: alike}, Pass, 59},         // 0.95^59 = 0.0485
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 58, n: 1, ttft: alike}, Inconclusive, 58}, // 0.95^58 = 0.0510
 		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 299, n: 1, ttft: alike}, Pass, 299},
 		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 298, n: 1, ttft: alike}, Inconclusive, 298},
-		// At the limit itself strict and inclusive differ: all at 2 s.
+		// All requests take exactly 2 s. At the limit itself, "<" and "<=" differ.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Fail, 100},
 		{"ttft", "p95 <= 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Pass, 100},
-		// Every fifth is slow, evenly over 5 rounds: 20% against 5% allowed.
+		// Every fifth request is slow, evenly over 5 rounds: 20% are over the limit, 5% are
+		// allowed.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Fail, 0},
 		{"ttft", "p50 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Pass, 0},
-		// Failed requests are over every limit: 20% of them.
+		// 20% of the requests fail. Failed requests are over every limit.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
 		// Speed is 10 tokens / 0.2 s = 50 tok/s for every request.
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 20, ttft: alike}, Pass, 100},
-		// A completed request without the metric counts as over: none has an answer.
+		// A completed request without the metric counts as over the limit. Here no request has an
+		// answer.
 		{"ttfa", "p95 < 2s", shape{rounds: 5, perRound: 20, change: func(x *metric.Sample) { x.FirstAnswer = 0 }}, Fail, 100},
-		// All are bad in one round of five, 12% in all: v is large, p̂q̂/v small.
+		// All requests of one round in five are bad, 12% in all. The variance v between rounds is
+		// large, so the effective number p̂q̂/v is small.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40, ttft: func(r, i int) float64 { return map[bool]float64{true: 5, false: 1}[r == 0 && i < 24] }}, Inconclusive, 0},
-		// Too few blocks: 100 requests at 25 in flight are 4 waves.
+		// There are too few blocks: 100 requests with 25 in flight are 4 waves.
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Inconclusive, 4},
-		// … which can still fail: 0.05^4.
+		// Four waves are still enough to fail: 0.05^4.
 		{"ttft", "p95 < 1us", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Fail, 4},
-		// Gaps of 20 ms; no more effective gaps than requests.
+		// All gaps are 20 ms. There are no more effective gaps than requests.
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 11, ttft: alike}, Inconclusive, 55},
-		// One gap in ten over is 6 of 60: P(Bin(60, 0.05) ≥ 6) = 0.079; two are 12.
+		// One gap in ten over the limit is 6 of 60 effective gaps: P(Bin(60, 0.05) ≥ 6) = 0.079,
+		// which is undecided. Two in ten are 12.
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3] = 40_000 }}, Inconclusive, 60},
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3], x.Gaps[4] = 40_000, 40_000 }}, Fail, 60},
 	} {
@@ -85,7 +89,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// The bounds agree with the test.
+// The bounds of a percentile agree with the outcome of its test.
 func TestLongBoundsAgreeWithOutcome(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	seen := map[Outcome]int{}
@@ -125,13 +129,14 @@ func TestMean(t *testing.T) {
 		want  Outcome
 		shape shape
 	}{
-		// Round means 1.0, 1.1, 1.2, 1.1, 1.0: mean 1.08, s² = 0.007,
-		// half = 2.132·√(0.007/5) = 0.080: [1.00, 1.16].
+		// The means of the rounds are 1.0, 1.1, 1.2, 1.1, 1.0: mean 1.08, s² = 0.007, and half the
+		// interval is 2.132·√(0.007/5) = 0.080, so it is [1.00, 1.16].
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Pass, shape{rounds: 5, perRound: 8}},
 		{"mean < 1s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Fail, shape{rounds: 5, perRound: 8}},
-		// 1.5 to 2.4: mean 1.95, s = 0.354, half = 0.338: around 2 s.
+		// The means of the rounds lie between 1.5 and 2.4: mean 1.95, s = 0.354, half the interval
+		// 0.338. So the interval includes the limit of 2 s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1.5, 2.4, 1.9, 2.2, 1.75}[r] }, Inconclusive, shape{rounds: 5, perRound: 8}},
-		// At the limit without spread strict and inclusive differ.
+		// Without spread and exactly at the limit, "<" and "<=" differ.
 		{"mean < 1s", func(int, int) float64 { return 1 }, Fail, shape{rounds: 5, perRound: 8}},
 		{"mean <= 1s", func(int, int) float64 { return 1 }, Pass, shape{rounds: 5, perRound: 8}},
 		// One block has no spread.
@@ -153,13 +158,13 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if mean, implied := verdictOf(t, v, "sla.ttft.mean at 4"), verdictOf(t, v, "sla.success.every at 4"); mean.Outcome != Fail || implied.Outcome != Fail || v.Outcome != Fail {
 		t.Errorf("one failure of 200: %v", names(v))
 	}
-	// 98% certified: five rounds are too few.
+	// A certified rate of 98% needs more than five rounds.
 	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "rate >= 98%"))
 	v = Judge(p, run, Options{})
 	if mean := verdictOf(t, v, "sla.ttft.mean at 4"); mean.Outcome != Inconclusive || len(v.List) != 4 {
 		t.Errorf("1 of 200 against 98%%: %v", names(v))
 	}
-	// 1 of 200 sent is below 2%.
+	// 1 failed request of 200 is below the allowed 2%.
 	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "observed >= 98%"))
 	v = Judge(p, run, Options{})
 	mean := verdictOf(t, v, "sla.ttft.mean at 4")
@@ -169,7 +174,7 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if !strings.Contains(strings.Join(mean.Notes, "\n"), "leaves 1 failed request out") {
 		t.Errorf("the mean does not say what it leaves out: %q", mean.Notes)
 	}
-	// A percentile counts failures itself, and implies no threshold on success.
+	// A percentile counts failed requests itself, so it implies no threshold on success.
 	p, run = gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
 	if v = Judge(p, run, Options{}); len(v.List) != 3 {
 		t.Errorf("a percentile implies something: %v", names(v))
@@ -189,17 +194,18 @@ func TestShares(t *testing.T) {
 		shape      shape
 		want       Outcome
 	}{
-		// ln 0.05 / ln 0.98 = 148.3: 149 rounds without a failure, however many
+		// ln 0.05 / ln 0.98 = 148.3, so 149 rounds without a failure are needed, however many
 		// requests each has.
 		{"success", "rate >= 98%", shape{rounds: 149, perRound: 2, n: 1}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 148, perRound: 5, n: 1}, Inconclusive},
 		{"success", "rate >= 98%", shape{rounds: 1, perRound: 1000, n: 1}, Inconclusive},
-		// 200 rounds allow four tenths of a failed one: P(Bin(200, 0.02) ≤ 0) =
-		// 0.018, ≤ 1: 0.089, interpolated between them.
+		// In 200 rounds, failures that add up to four tenths of a round still pass: P(Bin(200,
+		// 0.02) ≤ 0) = 0.018 and P(Bin(200, 0.02) ≤ 1) = 0.089, and the chance is interpolated
+		// between them.
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r < 4 && i == 0 }}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r == 0 }}, Inconclusive},
-		// One of 40 fails in each round, but only 4 of 200 may: certain from the
-		// requests, whatever they depend on.
+		// Every tenth request fails, but only 4 of 200 may. With this many failures the fail is
+		// certain, however requests depend on each other.
 		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40, failed: fails(4)}, Fail},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40}, Inconclusive},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40, failed: fails(1)}, Fail},
@@ -209,7 +215,7 @@ func TestShares(t *testing.T) {
 		{"success", "observed >= 100%", shape{rounds: 1, perRound: 20}, Pass},
 		{"success", "every", shape{rounds: 5, perRound: 4}, Pass},
 		{"success", "every", shape{rounds: 5, perRound: 40, failed: func(r, i int) bool { return r == 4 && i == 39 }}, Fail},
-		// good: ttft <= 2 s.
+		// The good block is ttft <= 2 s.
 		{"goodput", "share >= 95%", shape{rounds: 59, perRound: 4}, Pass},
 		{"goodput", "share >= 95%", shape{rounds: 58, perRound: 60}, Inconclusive},
 		{"goodput", "observed >= 95%", shape{rounds: 1, perRound: 20, ttft: slow(1)}, Pass},
@@ -230,9 +236,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// 179 short rounds have no failure, and a twentieth of one long round fails. By
-// rounds only 0.05 of 180 is lost, but 15 of 658 requests failed, 2.3%. That does not
-// show a share of at most 2%.
+// 179 short rounds have no failure, and one long round has 15. Counted by rounds only 0.05 of 180
+// failed, but 15 of 658 requests failed: 2.3%. So the run must not certify a share of at most 2%.
 func TestShareOfUnequalRounds(t *testing.T) {
 	l := shape{lean: true, n: 1, rounds: 179, perRound: 2}.level()
 	long := shape{lean: true, n: 1, rounds: 1, perRound: 300, failed: func(_, i int) bool { return i%20 == 0 }}.level().Rounds[0]
@@ -247,9 +252,9 @@ func TestShareOfUnequalRounds(t *testing.T) {
 	}
 }
 
-// A share that passes by rounds still passes with fewer failures, and its bounds agree
-// with its outcome under every assumption on what fails together. (With waves, failures
-// that come alone may show that earlier ones did not come together.)
+// A share that passes by rounds still passes with fewer failures. Its bounds agree with its outcome
+// under every assumption on which requests fail together. By waves the first need not hold: further
+// failures that come singly may show that failures do not come together.
 func TestLongSharesAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 72))
 	seen := map[Outcome]int{}
@@ -345,10 +350,10 @@ func TestLevelWide(t *testing.T) {
 	}
 }
 
-// Published reports divide by the whole time, with ramp and drain.
+// Published reports divide by the whole time, including ramp and drain.
 func TestWindowAll(t *testing.T) {
-	// Ten answers of 1.2 s in each of 4 slots that start 0.3 s apart: 440 tokens
-	// in 12.9 s.
+	// Each of 4 slots has ten answers of 1.2 s, and the slots start 0.3 s apart: 440 tokens in 12.9
+	// s.
 	level := shape{rounds: 5, perRound: 40}.level()
 	v := one(t, level, "throughput", "> 10 tok/s", func(w *plan.Workload) { w.Policy.Window = metric.All })
 	if want := 440 / 12.9; v.Outcome != Pass || math.Abs(v.Value.V-want) > 1e-6 || v.Low.V > want || v.High.V < want {
@@ -356,7 +361,7 @@ func TestWindowAll(t *testing.T) {
 	}
 	for window, want := range map[metric.Window]string{
 		metric.All:    `rates are over every measured request, from the first sent to the end of the last (window = "all")`,
-		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // 4 before 1.2 s in each round
+		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // in each round 4 requests start before 1.2 s
 	} {
 		p, run := gate(level)
 		p.Gate.MeasureOnly, p.Workloads[0].Policy.Window = true, window
@@ -374,8 +379,8 @@ func TestScalingEfficiency(t *testing.T) {
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "1", N: 1, Requests: 50, Rounds: 5})
 	run.Levels = append(run.Levels, single)
 	v := verdictOf(t, Judge(p, run, Options{}), "sla.scaling_efficiency at 4")
-	// Each slot has 11 tokens in 1.2 s at both levels, so the value is close to 1
-	// (the ramp takes a little).
+	// At both levels each slot has 11 tokens in 1.2 s, so the value is close to 1; the ramp takes a
+	// little time.
 	if v.Outcome != Pass || v.Value.V < 0.9 || v.Value.V > 1.05 {
 		t.Errorf("%v: %s", v.Outcome, v.Message)
 	}
@@ -388,11 +393,12 @@ func TestEstimate(t *testing.T) {
 		shape      shape
 		want       Outcome
 	}{
-		// 20 requests: rank ⌈0.95·20⌉ = 19, so one may be over and two may not.
+		// 20 requests: the p95 has rank ⌈0.95·20⌉ = 19, so one request may be over the limit and
+		// two may not.
 		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, ttft: slow(1)}, Pass},
 		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, ttft: slow(2)}, Fail},
 		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, failed: func(_, i int) bool { return i < 2 }}, Fail},
-		// p5 of 20 is rank 1: none may be below.
+		// The p5 of 20 requests has rank 1: no request may be below the limit.
 		{"speed", "p5 > 10 tok/s", shape{n: 1, rounds: 1, perRound: 20}, Pass},
 		{"speed", "p5 > 10 tok/s", shape{n: 1, rounds: 1, perRound: 20, failed: func(_, i int) bool { return i == 4 }}, Fail},
 		{"ttft", "mean < 2s", shape{n: 1, rounds: 1, perRound: 3}, Pass},
@@ -411,7 +417,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// With the same evidence more requests over the limit never help.
+// With otherwise the same evidence, more requests over the limit never improve a verdict.
 func TestMoreOverNeverHelps(t *testing.T) {
 	for _, decide := range []plan.Decide{plan.Certified, plan.Estimate} {
 		last := Pass
@@ -451,7 +457,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Messages, word for word.
+// TestMessages compares messages word for word.
 func TestMessages(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -459,9 +465,10 @@ func TestMessages(t *testing.T) {
 		message    string
 		needs      string
 	}{
-		// 64 of 800 over, at 9.000, 9.011, 9.019, 9.038, 9.046, 9.065, 9.073 and
-		// 9.092 s, eight times each, ranks 737 to 800. p95 has rank 760, the 24th
-		// of them; 29 over still pass and 51 already fail: ranks 771 and 750.
+		// 64 of 800 requests are over the limit, at 9.000, 9.011, 9.019, 9.038, 9.046, 9.065, 9.073
+		// and 9.092 s, eight times each; they have the ranks 737 to 800. The p95 has rank 760, the
+		// 24th of them. 29 requests over the limit would still pass and 51 already fail, so the
+		// bounds have the ranks 771 and 750.
 		{"ttft", "p95 < 2s", shape{rounds: 8, perRound: 100, ttft: func(_, i int) float64 {
 			if i*37%100 < 8 {
 				return 9 + float64(i)/1000
@@ -469,7 +476,7 @@ func TestMessages(t *testing.T) {
 			return 1
 		}}, "ttft p95 9.02 s > 2 s: 64 of 800 requests over (8%, allowed 5%), 95% bounds 9.01 s to 9.05 s", ""},
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40}, "ttft p95 1 s < 2 s: 0 of 200 requests over (0%, allowed 5%), 95% bounds 1 s to 1 s", ""},
-		// 0 of 40: at the same rate 59 are needed.
+		// 0 of 40 requests are over the limit; 59 are needed.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 8}, "ttft p95 1 s < 2 s: 0 of 40 requests over (0%, allowed 5%), 95% bounds 1 s to ∞", "needs about 19 more requests"},
 		{"ttft", "mean < 2s", shape{rounds: 5, perRound: 8}, "ttft mean 1 s < 2 s: 95% bounds 1 s to 1 s over 5 rounds", ""},
 		{"ttft", "every < 2s", shape{rounds: 5, perRound: 8, failed: func(r, i int) bool { return r == 0 && i == 0 }}, "ttft every ∞ > 2 s: 1 of 40 requests over", ""},
@@ -492,47 +499,48 @@ func TestMessages(t *testing.T) {
 
 func TestNeedsSaysHowLong(t *testing.T) {
 	l := shape{rounds: 5, perRound: 8}.level()
-	for i, r := range l.Rounds { // 40 requests took 5 · 6 min
+	for i, r := range l.Rounds { // the 40 requests took 5 · 6 min
 		r.Start = time.Duration(i) * time.Hour
 		r.End = r.Start + 6*time.Minute
 	}
 	v := one(t, l, "ttft", "p95 < 2s", nil)
-	// 19 · 30 min / 40 = 14.25 min
+	// 19 more requests at 30 min / 40 take 14.25 min.
 	if v.Needs != "needs about 19 more requests, 15 min" {
 		t.Errorf("needs %q", v.Needs)
 	}
 }
 
-// TestClusters: how many requests count towards a pass, for each assumption on which
-// fail together.
+// TestClusters: how many requests count towards a pass under each assumption on which requests fail
+// together.
 func TestClusters(t *testing.T) {
 	none := func(int, int) bool { return false }
-	// Every 50th request fails alone: 2 % of 1200.
+	// Every 50th of 1200 requests fails by itself: 2 %.
 	alone := func(r, i int) bool { return (120*r+i)%50 == 7 }
-	// Three whole waves of 8 fail. By its request numbers the last one is in two
-	// waves. The share is the same.
+	// Three whole waves of 8 requests fail. By their numbers, the last eight belong to two waves.
+	// The share is the same as above.
 	waves := func(r, i int) bool { return i < 8 && r < 2 || r == 3 && i >= 20 && i < 28 }
 	for _, c := range []struct {
 		name     string
 		clusters plan.Clusters
 		failed   func(r, i int) bool
-		n        int // in each of ten rounds
+		n        int // requests in each of ten rounds
 		want     Outcome
 		says     string
 	}{
-		// 10 rounds of 120 with 8 in flight: 150 waves; 59 would be enough.
+		// 10 rounds of 120 requests with 8 in flight are 150 waves; 59 would be enough.
 		{"none fails", "", none, 120, Pass, "1200 requests count as 150 towards a pass, because all requests in flight (8) may fail together"},
 		{"none fails, too few", "", none, 47, Inconclusive, "count as 58"},
-		// (2·64 + 24)/(16 + 24) = 3.8: 1200 count as 315, and P(Bin(315.8, 0.05) ≤ 6.3) is small.
+		// The mean cluster is (2·64 + 24)/(16 + 24) = 3.8, so 1200 requests count as 315.
+		// P(Bin(315.8, 0.05) ≤ 6.3) is small.
 		{"alone", "", alone, 120, Pass, "count as 315"},
-		// Failures come 8 at a time: (2·64 assumed + 3·64 seen)/(16 + 24) = 8. So 1200
-		// requests count as 150, and as 140 because the rounds differ.
+		// Failures come 8 at a time: the mean cluster is (2·64 assumed + 3·64 seen)/(16 + 24) = 8.
+		// So 1200 requests count as 150, and as 140 because the rounds differ.
 		{"waves", "", waves, 120, Inconclusive, "count as 140"},
 		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
 		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds"},
 		{"alone, by itself", plan.ClustersNone, alone, 120, Pass, ""},
 		{"none fails, by itself", plan.ClustersNone, none, 6, Pass, ""},
-		// Rounds that differ reduce the number under every assumption.
+		// If rounds differ, requests count as fewer under every assumption.
 		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "by the spread of 10 rounds"},
 		{"one round fails", "", func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, ""},
 	} {
@@ -568,8 +576,8 @@ func TestLongFewerFailuresPass(t *testing.T) {
 	}
 }
 
-// Results of a server with speculative decoding on synthetic prompts may not hold for
-// others. A note says so, only on metrics that depend on drafts.
+// Results of a server with speculative decoding on synthetic prompts may not hold for other
+// prompts. A note says so on those metrics that depend on drafts.
 func TestMadePrompts(t *testing.T) {
 	drafting := func(l *metric.Level) {
 		for _, r := range l.Rounds {

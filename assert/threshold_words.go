@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// notes describes how much the requests count for a percentile that allows the share e; 0
-// for all else.
+// notes adds to the verdict how many independent requests the requests count as. e is the share
+// that a percentile allows; 0 for other statistics.
 func (s *subject) notes(v *Verdict, o observations, e float64) {
 	few, together := s.together(o, e)
 	switch {
@@ -81,8 +81,8 @@ func compared(t *plan.Threshold, v metric.Value) string {
 	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
 }
 
-// beyond is the operator of a miss of the bound; a value equal to an exclusive limit
-// misses it.
+// beyond says on which side a value misses the bound: "below" or "over". A value equal to a limit
+// of "<" or ">" misses it.
 func beyond(t *plan.Threshold) string {
 	if sample.Upward(t.Op) {
 		return "below"
@@ -90,7 +90,7 @@ func beyond(t *plan.Threshold) string {
 	return "over"
 }
 
-// bounds words the interval.
+// bounds writes the interval in words.
 func (s *subject) bounds(v *Verdict, unit metric.Unit) string {
 	confidence := metric.Format(metric.Ratio, 1-s.alpha)
 	if !v.Low.OK || !v.High.OK {

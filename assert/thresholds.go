@@ -50,8 +50,8 @@ func (s *subject) thresholds(list []required) []Verdict {
 	return out
 }
 
-// drafted reports whether the server decodes speculatively, by its own metrics or by
-// the plan, and the prompts are generated.
+// drafted reports whether prompts are synthetic and the server decodes speculatively, by its own
+// metrics or by the plan.
 func (s *subject) drafted() bool {
 	if s.workload.Prompt.Dataset != nil {
 		return false
@@ -62,8 +62,8 @@ func (s *subject) drafted() bool {
 	return slices.ContainsFunc(s.workload.Servers, func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
 }
 
-// reversible reports whether a threshold that fails so far could still hold over all
-// due requests, if those to come are all good.
+// reversible reports whether a threshold that fails so far could still hold in the end, if all
+// requests that are still to come are good.
 func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	switch t.Stat.Kind {
 	case metric.Observed:
@@ -76,7 +76,7 @@ func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	return false
 }
 
-// judge judges one threshold. The result lacks only the names.
+// judge judges one threshold. The caller adds the names to the result.
 func (s *subject) judge(t *plan.Threshold) Verdict {
 	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Decide: string(s.policy.Decide), Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
 	switch {
@@ -114,8 +114,8 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 	return v
 }
 
-// unstreamed gives the error of a threshold on streaming if the level does not show streaming;
-// false otherwise.
+// unstreamed makes the verdict an error if the threshold is on streaming and the level does not
+// show how answers streamed. It returns false for any other threshold or level.
 func (s *subject) unstreamed(v *Verdict, t *plan.Threshold) bool {
 	if !sample.Streamed(t.Metric, s.workload) {
 		return false

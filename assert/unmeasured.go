@@ -10,16 +10,16 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// What was not measured is null in result, and HCL finds null unequal to every
-// number: result.….p95 != 5 would pass. So a condition that touches such a value
-// could not be evaluated, whatever it comes to. Three things find it:
+// A value that was not measured is null in the variable result. In HCL null is unequal to every
+// number, so "result.….p95 != 5" would be true. A condition that uses such a value therefore counts
+// as not evaluated. Three mechanisms find such conditions:
 //
-//   - a reference that leads to one, wherever in the condition it stands, also
+//   - references: a reference to such a value, wherever in the condition, even
 //     in a branch that is not taken;
-//   - the mark that every such null carries, which goes along with whatever is
-//     made of it, for what no reference shows: the body of a for, a splat;
-//   - try and can, which would swallow the error that null makes and the mark
-//     with it: marked themselves if what they try touches one.
+//   - marks: every such null carries a mark, which passes to all values computed
+//     from it. Marks find uses without a reference: in the body of a for, a splat;
+//   - try and can, which would hide the error and the mark of a null: their
+//     result is marked if their argument uses such a null.
 type mark string
 
 const notMeasured = mark("not measured")
@@ -44,7 +44,7 @@ func unmeasured(references []hcl.Traversal, ctx *hcl.EvalContext) string {
 	return ""
 }
 
-// spell writes a reference as its author may have.
+// spell writes a reference as the plan's author may have written it.
 func spell(t hcl.Traversal) string {
 	var b strings.Builder
 	for _, step := range t {
@@ -66,7 +66,8 @@ func spell(t hcl.Traversal) string {
 	return b.String()
 }
 
-// forgiving returns the functions of ctx that turn an error into a value.
+// forgiving returns those functions of ctx that turn an error into a value (try, can), with the
+// result marked.
 func forgiving(ctx *hcl.EvalContext) map[string]function.Function {
 	out := map[string]function.Function{}
 	for _, name := range []string{"can", "try"} {

@@ -20,7 +20,7 @@ const (
 	// on top of a tenth of them: parsers of reasoning and tool calls sometimes split
 	// a token.
 	spareChunks = 2
-	// fewAnswers is the share of answers that may break the rule of chunks.
+	// fewAnswers is the share of answers that may have more chunks than allowed.
 	fewAnswers = 0.05
 )
 
@@ -28,8 +28,8 @@ const (
 // sent.
 const heldBack = ". A reasoning model must send its reasoning, or report it as reasoning_tokens in usage"
 
-// keptBack reports how many tokens are known only from the server's count, because it
-// did not send its reasoning.
+// keptBack notes how many tokens are known only from the server's count, because the server did not
+// send its reasoning.
 func keptBack(samples []*metric.Sample) []string {
 	held, tokens, of := 0, 0, 0
 	for _, x := range samples {
@@ -78,26 +78,25 @@ func believable(samples []*metric.Sample, invalid objection) {
 }
 
 const (
-	// leastTokens and mostTokens bound the ratio of two counts of an answer's tokens: the
-	// server's own tokenizer on the text, and the server's usage. The tokens that the
-	// model drew need not be those into which its text is divided. With a byte-level BPE
-	// and random tokens the text makes 1.0 to 1.6 times as many, because characters are
-	// cut in two. It makes fewer only because of tokens without text, such as ends of
-	// turns.
+	// leastTokens and mostTokens bound the ratio of two counts of an answer's tokens: the server's
+	// tokenizer applied to the text, over the server's usage. The counts may differ, because the
+	// tokenizer need not divide a text into the tokens that the model generated. With a byte-level
+	// BPE and random tokens the ratio is 1.0 to 1.6, because characters are cut in two. It is below
+	// 1 only because of tokens without text, such as ends of turns.
 	leastTokens, mostTokens = 0.6, 2.0
-	leastRecounts           = 3 // answers that say something
+	leastRecounts           = 3 // smallest number of counted answers that is evidence
 
-	// replayed is the ratio of a repeated answer's time to the first one's below which
-	// nothing can have been generated, if the first took long enough to compare. Drafts
+	// replayed is the ratio of times below which a repeated answer cannot have been generated: its
+	// own time over the time of the first answer, if the first took long enough to compare. Drafts
 	// guessed from earlier answers do not make an answer ten times faster.
 	replayed  = 0.1
 	longWrite = 50 * time.Millisecond
 
-	leastCompared = 4 // answers, of which half may not be equal
+	leastCompared = 4 // smallest number of compared answers; half of them may not be equal
 )
 
-// generated objects to answers whose text has another number of tokens than the
-// server counted, and to answers that it did not generate.
+// generated objects to answers that have another number of tokens than the server counted, and to
+// answers that the server did not generate.
 func generated(a *metric.Answers, invalid objection) {
 	if a == nil {
 		return

@@ -15,7 +15,7 @@ func TestBelievable(t *testing.T) {
 	for _, tt := range []struct {
 		name                 string
 		chunks, tokens, text int
-		odd                  int // number of answers like this; the others are honest
+		odd                  int // how many of the twenty answers are like this; the others are honest
 		hidden               int // tokens of reasoning that was not sent
 		want                 string
 	}{
@@ -50,8 +50,8 @@ func TestBelievable(t *testing.T) {
 	}
 }
 
-// Reasoning that was not sent is reported as a share of the count: 3 of 4 and 0 of 4 are
-// 38 %.
+// Reasoning that was not sent is reported as a share of the server's count: 3 of 4 tokens and 0 of
+// 4 are 38 %.
 func TestKeptBack(t *testing.T) {
 	samples := []*metric.Sample{{Usage: &metric.Usage{Output: 4, Hidden: 3}}, {Usage: &metric.Usage{Output: 4}}, {}, {Failure: &metric.Failure{}, Usage: &metric.Usage{Output: 9, Hidden: 9}}}
 	if got := strings.Join(keptBack(samples), "; "); !strings.Contains(got, "reasoning: 38% of the output tokens were counted as reasoning and not sent (1 answer)") {
@@ -77,7 +77,7 @@ func TestOddities(t *testing.T) {
 	}
 }
 
-// Answers that were examined again. Each row has the complete finding.
+// Each row holds the complete finding on answers that were examined again.
 func TestGenerated(t *testing.T) {
 	ms := func(of ...int) (out []time.Duration) {
 		for _, x := range of {

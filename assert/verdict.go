@@ -1,6 +1,6 @@
-// Package assert judges a run. It compares the observations (a metric.Run) with the
-// promises (a plan.Plan) and gives Verdicts. It reads no clock and uses no network. A
-// missing measurement never passes.
+// Package assert judges a run. It compares the observations (a metric.Run) with the requirements (a
+// plan.Plan) and returns Verdicts. It reads no clock and uses no network. A missing measurement
+// never passes.
 package assert
 
 import (
@@ -43,12 +43,12 @@ const (
 type Verdicts struct {
 	List    []Verdict // in the order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
 	Outcome Outcome   // of the run, under the plan's policy; never Pending
-	Partial bool      // --only left cases out
+	Partial bool      // the user excluded cases (--only)
 	// Comparisons are in the order of the plan, and include changes that are not
 	// required.
 	Comparisons []*compare.Comparison
-	// Why explains an Outcome that no verdict in the list explains, because nothing
-	// was judged; else "".
+	// Why explains an Outcome that no verdict in the list explains, because nothing was judged;
+	// otherwise "".
 	Why string
 }
 

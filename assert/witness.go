@@ -19,10 +19,10 @@ const (
 	frontShare   = 0.5
 	behindLeast  = 5 * time.Millisecond
 	behindShare  = 0.05
-	tokenShare   = 0.10 // of the time of a token, in either direction
+	tokenShare   = 0.10 // share of a token's time, in either direction
 	tokenLeast   = time.Millisecond
 	witnessLeast = 20   // requests needed to compare means
-	witnessApart = 0.10 // allowed difference of the two counts of requests
+	witnessApart = 0.10 // allowed difference between the numbers of requests that the two sides counted
 )
 
 // pooled adds up times.
@@ -37,13 +37,13 @@ type seen struct{ first, whole, token pooled }
 
 func seenOf(l *metric.Level) (s seen) {
 	for i, r := range l.Rounds {
-		within := func(t time.Duration) bool { // within a window a request may begin in one part and end in a later one
+		within := func(t time.Duration) bool { // a request may begin in one part of the window and end in a later part
 			return slices.ContainsFunc(l.Rounds[i:], func(r *metric.Round) bool {
 				return r.Telemetry != nil && t > r.Telemetry.From && t <= r.Telemetry.To
 			})
 		}
 		for _, x := range r.All() {
-			// If reasoning was not sent, the server counts an earlier first token.
+			// If reasoning was not sent, the server's first token came earlier than the client's.
 			if within(x.First) && !(x.Usage != nil && x.Usage.Hidden > 0) {
 				s.first.add(x.First-x.Sent, 1)
 			}
@@ -63,7 +63,7 @@ func seenOf(l *metric.Level) (s seen) {
 // measurements between the same readings, by more than the allowed differences.
 func witnessed(l *metric.Level) []string {
 	if sample.Elsewhere(l) != "" {
-		return nil // said where it matters
+		return nil // the caller reports this reason elsewhere
 	}
 	s := seenOf(l)
 	theirs := func(name string) float64 {
@@ -82,7 +82,7 @@ func witnessed(l *metric.Level) []string {
 		name      string
 		ours      pooled
 		by        string  // the histogram and
-		n         float64 // number of requests that shows whether both sets are the same
+		n         float64 // number of requests that shows whether both sides counted the same requests
 		low, high float64
 	}{
 		{"server_ttft", s.first, "server_ttft", s.first.n, behind("server_ttft"), front},
@@ -94,7 +94,7 @@ func witnessed(l *metric.Level) []string {
 			continue
 		}
 		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {
-			continue // a step makes several tokens
+			continue // a step of the engine makes several tokens
 		}
 		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
 			def := metric.MustLookup(w.name)
@@ -105,13 +105,14 @@ func witnessed(l *metric.Level) []string {
 	return notes
 }
 
-// apart reports whether two counts of requests or tokens are from different ones.
+// apart reports whether two counts of requests or tokens differ so much that they cannot be of the
+// same requests.
 func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
 
-// stepped is the mean time between tokens, in seconds, for an engine that counts the
-// seconds in which it made tokens, from the first of each answer (llama.cpp:
-// tools/server, t_token_generation). It is 0 if not reported, or if the answers are
-// others.
+// stepped is the mean time between tokens, in seconds, for an engine that counts the seconds in
+// which it made tokens, from the first of each answer (llama.cpp: tools/server,
+// t_token_generation). It is 0 if the engine does not report it, or if it counted other answers
+// than the client.
 func stepped(l *metric.Level, s seen) float64 {
 	seconds, tokens := l.Added(metric.GeneratedSeconds), l.Added(metric.GeneratedTokens)
 	rest := tokens.V - s.whole.n

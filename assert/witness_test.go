@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// counted is a level of five rounds of twelve requests, each with a TTFT of 1 s, ten
-// more tokens in 200 ms and so an E2E of 1.2 s. The server counted n requests a round
-// with these means.
+// counted returns a level of five rounds of twelve requests. Each has a TTFT of 1 s and ten more
+// tokens in 200 ms, so its E2E is 1.2 s. The server counted n requests in a round, with the given
+// means.
 func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level {
 	l := shape{rounds: 5, perRound: 12}.level()
 	for _, r := range l.Rounds {
@@ -26,8 +26,8 @@ func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level 
 }
 
 func TestWitness(t *testing.T) {
-	// The counters of an engine that reports seconds instead. Each round has 12 answers, each of a first
-	// token and 10 more tokens.
+	// Some engines report seconds instead of a histogram. Each round has 12 answers, each with a
+	// first token and 10 more tokens.
 	seconds := func(tokens, step float64) *metric.Level {
 		l := counted(12, 1, 1, 1, map[string]float64{metric.GeneratedTokens: tokens, metric.GeneratedSeconds: 120 * step})
 		for _, r := range l.Rounds {
@@ -38,19 +38,19 @@ func TestWitness(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		level *metric.Level
-		want  []string // one for each note
+		want  []string // the expected notes, one text for each
 	}{
 		{"seconds agree", seconds(132, 0.02), nil},
 		{"seconds of slower tokens", seconds(132, 0.1), []string{"ITL by the server is 100 ms on average, and 20 ms was measured here (-80%)"}},
-		{"seconds of other answers", seconds(160, 0.1), nil}, // 148 after the first tokens, where 120 arrived
+		{"seconds of other answers", seconds(160, 0.1), nil}, // the server counted 148 tokens after the first ones, but 120 arrived
 		{"no seconds", seconds(132, 0), nil},
 		{"agree", counted(12, 1, 0.02, 1.2, nil), nil},
-		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // 0.2 s of 0.8 s
-		{"a proxy before it", counted(12, 0.5, 0.02, 0.7, nil), []string{"+100%", "E2E", ""}},    // 0.5 s more than 0.5 s · 50 %
-		{"later than the client's", counted(12, 1.2, 0.02, 1.2, nil), []string{"1.2 s", "-17%"}}, // -0.2 s of 1.2 s
+		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // HTTP takes 0.2 s, where the server counts 0.8 s
+		{"a proxy before it", counted(12, 0.5, 0.02, 0.7, nil), []string{"+100%", "E2E", ""}},    // the proxy takes 0.5 s, where the server counts 0.5 s
+		{"later than the client's", counted(12, 1.2, 0.02, 1.2, nil), []string{"1.2 s", "-17%"}}, // the server counts 0.2 s more than the client
 		{"slower tokens", counted(12, 1, 0.1, 2, nil), []string{"E2E by the server is 2 s", "ITL by the server is 100 ms on average, and 20 ms was measured here (-80%)"}},
 		{"tokens in steps", counted(12, 1, 0.04, 1.2, map[string]float64{metric.Drafts: 60}), nil},
-		{"other requests", counted(14, 0.1, 0.1, 0.1, nil), nil}, // 14 of them where 12 were sent
+		{"other requests", counted(14, 0.1, 0.1, 0.1, nil), nil}, // the server counted 14 requests, but 12 were sent
 		{"nothing read", shape{rounds: 5, perRound: 12}.level(), nil},
 		{"too few", func() *metric.Level {
 			l := counted(12, 0.1, 0.1, 0.1, nil)
@@ -70,8 +70,8 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// If usage reports no cached tokens, the server's counters are checked. Of the 1000
-// tokens of a prompt 64 may be the chat template's, and 20 more.
+// If usage reports no cached tokens, the server's counters are checked. Of the 1000 tokens of a
+// prompt, 64 may be from the chat template and come from a cache, and 20 more.
 func TestCountedHits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -2,10 +2,10 @@
 // series has one number for each night, for one metric of one workload under the same
 // plan.
 //
-//   - watch reports whether tonight is still what the reference nights were: the
+//   - watch reports whether tonight still agrees with the reference nights: the
 //     mean of the last night, of the last two, three and so on is compared with
-//     what they predict, so that a small shift is found a little later, a large
-//     one at once, and one that creeps in weeks;
+//     the reference's prediction. So a large shift is found at once, a small one
+//     a little later, and one that grows slowly after weeks;
 //   - an alarm for the worse stays (latch) until a pin accepts it, or the series
 //     is back;
 //   - divisive looks back and says where a series changed.
@@ -31,21 +31,20 @@ import (
 
 // Options is how tonight is compared with a history.
 type Options struct {
-	// Ignore is the smallest change that is reported, as a share (0.01: one percent); for metrics
-	// that are shares, as a difference. 0 reports every change beyond chance.
+	// Ignore is the smallest change that is reported, as a share (0.01 is one percent). For metrics
+	// that are shares themselves it is a difference. 0 means that every change beyond chance is
+	// reported.
 	Ignore float64
-	// Run is the run that must be the last night; "" for any.
+	// Run is the ID that the last night must have; "" accepts any.
 	Run string
-	// Now is the current time; zero checks nothing. No night may have started more
-	// than an hour after it, which allows for differing clocks. A night with a date
-	// in the future would stay the latest, and be judged every night until then.
+	// Now is the current time; if it is zero, dates are not checked. No night may have started more
+	// than an hour after it, which allows for differing clocks. A night with a date in the future
+	// would stay the last night until that date, and be judged again every night.
 	Now time.Time
-	// MaxAge is how long before Now the last night may have started; 0 means any
-	// time. If the nights have stopped, the last one would otherwise be judged good
-	// for ever.
+	// MaxAge is how long before Now the last night may have started; 0 means any time. Without
+	// MaxAge, the last night would be judged good for ever after the nights have stopped.
 	MaxAge time.Duration
-	// Unread is the number of unreadable lines of the history, one of which may be
-	// the last night.
+	// Unread is the number of unreadable lines of the history. One of them may be the last night.
 	Unread int
 }
 
@@ -58,9 +57,9 @@ type Result struct {
 	Run      string    // of the last night
 	Started  time.Time // of the last night
 	Pinned   *metric.Pin
-	Since    int // number of nights since the pin, or in all, including tonight
-	// Accept is the run whose pin would accept all failures: that of the latest change, because a
-	// pin restarts every series. It is "" if nothing failed.
+	Since    int // number of nights since the pin, or since the history began, including tonight
+	// Accept is the run to pin if all failures should be accepted: the run of the latest change,
+	// because a pin restarts every series. It is "" if nothing failed.
 	Accept string
 	// Differs lists what changed on the servers since the night before: "vllm: version 0.19.1 →
 	// 0.20.0".
@@ -69,7 +68,7 @@ type Result struct {
 	Trends  []Trend
 }
 
-// Trend is one series over the nights since it began or was pinned.
+// Trend is one series over the nights since it began or since the last pin.
 type Trend struct {
 	metric.Trend
 	Unit    metric.Unit
@@ -80,8 +79,8 @@ type Trend struct {
 	// Tonight has the bounds of tonight in the metric's unit; nil without enough
 	// nights.
 	Tonight *Bounds
-	Since   string // for a Fail the run in which it began, which a pin would accept
-	// Changes were located in hindsight, in order.
+	Since   string // for a Fail, the run with which the change began; pinning it accepts the change
+	// Changes holds the changes that were located in hindsight, in order.
 	Changes []Change
 }
 
@@ -94,20 +93,20 @@ type Point struct {
 	Worse   bool // the change is for the worse
 }
 
-// Bounds are the limits that a night was judged by.
+// Bounds are the limits by which a night was judged.
 type Bounds struct {
 	Reference int     // nights
-	Center    float64 // geometric mean of the bounds; for shares the mean
+	Center    float64 // geometric mean of the limits; for shares the arithmetic mean
 	Low, High float64 // tonight's prediction interval
 	// Noise is the standard deviation from night to night, as a share of Center; for shares as a
 	// difference.
 	Noise float64
-	Shift float64 // of the stretch that raised the alarm, or of tonight; in units of Noise
+	Shift float64 // shift of the nights that raised the alarm, or of tonight, in units of Noise
 }
 
 // Change is a change of a series, with what else changed then.
 type Change struct {
-	Run           string // first night after it
+	Run           string // first night after the change
 	Started       time.Time
 	Before, After float64
 	P             float64     // NaN for an alarm too recent to be located
@@ -117,13 +116,12 @@ type Change struct {
 	Differs []string
 }
 
-// leastNoise is the smallest assumed standard deviation from night to night. Rounding
-// hides a smaller one, and a series of equal figures would raise an alarm at its
-// first different digit.
+// leastNoise is the smallest standard deviation from night to night that is assumed. Rounding hides
+// smaller ones: a series of equal figures would raise an alarm at its first different digit.
 const leastNoise = 0.002
 
-// limitMetric names the limit that a capacity search found. It is a figure of a
-// night, not a metric of a level.
+// limitMetric is the metric name of a limit that a capacity search found. Nights have it; levels do
+// not.
 const limitMetric = "capacity"
 
 // Judge compares the last night of h with those before it, series by series. A figure beyond its
@@ -175,8 +173,8 @@ func Judge(h metric.History, opts Options) Result {
 	return out
 }
 
-// accept finds the value of Accept; otherGPU means that tonight cannot be compared
-// with the other nights.
+// accept returns the value of Accept. otherGPU means that tonight ran on another GPU and cannot be
+// compared with the other nights.
 func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
 	if otherGPU {
 		return r.Run
@@ -208,8 +206,8 @@ func trends(nights []metric.Night, opts Options) []Trend {
 	return out
 }
 
-// lostPin explains that the run of the last pin is not among the nights, so that the
-// reference for later nights is not known.
+// lostPin explains that the run named by the last pin is not in the history, so that it is not
+// known from which night on nights are comparable.
 func lostPin(p metric.Pin, nights []metric.Night) string {
 	var runs []string
 	for _, n := range nights {
@@ -230,7 +228,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%.3g hours", d.Hours())
 }
 
-// notTonight explains why the last night is not the one to be judged; "" if it is.
+// notTonight explains why the last night of the history is not the night to judge; "" if it is.
 func (o Options) notTonight(last metric.Night) string {
 	switch {
 	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):

@@ -15,7 +15,7 @@ import (
 
 var ttftTrend = metric.Trend{Server: "vllm", Workload: "chat", Level: "30", Metric: "ttft", Stat: "p95", Asked: "a"}
 
-// nightsOf is a history of nights r0, r1, … with one figure each; NaN leaves out the
+// nightsOf returns a history of nights r0, r1, … with one figure each; NaN stands for a missing
 // figure.
 func nightsOf(key metric.Trend, values ...float64) metric.History {
 	var h metric.History
@@ -34,7 +34,7 @@ func nightsOf(key metric.Trend, values ...float64) metric.History {
 	return h
 }
 
-// steady is n nights of 2 s, alternately one percent above and below.
+// steady returns the figures of n nights around 2 s, alternately one percent above and below.
 func steady(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -53,7 +53,7 @@ func TestJudgeNights(t *testing.T) {
 	rate.Stat = "rate"
 	preempted := ttftTrend
 	preempted.Metric, preempted.Stat = "preemptions", ""
-	// The workload was different for two nights.
+	// The workload was another one for two nights.
 	again := nightsOf(ttftTrend, 2, 2, 2, 2, 2)
 	again.Nights[2].Figures[1].Asked, again.Nights[3].Figures[1].Asked = "b", "b"
 	eve := time.Date(2026, 10, 10, 4, 0, 0, 0, time.UTC) // of night r10
@@ -63,12 +63,13 @@ func TestJudgeNights(t *testing.T) {
 		opts     Options
 		outcome  verdict.Outcome
 		recorded bool
-		words    string // in the words of the second trend, or in Why
+		words    string // expected text in the message of the second trend, or in Why
 	}{
 		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded only: this is night 1, and nights are judged from the 11th on"},
 		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "this is night 10"},
-		// Noise of √(10/9)·0.01 = 0.01054. With 0.8·10 − 1 = 7 degrees of freedom, one side at 0.3·0.007/2,
-		// for two series t = 4.66. 4.66·0.01054·√1.1 = 0.0515, and e^±0.0515·2 is 1.9 and 2.11.
+		// The noise is √(10/9)·0.01 = 0.01054. With 0.8·10 − 1 = 7 degrees of freedom and a
+		// one-sided error of 0.3·0.007/2 for two series, t = 4.66. So 4.66·0.01054·√1.1 = 0.0515,
+		// and the bounds e^±0.0515·2 are 1.9 and 2.11.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
 		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight 10% higher than 2 s, the mean of 10 nights"},
 		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; better: pin run r10"},
@@ -88,9 +89,9 @@ func TestJudgeNights(t *testing.T) {
 		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: it was 0 in run r0"},
 		{"a workload that became what it was", again, Options{}, verdict.Pass, true, "2 s, recorded only: this is night 3, "},
 		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
-		// A limit that was 40 every night is known to half a request.
+		// A limit that was 40 on every night is known only to half a request.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
-		// A rate has no such steps: 0.5 of 4 req/s would be an eighth.
+		// A rate has no such steps: half a request would be an eighth of 4 req/s.
 		{"a rate lower", nightsOf(rate, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3.7), Options{}, verdict.Fail, false, "3.7 req/s: tonight 7.5% lower"},
 		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), Options{}, verdict.Fail, false, "35 requests: tonight 12.5% lower"},
 	}
@@ -122,8 +123,8 @@ func TestJudgeNightsPinned(t *testing.T) {
 	if got.Outcome != verdict.Pass || !got.Recorded || got.Since != 3 || got.Pinned == nil || got.Pinned.Run != "r20" {
 		t.Errorf("after: %+v", got)
 	}
-	// If a pin names no night, it is not known what it accepts, nor whether tonight
-	// is as good.
+	// If the pinned run is not in the history, it is not known which nights the pin accepts, nor
+	// whether tonight is as good.
 	for run, words := range map[string]string{
 		"lost": "run lost, which was pinned, is not in the history: pin one that is", "r021": "did you mean r21?",
 	} {
@@ -138,7 +139,7 @@ func TestJudgeNightsPinned(t *testing.T) {
 	}
 }
 
-// A changed workload is another series. The old series ends, which is not a missing
+// After a change of the workload another series begins. The old series ends, which is not a missing
 // measurement.
 func TestJudgeNightsOtherWorkload(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(11)...)
@@ -193,8 +194,8 @@ func TestJudgeNightsMixed(t *testing.T) {
 	}
 }
 
-// A server on another GPU is another machine. That is an error until a pin, and its
-// nights are not compared with the others.
+// A server on another GPU is another machine. That is an error until a pin accepts it. Nights on
+// different GPUs are not compared.
 func TestJudgeNightsOtherGPU(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(12), 4, 2)...)
 	for i := range h.Nights {

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// outlying is the distance from the median, in robust standard deviations, beyond
-	// which a night of the reference is left out (larger while there are few nights).
-	// So one bad night neither moves the reference nor widens it.
+	// outlying is the distance from the median, in robust standard deviations, beyond which a night
+	// is left out of the reference. It is larger while there are few nights. Without this rule one
+	// bad night would move the reference and widen its bounds.
 	outlying = 4.5
-	// believed is the share of the degrees of freedom that remains for a standard
-	// deviation from which outlying nights were removed.
+	// believed is the share of the degrees of freedom that a standard deviation keeps, because
+	// outlying nights were removed before it was computed.
 	believed = 0.8
-	// uncorrelated is the number of nights without correlation that are added to an
-	// estimate of the correlation.
+	// uncorrelated is a number of imagined nights without correlation, which are added when
+	// correlation is estimated so that the estimate shrinks towards 0.
 	uncorrelated = 5
-	// mostCorrelated is the largest correlation that is allowed for.
+	// mostCorrelated is the largest correlation from night to night that is allowed for.
 	mostCorrelated = 0.9
 )
 
-// moments describes the nights of a reference, without the outlying ones.
+// moments describes the nights of a reference, without outlying nights.
 type moments struct {
 	N           int     // nights that count
 	Mean        float64 // of the nights; NaN if there are none
@@ -30,12 +30,11 @@ type moments struct {
 	Correlation float64 // from one night to the next, corrected for the bias of few nights; NaN below three
 }
 
-// robust leaves out numbers that are further from the median than outlying standard
-// deviations, and describes the rest. The standard deviation comes from the median of
-// the absolute deviations (Hampel, Journal of the American Statistical Association
-// 69, 1974), or from their 80th percentile if that gives more: if more than half of
-// the numbers are equal, the median of the deviations is 0. floor is the smallest
-// standard deviation that the numbers can have.
+// robust leaves out numbers that are further from the median than outlying standard deviations, and
+// describes the rest. The standard deviation comes from the median of the absolute deviations
+// (Hampel, Journal of the American Statistical Association 69, 1974), or from the 80th percentile
+// of the deviations if that gives more, because the median is 0 if more than half of the numbers
+// are equal. floor is the smallest standard deviation that the numbers can have.
 func robust(xs []float64, floor float64) moments {
 	if len(xs) == 0 {
 		return moments{Mean: math.NaN(), Sigma: math.NaN(), Correlation: math.NaN()}
@@ -48,7 +47,8 @@ func robust(xs []float64, floor float64) moments {
 		deviations[i] = math.Abs(x - center)
 	}
 	slices.Sort(deviations)
-	// For normal numbers the absolute deviations are 0.6745 σ and 1.2816 σ.
+	// For normal numbers, the median and the 80th percentile of the absolute deviations are 0.6745
+	// σ and 1.2816 σ.
 	spread := max(middle(deviations)/0.6745, deviations[len(xs)*4/5]/1.2816, floor)
 	limit := outlying * (1 + 3/float64(len(xs))) * spread
 	var kept []float64
@@ -66,7 +66,7 @@ func robust(xs []float64, floor float64) moments {
 	for _, x := range xs {
 		d := x - mean
 		if math.Abs(x-center) > limit {
-			d = math.NaN() // no pair with either neighbour
+			d = math.NaN() // no pair of neighbours has this night
 		}
 		if product := d * before; !math.IsNaN(product) {
 			sum += product
@@ -74,7 +74,7 @@ func robust(xs []float64, floor float64) moments {
 		before = d
 	}
 	r, n := sum/(variance*float64(m.N-1)), float64(m.N)
-	m.Correlation = r + (1+4*r)/n // Marriott and Pope, Biometrika 41, 1954
+	m.Correlation = r + (1+4*r)/n // correction of the bias: Marriott and Pope, Biometrika 41, 1954
 	return m
 }
 
@@ -84,9 +84,8 @@ func middle(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// inflation is the ratio of the variance of the mean of n nights to that of n
-// independent ones, if each night depends on the one before with correlation r
-// (AR(1)): 1 + 2·Σ(1−k/n)·r^k.
+// inflation is how many times larger the variance of the mean of n nights is than for n independent
+// nights, if each night has the correlation r with the night before (AR(1)): 1 + 2·Σ(1−k/n)·r^k.
 func inflation(r float64, n int) float64 {
 	sum, power := 1.0, 1.0
 	for k := 1; k < n; k++ {
@@ -96,7 +95,7 @@ func inflation(r float64, n int) float64 {
 	return sum
 }
 
-// prediction is the expected mean of further nights.
+// prediction describes the expected mean of further nights.
 type prediction struct {
 	Center  float64
 	Sigma   float64 // standard deviation from night to night
@@ -104,12 +103,11 @@ type prediction struct {
 	Freedom float64 // degrees of freedom of Sigma; below 1 there is no prediction
 }
 
-// predict returns the prediction for the mean of the given number of further nights
-// (Hahn and Meeker, Statistical Intervals, 1991, section 4.7). r is the correlation
-// from one night to the next. With it the nights of the reference count as fewer:
-// n/inflation for their mean, n·(1−r²)/(1+r²) for their spread (Bayley and
-// Hammersley, Supplement to the Journal of the Royal Statistical Society 8, 1946).
-// The spread that they show is then too small.
+// predict returns the prediction for the mean of the given number of further nights (Hahn and
+// Meeker, Statistical Intervals, 1991, section 4.7). r is the correlation from one night to the
+// next. Correlated nights of the reference count as fewer: as n/inflation for their mean, and as
+// n·(1−r²)/(1+r²) for their spread (Bayley and Hammersley, Supplement to the Journal of the Royal
+// Statistical Society 8, 1946). Their measured spread is too small, so it is enlarged.
 func (m moments) predict(further int, r float64) prediction {
 	n, inflated := float64(m.N), inflation(r, m.N)
 	p := prediction{Center: m.Mean, Sigma: m.Sigma}
@@ -122,8 +120,8 @@ func (m moments) predict(further int, r float64) prediction {
 	return p
 }
 
-// above is the chance of a mean at least as high if nothing changed. It is 1 without
-// a prediction, and if the chance exceeds perPlan, which is unremarkable.
+// above is the chance of a mean at least this high if nothing changed. It returns 1 without a
+// prediction, and also for any unremarkable mean, whose chance exceeds perPlan anyway.
 func (p prediction) above(mean float64) float64 {
 	const unremarkable = 2.3 // normal numbers exceed it with a chance of 0.0107, above perPlan
 	t := (mean - p.Center) / p.Error
@@ -133,5 +131,5 @@ func (p prediction) above(mean float64) float64 {
 	return stat.StudentCDF(-t, p.Freedom)
 }
 
-// below is the same for a mean at most as high.
+// below is the chance of a mean at most this low if nothing changed; see above.
 func (p prediction) below(mean float64) float64 { return p.above(2*p.Center - mean) }

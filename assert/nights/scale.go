@@ -7,10 +7,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// scale is how the values of a metric are compared.
+// scale says how the values of a metric are compared: as differences or as ratios.
 type scale struct {
 	log    bool
-	signed bool // a backlog may shrink
+	signed bool // values may be negative: a backlog may shrink
 }
 
 // scaleOf compares shares by their difference and everything else by ratio.
@@ -36,7 +36,7 @@ func (s scale) from(x float64) float64 {
 	return x
 }
 
-// within limits x to the possible values of a share.
+// within limits x to the possible values of the metric.
 func (s scale) within(x float64) float64 {
 	if s.log || s.signed {
 		return x
@@ -44,7 +44,7 @@ func (s scale) within(x float64) float64 {
 	return min(max(x, 0), 1)
 }
 
-// shift writes the size of a change: "4.2%", for shares "4.2 points".
+// shift writes the size of a change: "4.2%", or for shares "4.2 points".
 func (s scale) shift(x float64) string {
 	if s.log {
 		return metric.Format(metric.Ratio, math.Abs(math.Expm1(x)))

@@ -6,7 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A backlog that shrinks has negative growth; no other share is below 0.
+// The growth of a backlog is a share that is negative if the backlog shrinks. No other share is
+// below 0.
 func TestScaleOfGrowth(t *testing.T) {
 	for name, want := range map[string]bool{"backlog_growth": true, "success": false} {
 		s := scaleOf(metric.MustLookup(name))

@@ -10,13 +10,13 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// series is one trend and the nights in which it has a figure.
+// series is one trend, with the nights in which it has a figure.
 type series struct {
 	key    metric.Trend
 	at     []int // indices of the nights
 	values []float64
 	scale  scale
-	// next is the trend that replaced it when the workload changed; nil if none did.
+	// next is the trend that replaced this one when the workload changed; nil if none did.
 	next *metric.Trend
 }
 
@@ -24,7 +24,7 @@ type series struct {
 func gather(nights []metric.Night) []*series {
 	var list []*series
 	known := map[metric.Trend]*series{}
-	last := map[metric.Trend]*series{} // by the trend without the description of the requests
+	last := map[metric.Trend]*series{} // by the trend without its digest of the requests
 	for i, n := range nights {
 		for _, f := range n.Figures {
 			s := known[f.Trend]
@@ -33,7 +33,7 @@ func gather(nights []metric.Night) []*series {
 				known[f.Trend] = s
 				list = append(list, s)
 			}
-			// A workload may also change back.
+			// A workload may also change back to an earlier one.
 			any := f.Trend
 			any.Asked = ""
 			if old := last[any]; old != nil && old != s {
@@ -61,7 +61,7 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	s.scale = scaleOf(def)
 	c = column{values: slices.Repeat([]float64{math.NaN()}, len(nights)), worse: worseOf(def.Better), floor: leastNoise, ignore: ignore}
 	if over := metric.LoadKind(s.key.Stat); def.Name == limitMetric && over != metric.OpenLoop && over != metric.Speedup {
-		c.floor = max(c.floor, 0.5/s.values[0]) // half a request in flight, or user
+		c.floor = max(c.floor, 0.5/s.values[0]) // the figure is known to half a request in flight, or half a user
 	}
 	for i, v := range s.values {
 		run := nights[s.at[i]].Run
@@ -78,7 +78,7 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	return c, t, true
 }
 
-// worseOf is the sign of a change for the worse; 0 if any change is.
+// worseOf returns the sign of a change for the worse; 0 if any change counts as worse.
 func worseOf(better metric.Direction) int {
 	switch better {
 	case metric.LowerIsBetter:
@@ -138,8 +138,8 @@ func (s *series) points(nights []metric.Night, watched []night) []Point {
 	return out
 }
 
-// changes returns the cuts with what else changed then, and a current change that is
-// too recent to be a cut.
+// changes returns the located cuts, each with what else changed on that night, and then a current
+// change that is too recent to be located.
 func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Change {
 	var out []Change
 	add := func(c cut) {

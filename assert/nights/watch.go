@@ -11,18 +11,18 @@ const (
 	leastReference = 10
 	// mostReference is the maximum number of reference nights; later nights are only watched.
 	mostReference = 90
-	// perPlan is the chance of a false alarm for the worse on one night, over all
-	// series of a plan, if the series are normal and do not change.
+	// perPlan is the chance of a false alarm for the worse on one night, over all series of a plan,
+	// if the series are normally distributed and nothing changes.
 	perPlan = 0.007
-	// RedByChance is the largest share of mornings on which such a plan fails,
-	// including those until an alarm ends (`make characteristics`).
+	// RedByChance is the largest share of nights that fail although nothing changed, including the
+	// nights until a false alarm ends (measured by `make characteristics`).
 	RedByChance = 0.04
 )
 
-// windows are the stretches that end tonight and are compared with the reference. One
-// night shows a large change, three show a small one, and longer stretches one that
-// grows slowly. Each has its share of the false alarms. They overlap, so the shares
-// may add up to a little more than one.
+// windows are the stretches of nights, ending tonight, that are compared with the reference. A
+// stretch of one night shows a large change, one of three nights a small change, and longer
+// stretches a change that grows slowly. Each has its share of the allowed false alarms. Stretches
+// overlap, so the shares may add up to a little more than one.
 var windows = []struct {
 	nights int
 	share  float64
@@ -33,40 +33,38 @@ var windows = []struct {
 // oneNight is the significance of one night alone, for all series together.
 var oneNight = windows[0].share * perPlan
 
-// column is a series as it is watched: a number for each night of the plan, NaN if
-// there is none.
+// column holds a series as the function watch needs it: one number for each night of the plan, NaN
+// if there is none.
 type column struct {
 	values []float64
 	// worse is +1 if higher is worse, -1 if lower is, 0 if every change is.
 	worse int
-	// floor is the smallest standard deviation that the numbers can have: smaller
-	// differences come from rounding, not from the server. Without it a series that
-	// was the same every night (a success of 100 %) would raise an alarm at its first
-	// different digit.
+	// floor is the smallest standard deviation that the numbers can have, because smaller
+	// differences come from rounding and not from the server. Without floor, a series that was the
+	// same every night (a success of 100 %) would raise an alarm at its first different digit.
 	floor float64
 	// ignore is the size of a shift below which nobody wants a report.
 	ignore float64
 }
 
-// night is the result of a series for one night.
+// night is the result for one series on one night.
 type night struct {
-	Reference int // number of nights that it is compared with; below leastReference it is only recorded
+	Reference int // number of nights that this one is compared with; below leastReference the night is only recorded
 	Expected  prediction
 	// Correlation is the correlation from night to night that was allowed for.
 	Correlation float64
-	// Level is the significance at which tonight alone would raise an alarm on one
-	// side.
+	// Level is the one-sided significance at which tonight alone would raise an alarm.
 	Level float64
-	// Changed is set by an alarm of tonight, or by an earlier one that still stands.
+	// Changed is set if tonight raised an alarm, or an earlier alarm still stands.
 	Changed bool
 	Worse   bool    // the change is for the worse
 	From    int     // first night of the change, an index into the values
-	Shift   float64 // mean of the nights since From, or of tonight, minus the reference's mean
+	Shift   float64 // mean of the nights since From, or of tonight alone, minus the mean of the reference
 	New     bool    // the alarm is tonight's
-	Back    bool    // tonight ended an alarm for the worse
+	Back    bool    // tonight ended an earlier alarm for the worse
 }
 
-// bounds returns tonight's prediction interval; infinite without a prediction.
+// bounds returns tonight's prediction interval; it is infinite if there is no prediction.
 func (n night) bounds() (low, high float64) {
 	if n.Expected.Freedom < 1 {
 		return math.Inf(-1), math.Inf(1)
@@ -79,10 +77,9 @@ func (n night) bounds() (low, high float64) {
 // returns the result of each series for each night. A night without a value has no
 // result. The result of a night never depends on later ones.
 //
-// An alarm latches (see latch). Nights of a change do not join the reference.
-// Otherwise later nights would be compared with the change before somebody accepts
-// it. The chance of a false alarm applies to all series of the plan together (Holm),
-// and allows for correlation from night to night.
+// An alarm stays (see latch). Nights after a change do not join the reference, because later nights
+// would then be compared with a change that nobody has accepted. The chance of a false alarm covers
+// all series of the plan together (Holm's rule), and allows for correlation from night to night.
 func watch(columns []column) [][]night {
 	series := make([]*watched, len(columns))
 	out := make([][]night, len(columns))
@@ -103,7 +100,7 @@ func watchNight(series []*watched, tonight int) {
 	shared := sharedCorrelation(series)
 	var measured, judged []*watched
 	var worse, better []float64
-	var windows [][2]int // windows with the evidence for worse, and for better
+	var windows [][2]int // the windows with the strongest evidence of a change for the worse, and for the better
 	for _, s := range series {
 		if math.IsNaN(s.values[tonight]) {
 			continue

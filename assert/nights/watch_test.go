@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// alternating has mean 100 and, for an even number of nights n, the sample variance
-// n/(n−1).
+// alternating returns n values with mean 100 and, for an even n, the sample variance n/(n−1).
 func alternating(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -21,19 +20,19 @@ func alternating(n int) []float64 {
 func one(values ...float64) column { return column{values: values, worse: +1} }
 
 func TestRobust(t *testing.T) {
-	// Ten nights: variance 10/9, σ = 1.0541. The nine products of neighbours are −1
-	// each: r = −9/10. Minus the bias it is −0.9 + (1 − 3.6)/10 = −1.16.
+	// Ten nights have the variance 10/9, so σ = 1.0541. The nine products of neighbours are −1
+	// each, so r = −9/10. Corrected for bias r is −0.9 + (1 − 3.6)/10 = −1.16.
 	want := moments{N: 10, Mean: 100, Sigma: 1.0541, Correlation: -1.16}
 	near := cmpopts.EquateApprox(0, 0.0001)
 	if d := cmp.Diff(want, robust(alternating(10), 0), near); d != "" {
 		t.Error(d)
 	}
-	// One night of 150 is left out: by 1.2816 and 0.6745 the spread is 1/0.6745 =
-	// 1.48, and a night may be at most 1.48·4.5·(1 + 3/11) = 8.5 from the median.
+	// Of the nights, one with 150 is left out. The robust spread is 1/0.6745 = 1.48, which exceeds
+	// 1/1.2816, and a night may be at most 1.48·4.5·(1 + 3/11) = 8.5 from the median.
 	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0), near); d != "" {
 		t.Error(d)
 	}
-	// With two values, six nights of one and five of the other, none is outlying.
+	// If six nights have one value and five nights another, none is outlying.
 	if m := robust(alternating(11), 0); m.N != 11 {
 		t.Errorf("%d of 11 are left", m.N)
 	}
@@ -44,45 +43,45 @@ func TestPredict(t *testing.T) {
 	if got := inflation(0.5, 3); math.Abs(got-1.8333) > 0.0001 {
 		t.Errorf("inflation %v", got)
 	}
-	// Independent: 2·√(1/4 + 1/20) = 1.0954 with 0.8·20 − 1 = 15 degrees.
+	// For independent nights: 2·√(1/4 + 1/20) = 1.0954, with 0.8·20 − 1 = 15 degrees of freedom.
 	p := moments{N: 20, Mean: 7, Sigma: 2}.predict(4, 0)
 	if d := cmp.Diff(prediction{7, 2, 1.0954, 15}, p, cmpopts.EquateApprox(0, 0.0001)); d != "" {
 		t.Error(d)
 	}
-	// t(15) = 3 or more: 0.0045.
+	// P(t(15) ≥ 3) = 0.0045.
 	if got := p.above(7 + 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
 	if got := p.below(7 - 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
-	// Ten nights with a high correlation are too few: 1 + 2·Σ(1−k/10)·0.9^k = 7.6 would
-	// leave 2.4 nights, with 0.8·10·0.19/1.81 − 1 < 0 degrees of freedom.
+	// Ten nights with a correlation of 0.9 are too few. The inflation is 1 + 2·Σ(1−k/10)·0.9^k =
+	// 7.6, which leaves 1.3 nights, and the degrees of freedom are 0.8·10·0.19/1.81 − 1 < 0.
 	if p := (moments{N: 10, Mean: 7, Sigma: 2}).predict(1, 0.9); p.Freedom >= 1 || p.above(100) != 1 {
 		t.Errorf("%+v", p)
 	}
 }
 
-// An alarm stands until at least three nights are back to normal. None of its nights
-// joins the reference.
+// An alarm stands until at least three nights in a row are back to normal. None of the nights under
+// alarm joins the reference.
 func TestWatchLatches(t *testing.T) {
 	series := append(alternating(20), 110, 110, 101, 110, 110)
 	series = append(series, alternating(6)...)
 	nights := watch([]column{one(series...)})[0]
 	for i, n := range nights {
-		red := i >= 20 && i < 27 // night 22 alone does not end it; 25, 26 and 27 do
+		red := i >= 20 && i < 27 // night 22 alone does not end the alarm; nights 25, 26 and 27 together do
 		if n.Changed != red || red && (!n.Worse || n.From != 20 || n.Reference != 20) || n.Back != (i == 27) {
 			t.Errorf("night %d: %+v", i, n)
 		}
 	}
-	// The five changed nights are not part of it, but the three normal ones are.
+	// The five changed nights are not part of the reference, but the three normal nights are.
 	if n := nights[28]; n.Reference != 20+3 {
 		t.Errorf("after it: %+v", n)
 	}
 }
 
-// A change never becomes the reference for later nights, however many follow. A slow
-// change does not either, because the reference stays the first nights.
+// A change never becomes the reference for later nights, however many nights follow. A slow change
+// does not either, because the reference stays the first nights.
 func TestWatchKeepsItsReference(t *testing.T) {
 	series := alternating(mostReference)
 	for i := range 100 {
@@ -110,7 +109,7 @@ func TestWatchForgetsNothing(t *testing.T) {
 	}
 }
 
-// The more series there are, the more an alarm needs.
+// The more series a plan has, the stronger the evidence for an alarm must be.
 func TestWatchManySeries(t *testing.T) {
 	many := make([]column, 100)
 	for i := range many {
@@ -121,14 +120,14 @@ func TestWatchManySeries(t *testing.T) {
 	if n := watch([]column{one(series...)})[0][20]; !n.Changed {
 		t.Errorf("alone: %+v", n)
 	}
-	// 5/(1.026·√(1 + 1/20)) = 4.76; t(15) gives 0.000127, divided by a share of 0.3
-	// 0.00042, and 0.007/100 is less.
+	// t = 5/(1.026·√(1 + 1/20)) = 4.76, for which t(15) gives p = 0.000127. Divided by the window's
+	// share of 0.3 it is 0.00042, and the allowed 0.007/100 is less.
 	if n := watch(many)[7][20]; n.Changed {
 		t.Errorf("among a hundred: %+v", n)
 	}
 }
 
-// A series that never changed is known only to its digits.
+// A series that never changed is known only to its last digit.
 func TestWatchFloor(t *testing.T) {
 	series := make([]float64, 31)
 	for i := range series {

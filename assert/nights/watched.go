@@ -10,10 +10,10 @@ type watched struct {
 	column
 	nights    []night
 	seen      []int     // nights with a value
-	reference []int     // nights that later ones are compared with
+	reference []int     // nights that later nights are compared with
 	numbers   []float64 // their values
-	memo      []moments // caches known, by the number of nights
-	first     int       // no window begins before this night
+	memo      []moments // caches the results of known, by number of nights
+	first     int       // no window may begin before this night
 	change    latch
 }
 
@@ -25,8 +25,8 @@ func (s *watched) known(n int) moments {
 	return s.memo[n]
 }
 
-// correlation is the correlation from night to night, summed over series, each
-// weighted by its number of nights.
+// correlation is the correlation from night to night, summed over several series and weighted by
+// their numbers of nights.
 type correlation struct{ sum, nights float64 }
 
 func (c correlation) plus(m moments, sign float64) correlation {
@@ -37,11 +37,11 @@ func (c correlation) plus(m moments, sign float64) correlation {
 	return correlation{c.sum + n*m.Correlation, c.nights + n}
 }
 
-// allowed is the correlation to allow for.
+// allowed returns the correlation that is allowed for, between 0 and mostCorrelated.
 func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), mostCorrelated) }
 
-// sharedCorrelation is the correlation of all series of a plan together: they ran on
-// one machine, and one series alone shows little. It is shrunk towards zero.
+// sharedCorrelation is one correlation for all series of a plan, because they ran on one machine
+// and a single series shows little. It is shrunk towards zero.
 func sharedCorrelation(series []*watched) correlation {
 	c := correlation{nights: uncorrelated}
 	for _, s := range series {
@@ -50,8 +50,8 @@ func sharedCorrelation(series []*watched) correlation {
 	return c
 }
 
-// evidence is a p-value, corrected for the number of windows, and the length of the
-// window in which it was found.
+// evidence is a p-value, corrected for the number of windows, with the length of the window in
+// which it was found.
 type evidence struct {
 	p      float64
 	nights int
@@ -115,8 +115,8 @@ func (s *watched) mean(nights []int) float64 {
 	return sum / float64(len(nights))
 }
 
-// alarm begins a change with the given number of latest nights, and removes them from
-// the reference.
+// alarm begins a change at the given number of nights before now, and removes these nights from the
+// reference.
 func (s *watched) alarm(nights int, worse bool) {
 	from := s.seen[len(s.seen)-nights]
 	n, _ := slices.BinarySearch(s.reference, from)

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Meets reports whether v meets the bound; NaN never does.
+// Meets reports whether v meets the bound. NaN never meets a bound.
 func Meets(v float64, op plan.Op, limit float64) bool {
 	switch op {
 	case plan.Less:
@@ -23,7 +23,7 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 	return false
 }
 
-// Upward reports whether the operator bounds from below.
+// Upward reports whether the operator sets a lower bound, so that higher values are better.
 func Upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
 
 // Beyond counts the observations that are not within the bound.
@@ -36,13 +36,14 @@ func Beyond(d metric.Distribution, op plan.Op, limit float64) int {
 	return d.Count() - d.Before(at)
 }
 
-// Streamed reports whether a metric depends on how the answers of a workload streamed.
-// goodput does if its bounds do.
+// Streamed reports whether a metric depends on how the answers of a workload streamed. goodput
+// depends on it if a bound of the good block does.
 func Streamed(def metric.Def, w *plan.Workload) bool {
 	return def.Streams || def.Name == "goodput" && w != nil && slices.ContainsFunc(w.Good, func(t *plan.Threshold) bool { return t.Metric.Streams })
 }
 
-// Good returns what a good request of the workload is; nil if it has no good block.
+// Good returns the function that decides whether a request of the workload is good; nil if there is
+// no good block.
 func Good(w *plan.Workload) func(*metric.Sample) bool {
 	if len(w.Good) == 0 {
 		return nil
@@ -64,7 +65,7 @@ func Good(w *plan.Workload) func(*metric.Sample) bool {
 				continue
 			}
 			if t.Metric.Streams && s.OneChunk() {
-				continue // neither slow nor fast; if there are too many of them, Level.Unstreamed reports it
+				continue // such an answer is neither slow nor fast; Level.Unstreamed reports it if there are too many
 			}
 			if t.Metric.OfAnswers && s.Answer != nil && s.Says(t.Metric) == metric.Unasked {
 				continue

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// LockStep is the synchrony of starts from which TTFT gets a warning: the starts then
-// lie within about a seventh of the cycle.
+// LockStep is the synchrony from which TTFT gets a warning. At 0.7 all slots start within about a
+// seventh of the cycle.
 const LockStep = 0.7
 
 // MedianTTFT is the median TTFT of the completed requests, in seconds; 0 if there is
@@ -22,7 +22,7 @@ func MedianTTFT(samples []*metric.Sample) float64 {
 	return v
 }
 
-// Silent reports whether a level was measured and none of its requests completed.
+// Silent reports whether a level was measured although none of its requests completed.
 func Silent(l *metric.Level) bool {
 	if l == nil {
 		return false
@@ -31,11 +31,10 @@ func Silent(l *metric.Level) bool {
 	return len(samples) > 0 && !slices.ContainsFunc(samples, (*metric.Sample).Completed)
 }
 
-// Elsewhere explains why the metrics page of a level's server cannot describe the
-// measured requests; "" if it may. The page of another server, or of one of several
-// behind a balancer, shows an empty queue whatever the load is. So the page must have
-// counted at least half of the output tokens of the requests that began and ended
-// between two readings.
+// Elsewhere explains why a metrics page does not belong to the server that answered the measured
+// requests; "" if it may. The page of another server, or of one server behind a balancer, shows an
+// empty queue whatever the load is. So the page must have counted at least half of the output
+// tokens of the requests that began and ended between two readings of it.
 func Elsewhere(l *metric.Level) string {
 	counted, brought := 0.0, 0.0
 	for _, r := range l.Rounds {
@@ -59,8 +58,8 @@ func Elsewhere(l *metric.Level) string {
 	return fmt.Sprintf("the server's page counted %.0f output tokens while the requests brought %.0f: it is of another server (see metrics_url)", counted, brought)
 }
 
-// Sound returns the level without nil rounds and samples, which a damaged
-// record may hold. Later checks find what is missing.
+// Sound returns the level without nil rounds and samples, which a damaged record may hold. Later
+// checks report that they are missing.
 func Sound(l *metric.Level) *metric.Level {
 	out := *l
 	out.Rounds, out.Voided = sound(l.Rounds), sound(l.Voided)

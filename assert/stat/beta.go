@@ -2,15 +2,14 @@ package stat
 
 import "math"
 
-// beta is the regularised incomplete beta function I_x(a, b) and its complement, each
-// without cancellation, for a, b > 0 and x in [0, 1]; NaN outside. y is 1−x, given
-// separately so that neither is rounded. The error is below 1e-12 up to a + b ≈ 1e4 and
-// grows with a + b from there, to 1e-9 at 1e7.
+// beta returns the regularised incomplete beta function I_x(a, b) and its complement, both without
+// loss of digits by cancellation, for a, b > 0 and x in [0, 1]; NaN outside. y is 1−x, which is
+// given separately so that neither x nor y is rounded. The error is below 1e-12 up to a + b ≈ 1e4
+// and grows with a + b from there, to 1e-9 at 1e7.
 //
-// It is evaluated by the continued fraction of DLMF §8.17(v), equation
-// 8.17.22, with the modified Lentz method (Thompson and Barnett, J. Comput.
-// Phys. 64, 1986), on the side of the mean where it converges fast; the
-// symmetry I_x(a, b) = 1 − I_{1−x}(b, a) (8.17.4) gives the other side.
+// beta evaluates the continued fraction of DLMF §8.17(v), equation 8.17.22, with the modified Lentz
+// method (Thompson and Barnett, J. Comput. Phys. 64, 1986), on the side of the mean where it
+// converges fast; the symmetry I_x(a, b) = 1 − I_{1−x}(b, a) (8.17.4) gives the other side.
 func beta(x, y, a, b float64) (lower, upper float64) {
 	switch {
 	case math.IsNaN(x) || !(a > 0) || !(b > 0) || x < 0 || y < 0:
@@ -31,11 +30,10 @@ func beta(x, y, a, b float64) (lower, upper float64) {
 
 // logFront is ln(x^a y^b / B(a, b)).
 //
-// Written as lgamma(a+b) − lgamma(a) − lgamma(b) it would lose digits to
-// cancellation when a and b are large: the three terms grow as n·ln n while
-// the result stays small. There Stirling's series is used instead, whose large
-// parts cancel by hand: with μ = a/(a+b) the exponent is a·ln(x/μ) +
-// b·ln(y/(1−μ)), taken through log1p of the distance from the mean (the
+// The formula lgamma(a+b) − lgamma(a) − lgamma(b) would lose digits to cancellation when a and b
+// are large, because the three terms grow as n·ln n while the result stays small. For large a and b
+// Stirling's series is used instead, with its large parts cancelled by algebra: with μ = a/(a+b)
+// the exponent is a·ln(x/μ) + b·ln(y/(1−μ)), computed by log1p of the distance from the mean (the
 // approach of Didonato and Morris, ACM TOMS 18, 1992).
 func logFront(x, y, a, b float64) float64 {
 	if min(a, b) < 10 {
@@ -44,7 +42,7 @@ func logFront(x, y, a, b float64) float64 {
 	mu, nu := a/(a+b), b/(a+b)
 	d := x - mu
 	if math.Abs(d) > 0.5*min(mu, nu) {
-		// Far from the mean the logarithms are large and exact enough.
+		// Far from the mean the logarithms are large, so the plain formula is exact enough.
 		return a*math.Log(x/mu) + b*math.Log(y/nu) + stirlingFront(a, b)
 	}
 	return a*math.Log1p(d/mu) + b*math.Log1p(-d/nu) + stirlingFront(a, b)
@@ -62,13 +60,13 @@ func stirling(z float64) float64 {
 	return r * (1.0/12 + s*(-1.0/360+s*(1.0/1260+s*(-1.0/1680+s*(1.0/1188+s*(-691.0/360360+s/156))))))
 }
 
-// lnGammaRatio is −ln B(a, b) where the smaller of a and b is below 10.
+// lnGammaRatio is −ln B(a, b) if the smaller of a and b is below 10.
 func lnGammaRatio(a, b float64) float64 {
 	small, large := min(a, b), max(a, b)
 	if large < 100 {
 		return lgamma(small+large) - lgamma(small) - lgamma(large)
 	}
-	// lnΓ(large+small) − lnΓ(large) by Stirling, with the large parts cancelled.
+	// This is lnΓ(large+small) − lnΓ(large) by Stirling's series, with the large parts cancelled.
 	sum := large + small
 	diff := (large-0.5)*math.Log1p(small/large) + small*math.Log(sum) - small + stirling(sum) - stirling(large)
 	return diff - lgamma(small)
@@ -79,12 +77,13 @@ func lgamma(x float64) float64 {
 	return v
 }
 
-// fraction is the continued fraction of DLMF 8.17.22 without its front
-// factor's x^a(1−x)^b/(a·B(a, b)), inverted.
+// fraction is the inverse of the continued fraction in DLMF 8.17.22, without the factor
+// x^a(1−x)^b/(a·B(a, b)) in front of it.
 func fraction(x, a, b float64) float64 {
 	const tiny = 1e-300
 	f, c, d := 1.0, 1.0, 0.0
-	// It converges in O(√max(a, b)) terms; the cap only stops a mistake.
+	// The fraction converges in O(√max(a, b)) terms; the cap only ends a loop that a mistake would
+	// cause.
 	for i := 0; i < 1_000_000; i++ {
 		m := float64(i / 2)
 		var num float64
@@ -110,6 +109,6 @@ func fraction(x, a, b float64) float64 {
 			break
 		}
 	}
-	// f is 1 + 1/(…): the first step was the leading 1/ of the fraction.
+	// f is 1 + 1/(…), because the first step of the loop added the leading 1/ of the fraction.
 	return 1 / (f - 1)
 }

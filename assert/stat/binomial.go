@@ -2,9 +2,9 @@ package stat
 
 import "math"
 
-// AtMost is P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k
-// may be fractions, as effective numbers are; for whole ones it is the exact
-// binomial tail. 0 when k < 0, 1 when k ≥ n; NaN when an argument is NaN.
+// AtMost is P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k may be fractions, as
+// effective numbers are. For whole numbers the result is the exact binomial tail. It is 0 if k < 0,
+// 1 if k ≥ n, and NaN if an argument is NaN.
 func AtMost(k, n, p float64) float64 {
 	switch {
 	case math.IsNaN(k + n + p):
@@ -20,8 +20,8 @@ func AtMost(k, n, p float64) float64 {
 	return lower
 }
 
-// AtLeast is P(Bin(n, p) ≥ k) = I_p(k, n−k+1) (DLMF 8.17.5), as AtMost. 1
-// when k ≤ 0, 0 when k > n.
+// AtLeast is P(Bin(n, p) ≥ k) = I_p(k, n−k+1) (DLMF 8.17.5), for the same arguments as AtMost. It
+// is 1 if k ≤ 0 and 0 if k > n.
 func AtLeast(k, n, p float64) float64 {
 	switch {
 	case math.IsNaN(k + n + p):
@@ -42,7 +42,7 @@ func AtLeast(k, n, p float64) float64 {
 type Decision int
 
 const (
-	// Open means that neither is proven.
+	// Open means that neither Below nor Above is proven.
 	Open Decision = iota
 	// Below means that the true share is proven to be at most the allowed one.
 	Below
@@ -50,12 +50,11 @@ const (
 	Above
 )
 
-// Share tests whether the true share of bad observations is at most allowed,
-// given k bad ones of n (both may be fractions): Below if P(Bin(n, allowed) ≤
-// k) ≤ alpha, Above if P(Bin(n, allowed) ≥ k) ≤ alpha, else Open. Each error
-// has a chance of at most alpha. It is the test of MLPerf's early stopping
-// (LoadGen, early_stopping.cc), on both sides; inverting it gives the bounds
-// of Clopper and Pearson (Biometrika 26, 1934).
+// Share tests whether the true share of bad observations is at most allowed, if k of n observations
+// are bad (both may be fractions). The result is Below if P(Bin(n, allowed) ≤ k) ≤ alpha, Above if
+// P(Bin(n, allowed) ≥ k) ≤ alpha, and otherwise Open. A wrong Below has a chance of at most alpha,
+// and so has a wrong Above. MLPerf's early stopping uses the first of these tests (LoadGen,
+// early_stopping.cc). Inverting both gives the bounds of Clopper and Pearson (Biometrika 26, 1934).
 func Share(k, n, allowed, alpha float64) Decision {
 	if k > n && k <= n*(1+1e-12) {
 		k = n // n/m·m may exceed n by a rounding error

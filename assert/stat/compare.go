@@ -53,9 +53,9 @@ func wilson(p, n, alpha float64) (low, high float64) {
 	return max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
 }
 
-// Holm reports which of several p-values are significant if the chance of one false
-// claim among all of them is to be at most alpha (Holm, Scandinavian Journal of
-// Statistics 6, 1979). NaN is never significant.
+// Holm reports which of several p-values are significant, so that the chance of any false claim
+// among them is at most alpha (Holm, Scandinavian Journal of Statistics 6, 1979). NaN is never
+// significant.
 func Holm(p []float64, alpha float64) []bool {
 	order := make([]int, len(p))
 	for i := range order {
@@ -86,10 +86,10 @@ func Holm(p []float64, alpha float64) []bool {
 	return out
 }
 
-// NonInferior is the chance that the upper bound of a t interval at alpha over the
-// given number of units stays below delta, if the units are normal with that mean and
-// standard deviation. It is the power of a non-inferiority test (Schuirmann, Journal
-// of Pharmacokinetics and Biopharmaceutics 15, 1987).
+// NonInferior is the chance that the upper bound of a t interval at alpha over the given number of
+// units stays below delta, if the units are normally distributed with the given mean and standard
+// deviation sigma. It is the power of a non-inferiority test (Schuirmann, Journal of
+// Pharmacokinetics and Biopharmaceutics 15, 1987).
 func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	if units < 2 {
 		return 0
@@ -102,7 +102,7 @@ func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	}
 	root, t := math.Sqrt(float64(units)), StudentQuantile(1-alpha, float64(units-1))
 	return chi(float64(units - 1)).mean(func(x float64) float64 {
-		// If the sample's deviation is sigma·x, the mean must stay below delta −
+		// If the sample's standard deviation is sigma·x, the mean must stay below delta −
 		// t·sigma·x/√units.
 		return 0.5 * math.Erfc(-((delta-mean)/sigma*root-t*x)/math.Sqrt2)
 	})

@@ -7,8 +7,8 @@ import (
 )
 
 func TestWelch(t *testing.T) {
-	// a = 1 2 3 4 5: mean 3, s² 2.5; b = 3 5 7: mean 5, s² 4.
-	// se² = 0.5 + 4/3 = 1.8333; df = 1.8333²/(0.25/4 + 1.7778/2) = 3.533.
+	// a = 1 2 3 4 5 has mean 3 and s² = 2.5; b = 3 5 7 has mean 5 and s² = 4. So se² = 0.5 + 4/3 =
+	// 1.8333 and df = 1.8333²/(0.25/4 + 1.7778/2) = 3.533.
 	diff, low, high, ok := Welch([]float64{1, 2, 3, 4, 5}, []float64{3, 5, 7}, 0.05)
 	se, df := math.Sqrt(0.5+4.0/3), 1.8333333*1.8333333/(0.25/4+16.0/9/2)
 	half := StudentQuantile(0.95, df) * se
@@ -25,14 +25,14 @@ func TestWelch(t *testing.T) {
 	}
 }
 
-// Newcombe (1998), table II, method 10: 56/70 against 48/80, two-sided 95 %: 0.0524
-// to 0.3339 for the first minus the second.
+// Newcombe (1998), table II, method 10: for 56/70 against 48/80 the two-sided 95 % interval of the
+// first share minus the second is 0.0524 to 0.3339.
 func TestShareDifference(t *testing.T) {
 	low, high, ok := ShareDifference(48, 80, 56, 70, 0.025)
 	if !ok || math.Abs(low-0.0524) > 5e-5 || math.Abs(high-0.3339) > 5e-5 {
 		t.Errorf("%v to %v", low, high)
 	}
-	// 10/10 against 20/20: -0.2775 to 0.1611 for p1 - p2.
+	// For 10/10 against 20/20 the interval of p1 − p2 is −0.2775 to 0.1611.
 	low, high, _ = ShareDifference(20, 20, 10, 10, 0.025)
 	if math.Abs(low+0.2775) > 5e-5 || math.Abs(high-0.1611) > 5e-5 {
 		t.Errorf("%v to %v", low, high)
@@ -47,9 +47,9 @@ func TestHolm(t *testing.T) {
 		p    []float64
 		want []bool
 	}{
-		// 0.01 <= 0.05/3, 0.02 <= 0.05/2, 0.06 > 0.05.
+		// 0.01 <= 0.05/3 and 0.02 <= 0.05/2 are significant; 0.06 > 0.05 is not.
 		{[]float64{0.06, 0.01, 0.02}, []bool{false, true, true}},
-		// 0.02 > 0.05/3, so nothing after it is significant.
+		// 0.02 > 0.05/3, so none of the p-values is significant.
 		{[]float64{0.02, 0.02, 0.03}, []bool{false, false, false}},
 		{[]float64{0.04}, []bool{true}},
 		{[]float64{math.NaN(), 0.001}, []bool{false, true}},

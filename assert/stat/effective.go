@@ -5,16 +5,15 @@ import (
 	"sync"
 )
 
-// Group counts the observations of one round or block: k bad ones of n.
+// Group counts the observations of one round or block: K of N are bad.
 type Group struct {
 	K, N float64
 }
 
-// ShareEffect is the design effect of a share of bad observations: the ratio of its
-// variance, with these groups (rounds, blocks), to that of independent observations
-// (Korn and Graubard, Survey Methodology 24, 1998). It is 1 if no observation or
-// every observation is bad, because the groups then show nothing (see MeanEffect),
-// and with fewer than two groups.
+// ShareEffect is the design effect of a share of bad observations: the ratio of its variance, with
+// these groups (rounds, blocks), to that of independent observations (Korn and Graubard, Survey
+// Methodology 24, 1998). It is 1 if no observation or every observation is bad, because the groups
+// then show nothing (see MeanEffect). It is also 1 with fewer than two groups.
 func ShareEffect(groups []Group) float64 {
 	var k, n float64
 	b := 0
@@ -27,7 +26,7 @@ func ShareEffect(groups []Group) float64 {
 	if b < 2 || !(p > 0 && p < 1) {
 		return 1
 	}
-	// The variance of the ratio estimator, in which groups weigh by their size. With
+	// v is the variance of the ratio estimator, in which groups have weights by their size. With
 	// equal sizes it is Σ(p̂_g − p̂)²/(B(B−1)).
 	v := 0.0
 	for _, g := range groups {
@@ -39,12 +38,12 @@ func ShareEffect(groups []Group) float64 {
 	return v * float64(b) / float64(b-1) / (p * (1 - p) / n)
 }
 
-// ClusterEffect is the design effect of bad observations that come in clusters: the
-// mean size of the cluster of a bad observation, Σk²/Σk (Kish, Survey Sampling, 1965,
-// for clusters that are bad as a whole). A prior of two clusters of the largest
-// possible size, whole, is added. So the effect is whole if nothing was bad, because
-// nothing shows then how failures would come, and approaches what was seen as more is
-// bad. It is 1 if whole is not above 1.
+// ClusterEffect is the design effect of bad observations that come in clusters: the mean size of
+// the cluster that a bad observation is in, Σk²/Σk (Kish, Survey Sampling, 1965, for clusters that
+// are bad as a whole). Two imagined clusters of the largest possible size, whole, are added to the
+// observed ones. Without bad observations, which would show how failures come, the effect is
+// therefore whole; with more bad observations it approaches the observed effect. It is 1 if whole
+// is at most 1.
 func ClusterEffect(clusters Clusters, whole float64) float64 {
 	if !(whole > 1) {
 		return 1
@@ -60,7 +59,7 @@ type Clusters struct {
 // Add adds n clusters of size k.
 func (c *Clusters) Add(k, n float64) { c.Sum, c.Squares = c.Sum+n*k, c.Squares+n*k*k }
 
-// Mean is the mean size of the cluster of an observation; 1 if there is none.
+// Mean is the mean size of the cluster that an observation is in; 1 if there is no cluster.
 func (c Clusters) Mean() float64 {
 	if !(c.Sum > 0) {
 		return 1
@@ -68,9 +67,8 @@ func (c Clusters) Mean() float64 {
 	return c.Squares / c.Sum
 }
 
-// Excess is the mean number of other counted observations in the group of a counted
-// one, beyond what chance would put there: Σk(k−1)/Σk minus (Σk − 1)·Σ(n/Σn)². It is
-// at least 0.
+// Excess is the mean number of other bad observations in the group of a bad observation, beyond the
+// number that chance would put there: Σk(k−1)/Σk minus (Σk − 1)·Σ(n/Σn)². It is at least 0.
 func Excess(groups []Group) float64 {
 	var k, n, mates, part float64
 	for _, g := range groups {
@@ -83,30 +81,30 @@ func Excess(groups []Group) float64 {
 	return max(0, mates/k-(k-1)*part/(n*n))
 }
 
-// PerLifetime is how many independent moments one lifetime of a request is worth, to see how
-// often a server is in the states that are the worst share e of all: 1.87 at 5 %. In a server
-// without a queue (M/G/∞) as many requests are in flight as arrived within a lifetime: about
-// normally distributed, and with a correlation r that falls evenly from 1 to 0 over a lifetime. The
-// correlation of being among the worst, (P(both) − e²)/(e(1 − e)), falls faster: dP/dr is the bivariate
-// normal density (Plackett, Biometrika 41, 1954). Its integral over a lifetime, before and after, is
-// ∫√((1−r)/(1+r))·exp(−u²/(1+r))dr/(π·e(1−e)) for r from 0 to 1, with u the normal quantile of 1 − e,
-// and one over that is returned. NaN unless e is in (0, 1).
+// PerLifetime is the number of independent observations that one lifetime of a request is worth
+// when we ask how often a server is in its worst states, a share e of the time; 1.87 for e = 5 %.
+// In a server without a queue (M/G/∞) as many requests are in flight as arrived within one
+// lifetime. That number is about normally distributed, and its correlation r with itself falls
+// evenly from 1 to 0 over a lifetime. The correlation of being in the worst states, (P(both) −
+// e²)/(e(1 − e)), falls faster: dP/dr is the bivariate normal density (Plackett, Biometrika 41,
+// 1954). Its integral over a lifetime before and after is
+// ∫√((1−r)/(1+r))·exp(−u²/(1+r))dr/(π·e(1−e)) for r from 0 to 1, where u is the normal quantile of
+// 1 − e. PerLifetime returns the reciprocal of that integral. It is NaN unless e is in (0, 1).
 func PerLifetime(e float64) float64 {
 	u := NormalQuantile(1 - e)
 	const steps = 400
 	sum := 0.0
-	for i := range steps { // r = 1 − x², so that the root is smooth at both ends
+	for i := range steps { // substituting r = 1 − x² makes the root smooth at both ends
 		x := (float64(i) + 0.5) / steps
 		sum += 2 * x * x / math.Sqrt(2-x*x) * math.Exp(-u*u/(2-x*x)) / steps
 	}
 	return math.Pi * e * (1 - e) / sum
 }
 
-// MeanEffect is the design effect of the mean of a measured quantity, by the variance
-// of block means (batch means: Law and Kelton, Simulation Modeling and Analysis,
-// chapter 9). Unlike the effect of a share it also works if nothing was bad. Empty
-// blocks do not count. It is 1 with fewer than two blocks, and +Inf if a value is not
-// a number.
+// MeanEffect is the design effect of the mean of a measured quantity, by the variance of block
+// means (batch means: Law and Kelton, Simulation Modeling and Analysis, chapter 9). Unlike
+// ShareEffect it also shows dependence if no observation is bad. Empty blocks do not count. It is 1
+// with fewer than two blocks, and +Inf if a value is NaN.
 func MeanEffect(blocks []Ascending) float64 {
 	var means, sizes []float64
 	n := 0.0
@@ -124,8 +122,8 @@ func MeanEffect(blocks []Ascending) float64 {
 		return 1
 	}
 	mean, s2 := moments(blocks...)
-	// As in ShareEffect blocks weigh by their size, so that a short block does not
-	// count as a noisy one. With equal sizes this is v_b/B.
+	// As in ShareEffect, blocks have weights by their size, so that a short block does not count as
+	// a noisy one. With equal sizes v is v_b/B.
 	v := 0.0
 	for i, m := range means {
 		d := sizes[i] / n * (m - mean)
@@ -135,19 +133,18 @@ func MeanEffect(blocks []Ascending) float64 {
 	if math.IsNaN(s2 + v) {
 		return math.Inf(1)
 	}
-	// If all values are equal, both hold only rounding noise.
+	// If all values are equal, v and s2 contain only rounding noise.
 	if noise := 1e-12 * math.Abs(mean); v <= noise*noise || s2 <= noise*noise {
 		return 1
 	}
 	return v / (s2 / n)
 }
 
-// Effective is the number of independent requests that n requests count as. It is the
-// smallest of n and of the numbers of observations divided by their design effects,
-// for the groups and for each quantity, with a discount for what few groups may hide.
-// If a quantity has fewer values than there are requests, because some failed, its
-// result is scaled to all requests. A quantity without values is ignored. alpha is
-// the error of the plan.
+// Effective is the number of independent requests that n requests count as. For the groups, and for
+// each quantity, the number of observations is divided by their design effect, with a discount for
+// dependence that few groups may hide. The result is the smallest of these numbers and n. If a
+// quantity has fewer values than there are requests, because some failed, its result is scaled to
+// all requests. A quantity without values is ignored. alpha is the error of the plan.
 func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float64) float64 {
 	seen, b := 0.0, 0
 	for _, g := range groups {
@@ -173,14 +170,13 @@ func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float6
 	return effective
 }
 
-// discounted is a design effect as verdicts use it, at least 1. For independent
-// observations the estimate from b groups varies by chance with a standard deviation
-// of √(2/(b−1)), that of χ²/(b−1); this much is allowed for. The excess is multiplied
-// by (t/z)⁴ instead of the usual (t/z)² (Korn and Graubard), because skewed rounds
-// hide more of their spread than normal ones. Both were found by simulation (make
-// characteristics). They keep the promised error for rounds in which a tenth to nine
-// tenths of the variance is shared and exponential, and leave nearly all of
-// independent requests.
+// discounted is a design effect as verdicts use it, at least 1. For independent observations an
+// effect estimated from b groups varies by chance with the standard deviation of χ²/(b−1),
+// √(2/(b−1)). This is subtracted first. What remains above 1 is multiplied by (t/z)⁴ instead of the
+// usual (t/z)² (Korn and Graubard), because skewed rounds hide more of their spread than normal
+// ones. Both choices come from simulation (make characteristics). They keep the promised error for
+// rounds in which a tenth to nine tenths of the variance is shared and exponential, and hardly
+// reduce the number of independent requests.
 func discounted(effect float64, b int, alpha float64) float64 {
 	if b < 2 {
 		return 1
@@ -193,8 +189,8 @@ func discounted(effect float64, b int, alpha float64) float64 {
 	return 1 + r*r*r*r*(effect-1-allowed)
 }
 
-// quantileRatio is t/z, with b−1 degrees of freedom. It is cached, because a gate needs the
-// same few values many times.
+// quantileRatio is t/z for b−1 degrees of freedom. It is cached, because a gate needs the same few
+// values many times.
 func quantileRatio(b int, alpha float64) float64 {
 	type key struct {
 		b     int

@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// mostFlips is the largest number of sign flips that are tried; up to 12 units it is
-// all 2^n of them.
+// mostFlips is the largest number of sign patterns that are tried. For up to 12 units these are all
+// 2^n patterns.
 const mostFlips = 1 << 12
 
-// Flips returns for each of several quantities, measured in the same units (rounds),
-// how surely its mean is above 0. It is the chance that any of them comes out so far
-// above 0 if none is: the p-value adjusted for all of them (step-down max-t: Westfall
-// and Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1, with the signs
-// of whole units turned at random). The signs of a unit are turned together, so
-// quantities that agree count as one test. It assumes that units are independent, and
-// as likely above their mean as below. A quantity far below 0 costs the others
-// nothing.
+// Flips returns a p-value for each of several quantities that were measured in the same units
+// (rounds): how likely it is that any quantity comes out this far above 0 if none is truly above 0.
+// The p-values are adjusted for the number of quantities (step-down max-t: Westfall and Young,
+// Resampling-Based Multiple Testing, 1993, algorithm 4.1, with the signs of whole units flipped at
+// random). All signs of a unit are flipped together, so quantities that agree count as one test.
+// Flips assumes that units are independent, and equally likely to be above their mean and below it.
+// A quantity far below 0 does not weaken the others.
 //
 // quantities[j][i] is quantity j in unit i; all have the same number of units. The
 // smallest p is 2^-n. p is 1 for a quantity without finite values or without spread
@@ -40,8 +39,8 @@ func Flips(quantities [][]float64) []float64 {
 		}
 		return 0
 	})
-	// reached[k] counts the flips in which the largest of the quantities up to the
-	// k-th reaches the k-th.
+	// reached[k] counts the sign patterns in which the largest of the first k quantities is at
+	// least as large as the measured quantity k.
 	reached, flips := make([]int, len(order)), 0
 	for signs := range turned(n) {
 		flips++
@@ -73,11 +72,10 @@ func Flips(quantities [][]float64) []float64 {
 	return p
 }
 
-// studentized divides values by the root of the sum of their squares. That sum does
-// not change with the signs, so t grows with the sum of the values. It returns nil
-// and -Inf if there is nothing to turn. Values with a mean below 0 are shifted to
-// mean 0: otherwise turning their signs would put them far above 0, and hide other
-// quantities.
+// studentized divides values by the root of the sum of their squares. Flipping signs does not
+// change that root, so t grows with the sum of the values. studentized returns nil and -Inf if
+// there is nothing to flip. Values with a mean below 0 are shifted to mean 0, because flipping
+// their signs would otherwise put them far above 0 and hide other quantities.
 func studentized(x []float64) (scaled []float64, sum float64) {
 	mean, _ := Moments(x)
 	moved := min(mean, 0)
@@ -95,8 +93,8 @@ func studentized(x []float64) (scaled []float64, sum float64) {
 	return scaled, mean * float64(len(x)) / root
 }
 
-// turned yields, as bits, which of n units have their signs turned: all ways, or a
-// fixed sample that includes turning none.
+// turned yields sign patterns of n units, as bits that are set where the sign is flipped: all
+// patterns, or a fixed sample that includes flipping none.
 func turned(n int) func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
 		if n < 64 && 1<<n <= mostFlips {

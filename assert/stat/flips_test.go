@@ -17,21 +17,21 @@ func TestFlips(t *testing.T) {
 		want []float64
 	}{
 		{"nothing", nil, []float64{}},
-		// Of 2^3 ways only the measured one has so large a sum.
+		// Of 2^3 sign patterns only the measured one has a sum this large.
 		{"all above", [][]float64{{1, 2, 3}}, []float64{1. / 8}},
-		// +1+2+3, −1+2+3 reach 4.
+		// The patterns +1+2+3 and −1+2+3 have sums of at least 4.
 		{"the smallest below", [][]float64{{-1, 2, 3}}, []float64{2. / 8}},
-		// Shifted to mean 0 it is +1 0 −1: half of the ways are at or above 0, and all are above
-		// −6/√2.
+		// Shifted to mean 0 the values are +1 0 −1. All sign patterns of these have a sum above the
+		// measured −6/√2.
 		{"all below", [][]float64{{-1, -2, -3}}, []float64{1}},
-		// Two quantities that agree count as one test …
+		// Two quantities that agree count as one test.
 		{"twice", [][]float64{{1, 2, 3}, {2, 4, 6}}, []float64{1. / 8, 1. / 8}},
-		// … and one far below 0 costs nothing: no way of +1 0 −1 exceeds 2/√2 = 1.41, and
-		// the first has 6/√14 = 1.60.
+		// A quantity far below 0 does not weaken the other: no sign pattern of +1 0 −1 exceeds 2/√2
+		// = 1.41, and the first quantity has 6/√14 = 1.60.
 		{"and its opposite", [][]float64{{1, 2, 3}, {-1, -2, -3}}, []float64{1. / 8, 1}},
-		// The second, with 4/√6 = 1.633, is tested first against both, and one way of eight reaches
-		// it. Then the first, with 6/√14 = 1.604, is tested alone; its p is at least the earlier
-		// one.
+		// The second quantity, with 4/√6 = 1.633, is tested first, against both quantities, and one
+		// pattern of eight reaches it. The first quantity, with 6/√14 = 1.604, is then tested by
+		// itself; its p-value is at least the earlier one.
 		{"step-down", [][]float64{{1, 2, 3}, {1, 1, 2}}, []float64{1. / 8, 1. / 8}},
 		{"infinite", [][]float64{{1, 2, inf}, {1, 2, 3}}, []float64{1, 1. / 8}},
 		{"no spread, at 0", [][]float64{{0, 0, 0}}, []float64{1}},
@@ -43,8 +43,8 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// If no quantity is above 0, a false claim occurs no more often than promised,
-// however much the quantities depend on each other.
+// If no quantity is truly above 0, a false claim occurs no more often than promised, however much
+// the quantities depend on each other.
 func TestLongFlipsKeepTheError(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for _, common := range []float64{0, 0.5, 0.95} {

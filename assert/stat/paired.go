@@ -2,14 +2,14 @@ package stat
 
 import "math"
 
-// PairedShare bounds the change of a share of paired items. Of n items, lost were right
-// before and are wrong now, and won changed the other way. The change is (lost − won) /
-// n, so more is worse. low and high are its one-sided bounds at alpha each, by the
-// score interval of Tango (Statistics in Medicine 17:891, 1998). If all changes went in
-// one direction the score interval is too narrow (at n = 268 and a true change of 1 %
-// it errs in 6.8 % of cases instead of 5 %). The change is then a plain share, and is
-// bounded exactly too (Clopper and Pearson). Items that count for less than one make
-// the numbers fractions. ok is false for invalid numbers.
+// PairedShare bounds the change of a share of paired items. Of n items, lost is the number that
+// were right before and are wrong now, and won the number that changed the other way. The change is
+// (lost − won) / n, so more is worse. low and high are one-sided bounds of the change, each at
+// alpha, by the score interval of Tango (Statistics in Medicine 17:891, 1998). If all changes went
+// in one direction the score interval is too narrow (at n = 268 and a true change of 1 % it errs in
+// 6.8 % of cases instead of 5 %). The change is then a plain share, and is bounded exactly too
+// (Clopper and Pearson). Items that count for less than one make the numbers fractions. ok is false
+// for invalid numbers.
 func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
 	if !(n > 0 && lost >= 0 && won >= 0 && lost+won <= n && alpha > 0 && alpha <= 0.5) {
 		return 0, 0, false
@@ -25,10 +25,10 @@ func pairedBelow(lost, won, n, d, alpha float64) bool {
 	return pairedScore(lost, won, n, d) <= -NormalQuantile(1-alpha) && (won > 0 || AtMost(lost, n, d) <= alpha)
 }
 
-// pairedScore is the distance of the change above d, in standard errors under d: b items
-// of m were lost, c won.
+// pairedScore is how far the change is above d, in standard errors under the hypothesis that the
+// change is d. Of m items, b were lost and c won.
 func pairedScore(b, c, m, d float64) float64 {
-	// The most likely share of items won if the change is d.
+	// This is the likeliest share of items won if the change is d.
 	linear := -b - c + (2*m-b+c)*d
 	q := (math.Sqrt(max(linear*linear+8*m*c*d*(1-d), 0)) - linear) / (4 * m)
 	variance := m * (2*q + d*(1-d))
@@ -38,9 +38,9 @@ func pairedScore(b, c, m, d float64) float64 {
 	return (b - c - m*d) / math.Sqrt(variance)
 }
 
-// PairedPower is the chance that n items certify a change below margin at alpha, if
-// the share disagree changes, half of it in each direction. It is exact, summed over
-// all outcomes.
+// PairedPower is the chance that n items certify a change below margin at alpha, if the share
+// disagree of the items changes, half of them in each direction. It is exact: the sum over all
+// outcomes.
 func PairedPower(n int, disagree, margin, alpha float64) float64 {
 	if n < 1 || !(disagree >= 0 && disagree < 1) {
 		return 0
@@ -54,7 +54,7 @@ func PairedPower(n int, disagree, margin, alpha float64) float64 {
 		if p < 1e-12 {
 			continue
 		}
-		most = min(max(most, 0), k) // the most lost items that still pass; it increases with k
+		most = min(max(most, 0), k) // the largest number of lost items that still passes; it grows with k
 		for most < k && passes(most+1, k-most-1) {
 			most++
 		}
@@ -94,11 +94,11 @@ func binomials(n int, p float64) []float64 {
 	return out
 }
 
-// PairedNeeded is the smallest number of items that certifies a change below margin
-// with the given power, if the share disagree of them disagrees. ok is false if that
-// takes more than most items.
+// PairedNeeded is the smallest number of items that certifies a change below margin with the given
+// power, if the two sides disagree on the share disagree of them. ok is false if more than most
+// items would be needed.
 func PairedNeeded(disagree, margin, alpha, power float64, most int) (n int, ok bool) {
-	// A normal approximation needs about z²·disagree/margin².
+	// By a normal approximation about z²·disagree/margin² items are needed.
 	z := NormalQuantile(1-alpha) + NormalQuantile(power)
 	start := int(0.8 * z * z * disagree / (margin * margin))
 	for n = max(start, 1); n <= most; n++ {

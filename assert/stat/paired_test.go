@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// slowScore is the score statistic by its definition. The likelihood of b lost, c won
-// and the rest, with p12 = q + d and p21 = q, is maximised over q by a search. The
-// difference is divided by its standard error there.
+// slowScore computes the score statistic by its definition. The likelihood of b lost items, c won
+// items and the rest, with p12 = q + d and p21 = q, is maximised over q by a search. The difference
+// is then divided by its standard error at that q.
 func slowScore(b, c, n int, d float64) float64 {
 	log := func(k int, p float64) float64 {
 		if k == 0 {
@@ -19,7 +19,7 @@ func slowScore(b, c, n int, d float64) float64 {
 		return log(b, q+d) + log(c, q) + log(n-b-c, 1-2*q-d)
 	}
 	lo, hi := max(0, -d), (1-d)/2
-	for range 200 { // the likelihood has one maximum
+	for range 200 { // the likelihood has only one maximum
 		a, z := lo+(hi-lo)/3, hi-(hi-lo)/3
 		if likelihood(a) < likelihood(z) {
 			lo = a
@@ -44,8 +44,8 @@ func TestPairedScoreIsTheMostLikely(t *testing.T) {
 	}
 }
 
-// The bounds are the points at which the slow score test stops rejecting, or at which
-// a share is proven.
+// The bounds are the points at which the slow score test no longer rejects or, if all changes go in
+// one direction, at which an exact share is proven.
 func TestPairedShare(t *testing.T) {
 	const z = 1.6448536269514722
 	slow := func(b, c, n int) float64 {
@@ -57,7 +57,7 @@ func TestPairedShare(t *testing.T) {
 				lo = mid
 			}
 		}
-		if c == 0 { // Clopper and Pearson: the share at which so few have a chance of 5 %
+		if c == 0 { // Clopper and Pearson: the share at which this few losses have a chance of 5 %
 			hi = max(hi, bisect(0, 1, func(p float64) bool { return AtMost(float64(b), float64(n), p) <= 0.05 }))
 		}
 		return hi
@@ -79,9 +79,9 @@ func TestPairedShare(t *testing.T) {
 	}
 }
 
-// Tango's bounds are roots of a polynomial of the fourth degree (Yang, Sun and Hardin,
-// Statistics in Medicine 32:1336, 2013), which is derived without likelihoods. It changes
-// its sign at each bound.
+// Tango's bounds are roots of a polynomial of the fourth degree (Yang, Sun and Hardin, Statistics
+// in Medicine 32:1336, 2013), which is derived without likelihoods. The polynomial changes its sign
+// at each bound.
 func TestPairedShareIsARoot(t *testing.T) {
 	const z = 1.6448536269514722
 	for _, x := range [][3]float64{{12, 2, 50}, {5, 5, 600}, {9, 4, 500}, {11, 10, 603}, {3, 1, 100}, {2, 12, 50}} {
@@ -103,8 +103,8 @@ func TestPairedShareIsARoot(t *testing.T) {
 	}
 }
 
-// certifies is the chance, over all outcomes, that n items certify a change below
-// margin if lost and won are the true shares.
+// certifies is the exact chance that n items certify a change below margin if lost and won are the
+// true shares.
 func certifies(n int, lost, won, margin float64) float64 {
 	total := 0.0
 	all, _ := math.Lgamma(float64(n + 1))
@@ -123,8 +123,8 @@ func certifies(n int, lost, won, margin float64) float64 {
 	return total
 }
 
-// If the change equals the margin hardly more than 5 % are certified, whatever share
-// of the other items disagrees.
+// If the true change equals the margin, hardly more than 5 % of tests certify it, whatever share of
+// the other items disagrees.
 func TestLongPairedShareErrsSeldom(t *testing.T) {
 	worst := 0.0
 	for n := 100; n <= 1000; n += 8 {

@@ -5,9 +5,8 @@ import (
 	"sort"
 )
 
-// MostBelow is the largest number of bad observations among n for which Share returns
-// Below, if the n count as effective ones; −1 if even none does not. 0 < effective ≤
-// n.
+// MostBelow is the largest number of bad observations among n for which Share returns Below, if the
+// n observations count as effective ones; −1 if even 0 bad ones are too many. 0 < effective ≤ n.
 func MostBelow(n int, effective, allowed, alpha float64) int {
 	scale := effective / float64(n)
 	return sort.Search(n+1, func(k int) bool {
@@ -15,8 +14,8 @@ func MostBelow(n int, effective, allowed, alpha float64) int {
 	}) - 1
 }
 
-// LeastAbove is the smallest number of bad observations among n for which Share
-// returns Above; n+1 if even n does not.
+// LeastAbove is the smallest number of bad observations among n for which Share returns Above; n+1
+// if even n are not enough.
 func LeastAbove(n int, effective, allowed, alpha float64) int {
 	scale := effective / float64(n)
 	return sort.Search(n+1, func(k int) bool {
@@ -31,9 +30,8 @@ func LeastAbove(n int, effective, allowed, alpha float64) int {
 // 2nd ed., chapter 5). low is 0 (−Inf) and high n+1 (+Inf) where n is too small for a
 // bound.
 //
-// The bounds are the duals of Share: with allowed = 1−q, x_(high) < T exactly
-// when the observations ≥ T are few enough for Below, and x_(low) ≥ T exactly
-// when they are enough for Above.
+// The bounds agree with Share for allowed = 1−q and any limit T: x_(high) < T exactly if the
+// observations ≥ T are few enough for Below, and x_(low) ≥ T exactly if they are enough for Above.
 func PercentileRanks(n int, effective, q, alpha float64) (low, high int) {
 	if n < 1 || !(effective > 0) {
 		return 0, n + 1
@@ -43,9 +41,8 @@ func PercentileRanks(n int, effective, q, alpha float64) (low, high int) {
 	return low, high
 }
 
-// PercentileBounds applies PercentileRanks to values in ascending order, with worst
-// further observations above all of them. A bound that does not exist is −Inf or
-// +Inf.
+// PercentileBounds applies PercentileRanks to values in ascending order, followed by worst further
+// observations that exceed all values. A bound that does not exist is −Inf or +Inf.
 func PercentileBounds(sorted []float64, worst int, effective, q, alpha float64) (low, high float64) {
 	n := len(sorted) + worst
 	l, h := PercentileRanks(n, effective, q, alpha)
@@ -61,10 +58,9 @@ func PercentileBounds(sorted []float64, worst int, effective, q, alpha float64) 
 	return at(l), at(h)
 }
 
-// MinimumN is the smallest number of effective observations, all of them good, that
-// proves a share of bad ones of at most allowed: ⌈ln alpha / ln(1 − allowed)⌉, 59 for
-// 5% and 299 for 1% at alpha 0.05 (Wilks 1941). ok is false if no number does: a
-// share of exactly 0 cannot be proven.
+// MinimumN is the smallest number of effective observations, all of them good, that proves that the
+// share of bad ones is at most allowed: ⌈ln alpha / ln(1 − allowed)⌉, 59 for 5% and 299 for 1% at
+// alpha 0.05 (Wilks 1941). ok is false if no number does: a share of exactly 0 cannot be proven.
 func MinimumN(allowed, alpha float64) (n int, ok bool) {
 	switch {
 	case !(allowed > 0) || !(alpha > 0 && alpha < 1):
@@ -72,7 +68,7 @@ func MinimumN(allowed, alpha float64) (n int, ok bool) {
 	case allowed >= 1:
 		return 1, true
 	}
-	// The subtraction absorbs a rounding error above a whole number.
+	// The product may lie just above a whole number; the subtraction removes that rounding error.
 	v := math.Ceil(math.Log(alpha)/math.Log1p(-allowed) - 1e-9)
 	if v > 1e15 {
 		return 0, false
@@ -80,14 +76,14 @@ func MinimumN(allowed, alpha float64) (n int, ok bool) {
 	return max(int(v), 1), true
 }
 
-// SplitAlpha is the error allowed at each of the planned looks so that together they
-// err at most alpha (Bonferroni). looks below 1 counts as 1.
+// SplitAlpha is the error allowed at each of several planned looks, so that all looks together err
+// with a chance of at most alpha (Bonferroni). looks below 1 counts as 1.
 func SplitAlpha(alpha float64, looks int) float64 { return alpha / float64(max(looks, 1)) }
 
-// Needed is the smallest effective number of observations at which Share would decide
-// if the share of bad ones stayed the same. ok is false if no number up to a hundred
-// million does, because share is (nearly) allowed. The result is an estimate, because
-// the share will change.
+// Needed is the smallest effective number of observations at which Share would decide if the share
+// of bad observations stayed the same. ok is false if even a hundred million would not decide,
+// because share is nearly equal to allowed. The result is an estimate, because the share will
+// change.
 func Needed(share, allowed, alpha float64) (n int, ok bool) {
 	if math.IsNaN(share) || share < 0 || share > 1 || !(alpha > 0 && alpha < 1) {
 		return 0, false

@@ -6,12 +6,11 @@ import (
 	"sync"
 )
 
-// Spend returns the error allowed at each of several looks at growing data, at the
-// first at[i] requests each. All looks up to look i together err at most
-// alpha·share[i] (Lan and DeMets, Biometrika 70, 1983). Looks at the same data mostly
-// err together, which the joint normal distribution of their estimates accounts for
-// (Armitage, McPherson and Rowe, JRSS A 132, 1969). So the results add up to more
-// than alpha, and none exceeds it.
+// Spend returns the error allowed at each of several looks at growing data; look i covers the first
+// at[i] requests. All looks up to look i together err with a chance of at most alpha·share[i] (Lan
+// and DeMets, Biometrika 70, 1983). Looks at the same data mostly err together, which the joint
+// normal distribution of their estimates takes into account (Armitage, McPherson and Rowe, JRSS A
+// 132, 1969). So the returned errors add up to more than alpha, although each is at most alpha.
 //
 // at and share must ascend, share to at most 1. Otherwise, and without looks, the
 // result is nil.
@@ -39,8 +38,8 @@ func Spend(at []int, share []float64, alpha float64) []float64 {
 
 var spent sync.Map // → []float64
 
-// spend follows a Brownian motion from look to look: the chance that it has crossed
-// no boundary yet, by place.
+// spend follows a Brownian motion from look to look: how likely it is at each place without having
+// crossed a boundary.
 func spend(at []int, share []float64, alpha float64) []float64 {
 	const cells = 400
 	tail := func(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }

@@ -17,7 +17,8 @@ func TestSpend(t *testing.T) {
 	}{
 		{[]int{200}, []float64{1}, []float64{0.05}}, // one look has all of the error
 		{[]int{200}, []float64{0.1}, []float64{0.005}},
-		// The looks alone are crossed with 0.01 and 0.044; 0.4 % of all cross both.
+		// By themselves the looks are crossed with chances of 0.01 and 0.044; 0.4 % of all data
+		// cross both boundaries.
 		{[]int{100, 200}, []float64{0.2, 1}, []float64{0.01, 0.0464}},
 		{[]int{5, 7, 10}, []float64{0.25, 0.49, 1}, []float64{0.0125, 0.0191, 0.0399}},
 		{nil, nil, nil},
@@ -52,7 +53,7 @@ func TestLongSpendKeepsTheError(t *testing.T) {
 				}
 			}
 		}
-		// Three standard errors of 5 % of a million are 0.07 %.
+		// For a share of 5 % of a million, three standard errors are 0.07 %.
 		if p := float64(crossed) / n; math.Abs(p-0.05) > 0.0007 {
 			t.Errorf("%v: %.4f", at, p)
 		}

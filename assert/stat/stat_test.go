@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// exactAtMost sums the binomial distribution in rationals: nothing is rounded until
-// the end.
+// exactAtMost sums the binomial distribution in rational numbers, which are rounded only at the
+// end.
 func exactAtMost(k, n int64, p *big.Rat) float64 {
 	q := new(big.Rat).Sub(big.NewRat(1, 1), p)
 	sum := new(big.Rat)
@@ -46,8 +46,7 @@ func TestLongAtMostAgainstExactSums(t *testing.T) {
 				want := exactAtMost(k, n, r)
 				got := AtMost(float64(k), float64(n), p)
 				near(t, "AtMost", got, want, 1e-12)
-				// Small tails matter most, because they decide: a relative error of
-				// 1e-11.
+				// Small tails decide verdicts, so they must be exact to a relative error of 1e-11.
 				if want > 1e-250 && math.Abs(got/want-1) > 1e-11 {
 					t.Errorf("AtMost(%d, %d, %v) = %.15g, want %.15g", k, n, p, got, want)
 				}
@@ -57,7 +56,7 @@ func TestLongAtMostAgainstExactSums(t *testing.T) {
 	}
 }
 
-// lowerBeta is I_x(a, b).
+// lowerBeta returns only I_x(a, b).
 func lowerBeta(x, a, b float64) float64 {
 	lower, _ := beta(x, 1-x, a, b)
 	return lower
@@ -65,7 +64,7 @@ func lowerBeta(x, a, b float64) float64 {
 
 func TestBetaClosedForms(t *testing.T) {
 	for _, x := range []float64{0, 1e-9, 0.01, 0.25, 0.5, 0.8, 0.999, 1} {
-		// I_x(1, b) = 1 − (1−x)^b and I_x(a, 1) = x^a, fractions too.
+		// I_x(1, b) = 1 − (1−x)^b and I_x(a, 1) = x^a hold for fractions too.
 		for _, c := range []float64{0.3, 1, 2.5, 17, 1234.5} {
 			near(t, "I_x(1, b)", lowerBeta(x, 1, c), 1-math.Pow(1-x, c), 1e-12)
 			near(t, "I_x(a, 1)", lowerBeta(x, c, 1), math.Pow(x, c), 1e-12)
@@ -96,8 +95,8 @@ func TestBetaRecurrence(t *testing.T) {
 }
 
 func TestShareTable(t *testing.T) {
-	// The most bad requests that pass, and the fewest that fail, p95 at 95%: exact
-	// sums, checked up to 400 by TestLongAtMostAgainstExactSums.
+	// For p95 at 95% confidence, these are the largest number of bad requests that passes and the
+	// smallest that fails, by exact sums. TestLongAtMostAgainstExactSums checks the sums up to 400.
 	for _, c := range []struct{ n, pass, fail int }{
 		{59, 0, 7}, {100, 1, 10}, {200, 4, 16}, {400, 12, 28}, {800, 29, 51}, {1600, 65, 96},
 	} {
@@ -120,8 +119,8 @@ func TestShareTable(t *testing.T) {
 	if got := MostBelow(58, 58, 0.05, 0.05); got != -1 {
 		t.Errorf("MostBelow(58) = %d, want -1: 0.95^58 = 0.0510", got)
 	}
-	// With one miss at 99% confidence: the minimums that MLPerf Endpoints lists in
-	// docs/early_stopping.md.
+	// With one bad observation at 99% confidence, these are the minimums that MLPerf Endpoints
+	// lists in docs/early_stopping.md.
 	for _, c := range []struct {
 		n       float64
 		allowed float64
@@ -139,8 +138,8 @@ func TestShareRefusesNonsense(t *testing.T) {
 			t.Errorf("Share(%v) = %v, want Open", c, got)
 		}
 	}
-	// No number of good observations proves a share of exactly zero; one bad
-	// observation refutes it.
+	// No number of good observations proves a share of exactly zero, and a single bad observation
+	// refutes it.
 	if Share(0, 1e6, 0, 0.05) != Open || Share(1, 1e6, 0, 0.05) != Above {
 		t.Error("a share of zero can be refuted only")
 	}
@@ -150,15 +149,15 @@ func TestShareRefusesNonsense(t *testing.T) {
 }
 
 func TestMinimumN(t *testing.T) {
-	// Hahn, Meeker and Escobar, Statistical Intervals, chapter 5; the first column is
-	// also MLPerf's minimum without a miss.
+	// Hahn, Meeker and Escobar, Statistical Intervals, chapter 5; the first column is also MLPerf's
+	// minimum without a bad observation.
 	for _, c := range []struct {
 		allowed, alpha float64
 		want           int
 	}{
 		{0.5, 0.05, 5}, {0.1, 0.05, 29}, {0.05, 0.05, 59}, {0.01, 0.05, 299}, {0.001, 0.05, 2995},
 		{0.5, 0.01, 7}, {0.1, 0.01, 44}, {0.05, 0.01, 90}, {0.01, 0.01, 459}, {0.001, 0.01, 4603},
-		// Three looks: ln(0.05/3)/ln 0.95 = 79.8, ln(0.05/3)/ln 0.99 = 407.4.
+		// At three looks: ln(0.05/3)/ln 0.95 = 79.8 and ln(0.05/3)/ln 0.99 = 407.4.
 		{0.05, SplitAlpha(0.05, 3), 80}, {0.01, SplitAlpha(0.05, 3), 408},
 		{0.5, 0.5, 1}, {1, 0.05, 1},
 	} {
@@ -175,8 +174,8 @@ func TestMinimumN(t *testing.T) {
 }
 
 func TestClopperPearson(t *testing.T) {
-	// Two-sided 95%: the published table of Clopper and Pearson (1934), as in
-	// Owen, Handbook of Statistical Tables.
+	// The values are from the published table of two-sided 95% intervals of Clopper and Pearson
+	// (1934), as in Owen, Handbook of Statistical Tables.
 	for _, c := range []struct{ k, n, low, high float64 }{
 		{0, 10, 0, 0.3085}, {1, 10, 0.0025, 0.4450}, {5, 10, 0.1871, 0.8129}, {10, 10, 0.6915, 1},
 	} {
@@ -187,7 +186,7 @@ func TestClopperPearson(t *testing.T) {
 		near(t, "low", low, c.low, 5e-5)
 		near(t, "high", high, c.high, 5e-5)
 	}
-	// The rule of three, exactly: none of 59 gives 1 − 0.05^(1/59) = 0.0495.
+	// The rule of three, exactly: 0 of 59 gives the upper bound 1 − 0.05^(1/59) = 0.0495.
 	_, high, _ := ClopperPearson(0, 59, 0.05)
 	near(t, "rule of three", high, 1-math.Pow(0.05, 1.0/59), 1e-12)
 	if _, _, ok := ClopperPearson(0, 0, 0.05); ok {
@@ -205,7 +204,8 @@ func TestStudentTable(t *testing.T) {
 		near(t, "StudentQuantile", StudentQuantile(c.p, c.df), c.want, 5.1e-4)
 		near(t, "StudentCDF of its quantile", StudentCDF(StudentQuantile(c.p, c.df), c.df), c.p, 1e-12)
 	}
-	// One degree of freedom is Cauchy: ½ + arctan(t)/π. Two: ½ + t/(2√(2+t²)).
+	// With one degree of freedom Student's t is the Cauchy distribution, ½ + arctan(t)/π. With two
+	// it is ½ + t/(2√(2+t²)).
 	for _, x := range []float64{-1e6, -3, -0.1, 0, 0.5, 2, 50} {
 		near(t, "df 1", StudentCDF(x, 1), 0.5+math.Atan(x)/math.Pi, 1e-12)
 		near(t, "df 2", StudentCDF(x, 2), 0.5+x/(2*math.Sqrt(2+x*x)), 1e-12)
@@ -237,12 +237,13 @@ func TestPercentileRanks(t *testing.T) {
 			t.Errorf("PercentileRanks(%d, %v) = %d, %d, want %d, %d: %s", c.n, c.q, low, high, c.low, c.high, c.explanation)
 		}
 	}
-	// P(Bin(3, 0.05) ≥ 2) = 0.00725 but P(≥ 1) = 0.143, so it is the second largest.
+	// P(Bin(3, 0.05) ≥ 2) = 0.00725, but P(Bin(3, 0.05) ≥ 1) = 0.143, so the lower bound is the
+	// second-largest value.
 	if low, high := PercentileBounds([]float64{1, 2, 3}, 0, 3, 0.95, 0.05); low != 2 || !math.IsInf(high, 1) {
 		t.Errorf("bounds of three values = %v, %v, want 2, +Inf", low, high)
 	}
-	// The worst observations lie above all values: the bound is +Inf once its rank is
-	// one of theirs.
+	// The worst observations lie above all values, so the bound is +Inf once its rank falls on one
+	// of them.
 	if _, high := PercentileBounds(make([]float64, 58), 1, 59, 0.95, 0.05); !math.IsInf(high, 1) {
 		t.Errorf("a failure among 59 leaves the bound at %v", high)
 	}
@@ -283,7 +284,7 @@ func TestLongDuality(t *testing.T) {
 				t.Fatalf("n=%d eff=%v q=%v alpha=%v limit=%v strict=%v k=%d bounds=[%v, %v]: test says %v, interval %v", n, eff, q, alpha, limit, strict, k, low, high, got, want)
 			}
 		}
-		// Clopper–Pearson is dual to the same test.
+		// The Clopper–Pearson bounds agree with the same test.
 		k := float64(r.IntN(n + 1))
 		pl, ph, _ := ClopperPearson(k, float64(n), alpha)
 		if pl > ph || pl > k/float64(n) || ph < k/float64(n) {
@@ -325,41 +326,43 @@ func TestTailsAreMonotone(t *testing.T) {
 }
 
 func TestEffective(t *testing.T) {
-	// Five rounds of 100, one with all 20 bad ones: p̂ = 0.04, v = Σ(p̂_r−p̂)²/(5·4)
-	// = (0.16² + 4·0.04²)/20 = 0.0016. Independent ones have p̂q̂/500 = 0.0000768: a
-	// ratio of 20.833.
+	// Of five rounds of 100, one has all 20 bad observations: p̂ = 0.04, and v = Σ(p̂_r−p̂)²/(5·4)
+	// = (0.16² + 4·0.04²)/20 = 0.0016. Independent observations have p̂q̂/500 = 0.0000768, so the
+	// ratio is 20.833.
 	groups := []Group{{20, 100}, {0, 100}, {0, 100}, {0, 100}, {0, 100}}
 	near(t, "ShareEffect", ShareEffect(groups), 20.8333, 0.001)
-	// Evenly distributed: no spread was seen.
+	// If bad observations are evenly distributed, the groups show no spread.
 	near(t, "ShareEffect", ShareEffect([]Group{{4, 100}, {4, 100}, {4, 100}, {4, 100}, {4, 100}}), 0, 0)
 	near(t, "ShareEffect of nothing bad", ShareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
 	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
 	near(t, "empty groups count for nothing", ShareEffect(append(groups, Group{})), 20.8333, 0.001)
-	// Minus the allowed √(2/4) = 0.70711, (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175: 1 +
-	// 2.82175·19.1262 = 54.9694.
+	// After subtraction of √(2/4) = 0.70711, the excess is multiplied by (t/z)⁴ =
+	// (2.13185/1.64485)⁴ = 2.82175: the effect is 1 + 2.82175·19.1262 = 54.9694.
 	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05), 500/54.9694, 0.001)
-	// Ten rounds of 20, two of them with 4 bad: p̂ = 0.04, v = (2·3.2² + 8·0.8²)/200²·10/9
-	// = 0.00071111. Independent ones have 0.000192: a ratio of 3.7037. Minus the allowed
-	// √(2/9) = 0.47140, (1.83311/1.64485)⁴ = 1.54259: 1 + 1.54259·2.23230 = 4.44353.
+	// Of ten rounds of 20, two have 4 bad observations: p̂ = 0.04, and v = (2·3.2² +
+	// 8·0.8²)/200²·10/9 = 0.00071111. Independent observations have 0.000192, so the ratio is
+	// 3.7037. After subtraction of √(2/9) = 0.47140, with (1.83311/1.64485)⁴ = 1.54259, the effect
+	// is 1 + 1.54259·2.23230 = 4.44353.
 	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
 	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
 	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05), 200/4.44353, 0.001)
 
-	// Values 1 and 3 in two blocks {1,1} and {3,3}: s² = 4/3, v_b/B = ((1−2)² +
-	// (3−2)²)/(2·1) = 1. Four independent ones have s²/4 = 1/3: a ratio of 3.
+	// Two blocks {1,1} and {3,3}: s² = 4/3 and v_b/B = ((1−2)² + (3−2)²)/(2·1) = 1. Four
+	// independent values have s²/4 = 1/3, so the ratio is 3.
 	near(t, "MeanEffect", MeanEffect(ascending([]float64{1, 1}, []float64{3, 3})), 3, 1e-9)
 	near(t, "MeanEffect of equal values", MeanEffect(ascending([]float64{0.1, 0.1, 0.1}, []float64{0.1, 0.1})), 1, 0)
 	near(t, "MeanEffect with a value that is none", MeanEffect(ascending([]float64{1, math.NaN()}, []float64{3, 3})), math.Inf(1), 0)
 	together := []Ascending{{Values: []float64{1}, Until: []int{2}}, {Values: []float64{1, 3}, Until: []int{1, 4}}}
 	near(t, "MeanEffect of equal ones together", MeanEffect(together), MeanEffect(ascending([]float64{1, 1}, []float64{1, 3, 3, 3})), 0)
-	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905: 4/(1 + 217.0905·(2 − √2)).
+	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905, so the effective number is 4/(1 + 217.0905·(2 −
+	// √2)).
 	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][]Ascending{ascending([]float64{1, 1}, []float64{3, 3})}, 0.05), 4/128.169, 1e-4)
 	near(t, "Effective with a value that is none", Effective(4, nil, [][]Ascending{ascending([]float64{1, math.NaN()}, []float64{3, 3})}, 0.05), 0, 0)
-	// Four gaps of each of two requests count as no more than two requests.
+	// Two requests with four gaps each count as no more than two requests.
 	near(t, "more observations than requests", Effective(2, []Group{{1, 4}, {1, 4}}, nil, 0.05), 2, 0)
 }
 
-// ascending are lists in which each value is one observation.
+// ascending returns lists in which each value is one observation.
 func ascending(lists ...[]float64) (out []Ascending) {
 	for _, values := range lists {
 		out = append(out, Ascending{Values: values})
@@ -368,9 +371,9 @@ func ascending(lists ...[]float64) (out []Ascending) {
 }
 
 func TestExcess(t *testing.T) {
-	// 3 and 1 of 4 in two groups of 20 and 60: Σk(k−1)/4 = 6/4 others; by chance (4 −
-	// 1)·(20² + 60²)/80² = 1.875. The other way round it is the same; for 4 and 0 it
-	// is 12/4 minus that.
+	// Two groups of 20 and 60 have 3 and 1 of the 4 bad observations: Σk(k−1)/4 = 6/4 others, where
+	// chance gives (4 − 1)·(20² + 60²)/80² = 1.875. With 1 and 3 the result is the same. With 4 and
+	// 0 there are 12/4 others, minus 1.875.
 	near(t, "Excess of less than chance", Excess([]Group{{3, 20}, {1, 60}}), 0, 0)
 	near(t, "Excess", Excess([]Group{{4, 20}, {0, 60}}), 1.125, 1e-12)
 	near(t, "Excess of one", Excess([]Group{{1, 20}, {0, 60}}), 0, 0)
@@ -385,7 +388,8 @@ func TestExcess(t *testing.T) {
 
 func TestEffectiveOfFewValues(t *testing.T) {
 	groups := []Group{{20, 40}, {20, 40}}
-	// Half of the 80 requests have a value, all equal: 40 of 40 count, so 80.
+	// Only half of the 80 requests have a value, and all values are equal: 40 of 40 count, so all
+	// 80 do.
 	alike := make([]float64, 20)
 	near(t, "half without a value", Effective(80, groups, [][]Ascending{ascending(alike, alike)}, 0.05), 80, 0)
 	near(t, "none with a value", Effective(80, groups, [][]Ascending{ascending(nil, nil)}, 0.05), 80, 0)
@@ -393,7 +397,8 @@ func TestEffectiveOfFewValues(t *testing.T) {
 }
 
 func TestMeanInterval(t *testing.T) {
-	// 1..5: mean 3, s² = 2.5, t_{4,.95} = 2.13185, half = 2.13185·√(2.5/5) = 1.50745.
+	// The values 1 to 5 have mean 3 and s² = 2.5. With t_{4,.95} = 2.13185 half the interval is
+	// 2.13185·√(2.5/5) = 1.50745.
 	mean, low, high, ok := MeanInterval([]float64{1, 2, 3, 4, 5}, 0.05)
 	near(t, "mean", mean, 3, 1e-12)
 	near(t, "low", low, 3-1.50745, 1e-5)
@@ -412,7 +417,7 @@ func TestMeanInterval(t *testing.T) {
 }
 
 func TestNeeded(t *testing.T) {
-	// None is bad: the minimums of MinimumN.
+	// If no observation is bad, Needed returns the minimums of MinimumN.
 	for _, c := range []struct {
 		share, allowed float64
 		want           int
@@ -428,8 +433,8 @@ func TestNeeded(t *testing.T) {
 	if !ok || Share(0.03*float64(n), float64(n), 0.05, 0.05) != Below || Share(0.03*float64(n-1), float64(n-1), 0.05, 0.05) != Open {
 		t.Errorf("Needed(3%%, 5%%) = %d, %v is not the first that decides", n, ok)
 	}
-	// Mean 3, s² = 2.5, limit 5: half(n) = t·1.5811/√n must fall below 2: n=3:
-	// 2.920·0.9129 = 2.67, n=4: 2.353·0.7906 = 1.86.
+	// Mean 3, s² = 2.5, limit 5: half the interval, t·1.5811/√n, must fall below 2. For n = 3 it is
+	// 2.920·0.9129 = 2.67, and for n = 4 it is 2.353·0.7906 = 1.86.
 	if n, ok := MeanNeeded([]float64{1, 2, 3, 4, 5}, 5, 0.05); !ok || n != 4 {
 		t.Errorf("MeanNeeded = %d, %v, want 4", n, ok)
 	}
@@ -438,8 +443,8 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// The promise itself: a server exactly at the limit passes at most 5% of the time,
-// even if its requests depend on each other.
+// A server exactly at the limit passes at most 5% of the time, even if its requests depend on each
+// other.
 func TestLongFalsePass(t *testing.T) {
 	const gates, alpha, q = 2000, 0.05, 0.95
 	z := NormalQuantile(q)
@@ -505,13 +510,13 @@ func TestLongFalsePass(t *testing.T) {
 					naive++
 				}
 			}
-			// Three standard errors of a binomial share of 5%: 0.0146.
+			// For a share of 5%, three standard errors are 0.0146.
 			share := float64(passed) / gates
 			t.Logf("false passes: %.1f%%, with n taken as it is %.1f%%", 100*share, 100*float64(naive)/gates)
 			if limit := alpha + 3*math.Sqrt(alpha*(1-alpha)/gates); share > limit {
 				t.Errorf("false passes: %.3f, more than %.3f", share, limit)
 			}
-			// The correction is needed: without it dependence breaks the promise.
+			// The correction is needed: a test that ignores dependence breaks the promise.
 			if c.naiveErrs && float64(naive)/gates < 0.08 {
 				t.Errorf("the naive test errs only %d times of %d: the case proves nothing", naive, gates)
 			}
@@ -520,8 +525,8 @@ func TestLongFalsePass(t *testing.T) {
 }
 
 func TestLongLogMeanBound(t *testing.T) {
-	// The quantile of the pivot from 200,000 draws, for logarithms with m = 1 and s²
-	// = 1, and with m = 0 and s² = 0.01.
+	// The quantiles come from 200,000 draws, for logarithms with m = 1 and s² = 1, and with m = 0
+	// and s² = 0.01.
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
 		m, s float64
@@ -529,7 +534,7 @@ func TestLongLogMeanBound(t *testing.T) {
 	}{{1, 1, 5}, {0, 0.1, 10}, {0, 0.1, 2}} {
 		units := make([]float64, c.n)
 		for i := range units {
-			// Evenly distributed logarithms, scaled to m and s.
+			// The logarithms are equally spaced, then scaled to m and s.
 			x := float64(i) - float64(c.n-1)/2
 			units[i] = math.Exp(c.m + c.s*x/math.Sqrt(float64(c.n*(c.n+1))/12))
 		}
@@ -549,8 +554,8 @@ func TestLongLogMeanBound(t *testing.T) {
 			t.Errorf("m %v, s %v, n %d: ln of the bound is %.4f, want %.4f", c.m, c.s, c.n, got, want)
 		}
 	}
-	// Simpson's rule over x with so many steps that twice as many change nothing:
-	// 200,000 for two units, whose pivot is steep near x = 0.
+	// Simpson's rule over x, with enough steps that twice as many change nothing: 200,000 for two
+	// units, because the integrand is then steep near x = 0.
 	for _, c := range []struct {
 		n            int
 		s, alpha, ln float64
@@ -564,7 +569,7 @@ func TestLongLogMeanBound(t *testing.T) {
 			t.Errorf("s %v, n %d, alpha %v: ln of the bound is %.6g, want %.6g", c.s, c.n, c.alpha, got, c.ln)
 		}
 	}
-	// Equal units have their own value as the bound.
+	// For equal units the bound is their common value.
 	if got := LogMeanBound([]float64{3, 3, 3}, 0.05); math.Abs(got-3) > 1e-9 {
 		t.Errorf("of three alike it is %v", got)
 	}
@@ -575,9 +580,9 @@ func TestLongLogMeanBound(t *testing.T) {
 	}
 }
 
-// Groups that are partly bad count by their share. At the limit they pass no more
-// often than groups that are bad as a whole. Every group has the share low or high,
-// so that the mean is the limit.
+// Groups that are partly bad count by their share. If the true share is at the limit, they pass no
+// more often than groups that are bad as a whole. Every group has the share low or the share high,
+// such that the mean share is the limit.
 func TestLongShareOfParts(t *testing.T) {
 	const alpha = 0.05
 	for _, n := range []float64{10, 59, 60, 149, 150, 200, 400} {
@@ -587,7 +592,7 @@ func TestLongShareOfParts(t *testing.T) {
 					if high <= limit {
 						continue
 					}
-					q := (limit - low) / (high - low) // of the high ones
+					q := (limit - low) / (high - low) // chance that a group has the high share
 					passes := 0.0
 					for k := 0.0; k <= n && Share(k*high+(n-k)*low, n, limit, alpha) == Below; k++ {
 						passes = AtMost(k, n, q)
@@ -601,8 +606,8 @@ func TestLongShareOfParts(t *testing.T) {
 	}
 }
 
-// At e = ½ the integral is ∫√((1−r)/(1+r))dr/(π/4) = (π/2 − 1)·4/π = 0.7268; of others it is
-// summed in r, whose root is not smooth at 1.
+// At e = ½ the integral is ∫√((1−r)/(1+r))dr/(π/4) = (π/2 − 1)·4/π = 0.7268. For other e it is
+// summed over r by plackett, which is less exact because the root is not smooth at r = 1.
 func TestPerLifetime(t *testing.T) {
 	for e, want := range map[float64]float64{0.5: 1 / ((math.Pi/2 - 1) * 4 / math.Pi), 0.05: 0, 0.01: 0} {
 		if want == 0 {
@@ -614,7 +619,7 @@ func TestPerLifetime(t *testing.T) {
 	}
 }
 
-// plackett is the integral of PerLifetime by the rectangle rule in r.
+// plackett computes the integral in PerLifetime by the rectangle rule over r.
 func plackett(e float64) (sum float64) {
 	const n = 200_000
 	u := NormalQuantile(1 - e)
@@ -625,9 +630,9 @@ func plackett(e float64) (sum float64) {
 	return sum / (math.Pi * e * (1 - e))
 }
 
-// Of a server without a queue that has 240 in flight, in windows of 13 lifetimes, the time for which
-// there are more than 264, which is p of all time, varies as a share of 13·PerLifetime(p)
-// independent moments does.
+// A simulated server without a queue has 240 requests in flight on average. The share of a window
+// of 13 lifetimes with more than 264 in flight, p on average, must vary as much as a share of
+// 13·PerLifetime(p) independent observations.
 func TestLongPerLifetime(t *testing.T) {
 	const windows, length, many, step = 1500, 13.0, 240.0, 0.02
 	r := rand.New(rand.NewPCG(5, 6))
@@ -650,7 +655,7 @@ func TestLongPerLifetime(t *testing.T) {
 	}
 	p, variance := Moments(shares)
 	got, want := p*(1-p)/variance, length*PerLifetime(p)
-	if math.Abs(got/want-1) > 0.15 { // the variance of 1,500 skewed shares is known to 6 %
+	if math.Abs(got/want-1) > 0.15 { // from 1,500 skewed shares the variance is known to about 6 %
 		t.Errorf("windows with a share of %.3f are worth %.1f moments, want %.1f", p, got, want)
 	}
 }

@@ -27,7 +27,7 @@ func StudentCDF(t, df float64) float64 {
 
 // studentTail is P(T > t) for t ≥ 0.
 func studentTail(t, df float64) float64 {
-	// Compute both arguments from t², so that neither is rounded away.
+	// Both arguments are computed from t², so that rounding loses neither.
 	s := t * t
 	x, y := df/(df+s), s/(df+s)
 	if math.IsInf(s, 1) {
@@ -67,10 +67,9 @@ func studentUpper(tail, df float64) float64 {
 	return bisect(0, hi, func(t float64) bool { return studentTail(t, df) <= tail })
 }
 
-// MeanInterval returns the mean of independent units (means of rounds or blocks) and
-// its bounds at alpha on each side: m ± t_{B−1,1−alpha}·s/√B (Student, Biometrika 6,
-// 1908). With fewer than two units the bounds are infinite. ok is false without
-// units, or if one is not finite.
+// MeanInterval returns the mean of independent units (means of rounds or blocks) and its bounds at
+// alpha on each side: m ± t_{B−1,1−alpha}·s/√B (Student, Biometrika 6, 1908). With fewer than two
+// units the bounds are infinite. ok is false without units, or if a unit is not finite.
 func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok bool) {
 	if len(units) == 0 {
 		return 0, math.Inf(-1), math.Inf(1), false
@@ -87,18 +86,17 @@ func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok b
 	return mean, mean - half, mean + half, true
 }
 
-// LogMeanBound is an upper bound of the mean of what the units were drawn from
-// if their logarithms are about normal, at confidence 1−alpha: the generalised
-// pivotal quantity of Krishnamoorthy and Mathew (Journal of Statistical Planning
-// and Inference 115, 2003). With m and s² of B logarithms and χ² of B−1 degrees
-// of freedom it is the 1−alpha quantile of
+// LogMeanBound is an upper bound, at confidence 1−alpha, of the mean of the distribution that the
+// units come from, if the units' logarithms are about normal: the generalised pivotal quantity of
+// Krishnamoorthy and Mathew (Journal of Statistical Planning and Inference 115, 2003). For B units
+// whose logarithms have mean m and variance s², and χ² with B−1 degrees of freedom, it is e to the
+// power of the 1−alpha quantile of
 //
 //	m + s·√((B−1)/χ²)·Z/√B + s²·(B−1)/(2χ²)
 //
-// to the power of e. A t interval is too short above where units are skewed to
-// the right; this one is the longer of the two there, and hardly differs where
-// they vary little. −Inf, no bound, for fewer than two units or one that is not
-// positive.
+// A t interval is too short above if units are skewed to the right. LogMeanBound is longer in that
+// case, and hardly differs if units vary little. It is −Inf, which means no bound, for fewer than
+// two units or if a unit is not positive.
 func LogMeanBound(units []float64, alpha float64) float64 {
 	logs := make([]float64, len(units))
 	for i, x := range units {
@@ -168,9 +166,9 @@ func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 }
 
 // Moments returns the mean of all values in the lists and their sample variance (divisor n−1), in
-// two passes; both are NaN if there are too few values. The mean is corrected by the mean of the
-// differences from it (Chan, Golub and LeVeque, The American Statistician 37, 1983), so that ten
-// times 1 has the mean 1.
+// two passes; both are NaN if there are too few values. The mean is corrected by the mean
+// difference of the values from it (Chan, Golub and LeVeque, The American Statistician 37, 1983),
+// so that equal values have exactly that value as their mean.
 func Moments(lists ...[]float64) (mean, variance float64) {
 	all := make([]Ascending, len(lists))
 	for i, values := range lists {
@@ -207,8 +205,9 @@ func sum(lists []Ascending, term func(x float64) float64) (sum float64) {
 	return sum
 }
 
-// Ascending are observations in ascending order. Until[i] is the number of those that are
-// at most Values[i], if equal ones stand together; nil: each value is one observation.
+// Ascending holds observations in ascending order. Until[i] is the number of observations that are
+// at most Values[i], for lists in which equal observations share an entry. nil means that each
+// value is one observation.
 type Ascending struct {
 	Values []float64
 	Until  []int

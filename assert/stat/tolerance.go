@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// ToleranceFactor returns the k of a one-sided normal tolerance bound. For n
-// observations from a normal distribution, mean + k·s is an upper bound of the
-// content-quantile with probability confidence (Hahn and Meeker, Statistical
-// Intervals, chapter 4; table values there as tests). k is the confidence-quantile of
-// a noncentral t distribution with n−1 degrees of freedom and noncentrality
-// √n·z_content, divided by √n. It is NaN below four observations, whose quantile is
-// too far out for the integral here (for two it was 9 % too small).
+// ToleranceFactor returns the k of a one-sided normal tolerance bound. For n observations from a
+// normal distribution, mean + k·s is an upper bound of the content-quantile with probability
+// confidence (Hahn and Meeker, Statistical Intervals, chapter 4, whose tables are used in the
+// tests). k is the confidence-quantile of a noncentral t distribution with n−1 degrees of freedom
+// and noncentrality √n·z_content, divided by √n. It is NaN for fewer than four observations,
+// because the integral used here is then inexact (for two observations 9 % too small).
 func ToleranceFactor(n int, content, confidence float64) float64 {
 	if n < 4 || !(content > 0 && content < 1 && confidence > 0 && confidence < 1) {
 		return math.NaN()
@@ -63,7 +62,7 @@ func noncentralT(t, nu, delta float64) float64 {
 	return chi(nu).mean(func(x float64) float64 { return 0.5 * math.Erfc(-(t*x-delta)/math.Sqrt2) })
 }
 
-// points holds values of a variable with their weights.
+// points holds values of a variable, each with its weight.
 type points []struct{ x, weight float64 }
 
 // mean is the mean of a function of the variable.
@@ -90,13 +89,13 @@ func chi(nu float64) (out points) {
 	return out
 }
 
-// ToleranceBound is an upper bound on the extremes of groups, from the factor k of
-// ToleranceFactor on their logarithms. With the factor's confidence, at least its
-// content of all groups have their extreme below the bound. A request exceeds a limit
-// only if the largest of its group does. So a bound below the limit bounds the share
-// of requests over it, however much the requests of a group depend on each other. It
-// assumes that groups are independent and the logarithms of their extremes about
-// normal.
+// ToleranceBound is an upper bound on the largest value of a group (a round), from the largest
+// values of several groups. k comes from ToleranceFactor and is applied to logarithms. With the
+// confidence of k, at least the share "content" of all groups has its largest value below the
+// bound. A request exceeds a limit only if the largest value of its group does. So if the bound is
+// below the limit, it also limits the share of requests over the limit, however much the requests
+// of a group depend on each other. It assumes that groups are independent and that the logarithms
+// of their largest values are about normal.
 //
 // There must be at least two extremes, all positive and finite; otherwise the bound
 // is +Inf.

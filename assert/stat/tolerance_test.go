@@ -7,9 +7,8 @@ import (
 )
 
 func TestToleranceFactor(t *testing.T) {
-	// One-sided normal tolerance factors as printed in the standard tables
-	// (Natrella, Experimental Statistics, NBS Handbook 91, table A-7), three
-	// decimals.
+	// These factors are from the standard tables (Natrella, Experimental Statistics, NBS Handbook
+	// 91, table A-7), which have three decimals.
 	tests := []struct {
 		n                   int
 		content, confidence float64
@@ -37,8 +36,8 @@ func TestToleranceFactor(t *testing.T) {
 }
 
 func TestToleranceBound(t *testing.T) {
-	// Logarithms 0 and 2: mean 1, variance 2. With k = √2 the bound is
-	// exp(1 + √2·√2) = e³.
+	// The logarithms 0 and 2 have mean 1 and variance 2. With k = √2 the bound is exp(1 + √2·√2) =
+	// e³.
 	if got := ToleranceBound([]float64{1, math.E * math.E}, math.Sqrt2); math.Abs(got-math.Exp(3)) > 1e-9 {
 		t.Errorf("ToleranceBound = %g, want e³", got)
 	}
@@ -49,16 +48,16 @@ func TestToleranceBound(t *testing.T) {
 	}
 }
 
-// A server whose every 20th request is over the limit hardly ever passes by the
-// bound. Its requests may be independent, drift slowly within the round, or be
-// shifted from round to round.
+// A server at the limit of a p95, with one request in 20 over the limit, hardly ever passes by the
+// tolerance bound. Its requests may be independent, drift slowly within the round, or shift from
+// round to round.
 func TestLongToleranceBoundHardlyPassesAtTheLimit(t *testing.T) {
 	const runs, rounds, each, sigma = 2000, 10, 20, 0.4
 	k := ToleranceFactor(rounds, 0.95, 0.95)
 	limit := math.Exp(sigma * NormalQuantile(0.95))
 	for _, tt := range []struct {
 		name       string
-		rho, shift float64 // correlation of neighbours; share of the variance that is the round's
+		rho, shift float64 // correlation of neighbours; share of the variance that is between rounds
 	}{{"independent", 0, 0}, {"AR(1) 0.9", 0.9, 0}, {"shifted rounds", 0, 0.8}, {"both", 0.9, 0.5}} {
 		r := rand.New(rand.NewPCG(7, 11))
 		passed := 0

@@ -1,18 +1,18 @@
-// Package verdict holds the possible results of a check: outcomes and how they
-// combine, the verdict with everything that explains it, the cause of an error, and
-// the exit codes. It decides only by fields; messages are for people.
+// Package verdict holds the possible results of a check: outcomes and how they combine, the verdict
+// with everything that explains it, the cause of an error, and the exit codes. Decisions use only
+// fields; messages are for people.
 package verdict
 
 import "fmt"
 
-// Outcome is the result of one check. Outcomes are ordered, and combining two takes
-// the larger. The zero value is Pending, which is an error at the end. Skipped does
-// not take part.
+// Outcome is the result of one check. Outcomes are ordered, and combining two takes the larger. The
+// zero value is Pending, which counts as an error at the end of a run. Skipped is ignored when
+// outcomes are combined.
 type Outcome int
 
 const (
 	Pending Outcome = iota
-	Skipped         // not judged, with a reason; adds nothing when combined
+	Skipped         // not judged, for a stated reason; ignored when outcomes are combined
 	Pass
 	Inconclusive
 	Fail
@@ -61,10 +61,9 @@ func (o Outcome) ExitCode() int {
 	return ExitError
 }
 
-// Combine takes the largest outcome that counts. A verdict that only warns does not
-// count. It is an error if nothing was measured, or if nothing was judged, unless the
-// plan only measures (measureOnly). why explains an error that no verdict in the list
-// explains; else "".
+// Combine returns the largest outcome in the list, without verdicts that only warn. The outcome is
+// an error if nothing was measured, or if nothing was judged although the plan requires something
+// (measureOnly is false). why explains an error that no verdict in the list explains; otherwise "".
 func Combine(list []Verdict, measureOnly bool) (outcome Outcome, why string) {
 	outcome = Pass
 	judged, measured := false, false

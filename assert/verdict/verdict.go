@@ -6,8 +6,8 @@ import "github.com/tokgate/tokgate/metric"
 type Kind string
 
 const (
-	// KindLoad is the verdict on each case: were the requests sent as planned, did
-	// they complete, is the measurement valid?
+	// KindLoad is the verdict on the measurement of each case: were the requests sent as planned,
+	// did they complete, is the measurement valid?
 	KindLoad Kind = "load"
 	// KindSLA is the verdict on each threshold and case.
 	KindSLA Kind = "sla"
@@ -15,8 +15,8 @@ const (
 	KindAssert Kind = "assert"
 	// KindCapacity is the verdict on each capacity search: is the requirement met?
 	KindCapacity Kind = "capacity"
-	// KindCompare is the verdict on each compare block, without Workload (could the
-	// two be compared?), and on each of its required changes.
+	// KindCompare is the verdict on each compare block (could the servers be compared?), which has
+	// no Workload, and on each change that the block requires.
 	KindCompare Kind = "compare"
 	// KindServer is the verdict on each server: did it start, and was it the declared
 	// one?
@@ -31,8 +31,8 @@ const (
 	SeverityWarn  Severity = "warn"
 )
 
-// Cause sorts errors by who has to act on them. It is set where the error is found;
-// "" means no particular cause.
+// Cause sorts errors by who has to act on them. It is set where an error is found; "" means no
+// particular cause.
 type Cause string
 
 const (
@@ -46,7 +46,7 @@ const (
 type Threshold struct {
 	Metric metric.Def
 	Stat   metric.Stat
-	Op     string  // "<", "<=", ">", ">="; "" for "every" of success, which has no limit
+	Op     string  // "<", "<=", ">", ">="; "" for the statistic "every" of success, which has no limit
 	Limit  float64 // in the metric's base unit
 	Text   string
 }
@@ -66,45 +66,43 @@ type Verdict struct {
 	Message string
 	// Needs describes what would settle an inconclusive verdict; else "".
 	Needs string
-	// More is about how many more requests that takes. 0 means unknown or not
-	// inconclusive; -1 means that no number settles it.
+	// More is about how many more requests that takes. 0 means that the number is unknown, or that
+	// the verdict is not inconclusive; -1 means that no number settles it.
 	More int
-	// Notes are further lines: labels such as "this run", requests left out of a
-	// mean, warnings.
+	// Notes are further lines for people: what the verdict covers, requests that a mean leaves out,
+	// warnings.
 	Notes []string
 
 	Threshold *Threshold // nil unless KindSLA
 	Implied   bool       // implied by another threshold, not in the plan
 	Decide    string     // "certified" or "estimate", as in the plan; "" if nothing is estimated
 	Value     metric.Value
-	// Low and High are one-sided bounds of the point estimate Value, each at
-	// Confidence, so that they agree with the tests. They have no value if there are
-	// none. Low is 0 and High +Inf if the data give no bound.
+	// Low and High are one-sided bounds of the point estimate Value, each at Confidence, so that
+	// they agree with the tests. They have no value if bounds do not apply. If the data give no
+	// bound, Low is 0 and High is +Inf.
 	Low, High metric.Value
-	// Confidence is that of each bound and each test, in (0.5, 1).
+	// Confidence is the confidence of each bound and each test, in (0.5, 1).
 	Confidence float64
 	N          int     // observations behind the value
 	Effective  float64 // effective number of requests; 0 if it is not used
 	Over       float64 // number of requests (or share of gaps) beyond the limit
 
-	// Capacity is the limit as judged from the recorded samples, also with other
-	// thresholds than in the search. It is nil unless the verdict is KindCapacity and
-	// the limit is known. Value is then its Pass, and Low and High are the levels
-	// between which the limit lies.
+	// Capacity is the limit as judged from the recorded samples, by the plan's present thresholds.
+	// It is nil unless the verdict is KindCapacity and the limit is known. Value is then its Pass,
+	// and Low and High are the levels between which the limit lies.
 	Capacity *metric.Capacity
-	Demanded bool // for KindCapacity: the plan requires a level
+	Demanded bool // for KindCapacity: the plan requires a capacity
 
 	Comparison string // for KindCompare: the name of the compare block
-	Metric     string // for KindCompare: the name of the changed metric; "" for the whole
+	Metric     string // for KindCompare: the name of the changed metric; "" for the verdict on the whole comparison
 	Unchanged  bool   // for a whole comparison: nothing changed, so nothing was measured
 
 	File string // place of the threshold or block, for annotations
 	Line int    // 1-based; 0: unknown
 }
 
-// Counts is what the verdict contributes to the outcome of the run, which is the
-// largest. Skipped contributes nothing, and a verdict that only warns contributes a
-// pass.
+// Counts returns what the verdict contributes to the run's outcome, which is the largest
+// contribution. Skipped contributes nothing, and a verdict that only warns contributes a pass.
 func (v *Verdict) Counts() Outcome {
 	switch {
 	case v.Outcome == Pending:
@@ -117,13 +115,13 @@ func (v *Verdict) Counts() Outcome {
 	return v.Outcome
 }
 
-// Required reports whether a verdict is on something that the plan requires, as
-// opposed to what every measurement must fulfil.
+// Required reports whether the verdict is on a requirement of the plan, and not on the validity of
+// a measurement.
 func (v *Verdict) Required() bool {
 	switch v.Kind {
 	case KindSLA, KindCapacity, KindAssert:
 	case KindCompare:
-		if v.Workload == "" { // whether there was something to compare
+		if v.Workload == "" { // the verdict on whether the servers could be compared
 			return false
 		}
 	default:
@@ -132,7 +130,8 @@ func (v *Verdict) Required() bool {
 	return v.Severity != SeverityWarn
 }
 
-// judges reports whether the verdict is on a promise of the plan.
+// judges reports whether the verdict is on a requirement of the plan or on the result of a search
+// or comparison.
 func (v *Verdict) judges() bool {
 	switch v.Kind {
 	case KindSLA, KindAssert:

@@ -31,7 +31,7 @@ func OneLine(s string) string {
 	return s
 }
 
-// Because appends a reason to a message; "" if there is none.
+// Because returns a reason as an appendix to a message; "" if there is no reason.
 func Because(reason string) string {
 	if reason == "" {
 		return ""
