@@ -21,13 +21,13 @@ const (
 // Prompt is the source of a workload's prompts. The zero Prompt makes synthetic
 // prompts that are unique after the two words that all of them begin with.
 type Prompt struct {
-	// Dataset holds real prompts; nil if prompts are synthetic. Rows keep their own
-	// length. With Workload.Input each row is cut to that number of tokens, or extended
-	// by the rows after it.
+	// Dataset holds real prompts; nil if prompts are synthetic. Rows keep their own length.
+	// If Workload.Input is set, each row is cut to that number of tokens, or extended by
+	// the rows after it.
 	Dataset *traffic.Dataset
 	Name    string // name of the data set, as the plan writes it
-	// Task names the built-in task whose items the data set holds; "" if there is
-	// none. With Workload.Input the items are filled up to that number of tokens.
+	// Task names the built-in task whose items the data set holds; "" if there is none. If
+	// Workload.Input is set, the items are filled up to that number of tokens.
 	Task  string
 	Order Order `plan:"order"`
 	// Shared describes the prefixes that synthetic prompts share. HitRate is the

@@ -12,7 +12,7 @@ import (
 )
 
 // resultStats are the statistics of a per-request metric that result always has.
-// Percentiles that an assert of the plan names come on top.
+// Percentiles that an assert of the plan names are added.
 var resultStats = []string{"mean", "min", "max", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99"}
 
 // readingStats are the statistics of a metric that is sampled at intervals.

@@ -19,8 +19,9 @@ type Telemetry struct {
 	Range   hcl.Range // zero when the server has no telemetry block
 }
 
-// Require holds conditions on the server's GPUs. A measured round that misses one is invalid.
-// A nil field requires nothing, except that nil Throttled means MostThrottled.
+// Require holds conditions on the server's GPUs. A measured round that does not meet a
+// condition is invalid. A nil field requires nothing, except that nil Throttled means
+// MostThrottled.
 type Require struct {
 	// Throttled is the share of readings under thermal or hardware slowdown that a round must
 	// stay below. A value above 1 allows any share.

@@ -47,12 +47,12 @@ func NewAnswer(s *metric.Sample, done func(*metric.Sample)) *Answer {
 	return a
 }
 
-// Reset prepares a for another request.
+// Reset prepares the Answer for another request.
 func (a *Answer) Reset(s *metric.Sample, done func(*metric.Sample)) {
 	*a = Answer{sample: s, done: done}
 }
 
-// Keep makes a keep up to n bytes of the answer's text. It is called before the
+// Keep makes the Answer keep up to n bytes of the answer's text. It is called before the
 // request is sent.
 func (a *Answer) Keep(n int) { a.keep, a.kept.on = n, true }
 
@@ -66,15 +66,16 @@ type reply struct {
 	cut  bool
 }
 
-// KeepReply makes a keep up to n bytes of the answer's content. It is called before
-// the request is sent.
+// KeepReply makes the Answer keep up to n bytes of the answer's content. It is called
+// before the request is sent.
 func (a *Answer) KeepReply(n int) { a.reply.most = n }
 
 // Reply returns the content that was kept, without reasoning. whole reports whether
 // that is all of it.
 func (a *Answer) Reply() (text string, whole bool) { return unquote(a.reply.text), !a.reply.cut }
 
-// Sample returns the sample that a fills in. It is complete once End was called.
+// Sample returns the sample that the Answer fills in. The sample is complete once End was
+// called.
 func (a *Answer) Sample() *metric.Sample { return a.sample }
 
 // Sent records when the first byte was written.
@@ -88,8 +89,8 @@ func (a *Answer) Headers(at time.Duration, status int) {
 	a.sample.Headers, a.sample.Status = at, status
 }
 
-// maxGaps bounds the memory reserved for gaps before the first token. A longer answer
-// grows it.
+// maxGaps bounds the memory reserved for gaps before the first token. For a longer answer
+// the memory grows.
 const maxGaps = 8192
 
 // Event records one event. Events after an error event or [DONE] are ignored.
@@ -174,7 +175,7 @@ func (a *Answer) End(at time.Duration, err error) {
 			u.Hidden = a.reasoned
 			s.FirstTokens = max(s.FirstTokens, u.Hidden)
 		}
-		s.Usage = &u // a copy, because a may be used again
+		s.Usage = &u // a copy, because the Answer may be used again
 	}
 	if s.Failure == nil {
 		s.Failure = a.failure(err)

@@ -23,8 +23,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// committed are this version's ratios to the bare reader, see docs/performance.md. A
-// benchmark fails at 1.5 times as much.
+// committed holds the costs of this version as ratios to the bare reader; see
+// docs/performance.md. A benchmark fails at 1.5 times a ratio.
 var committed = map[string]float64{
 	"chunk":   0.95, // processor time of a chunk, 64 streams, each at its own times
 	"burst":   1.0,  // processor time of a chunk, 512 and 1,500 streams in step

@@ -263,8 +263,8 @@ func startBenchServer(b *testing.B, spec string) string {
 	return strings.TrimSpace(line)
 }
 
-// bareStream is the lower bound: a socket, lines, and a stamp for each data line. It
-// calls first, if it is not nil, when the first line came.
+// bareStream is the lower bound: a socket, lines, and a stamp for each data line. If first
+// is not nil, it is called when the first line has come.
 func bareStream(address, body string, stamps []time.Duration, now func() time.Duration) (int, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {

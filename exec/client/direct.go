@@ -36,8 +36,8 @@ type direct struct {
 	opening atomic.Pointer[opening]
 
 	mu    sync.Mutex
-	idle  []*line     // the one used last is at the end
-	sweep *time.Timer // closes those that were idle for too long; nil if none is idle
+	idle  []*line     // idle connections; the one used last is at the end
+	sweep *time.Timer // closes connections that were idle for too long; nil if none is idle
 }
 
 type headOf struct {

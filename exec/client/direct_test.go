@@ -230,7 +230,7 @@ func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	r := chatRequest()
 	r.Timeout = 5 * time.Minute
 	for i := range 3 {
-		if i == 2 { // built before it is due
+		if i == 2 { // the request is built before it is due
 			h.Warm(t.Context(), 1)
 			r.Prompt = h.Prepare(r)
 		}

@@ -182,8 +182,8 @@ func (f *frame) trailer(b []byte) (n int, err error) {
 	return end - before, err
 }
 
-// cut returns the error of a body for the error of a read. If the body is not over,
-// the connection ended too early.
+// cut turns the error of a read into the error of the body. If the body is not over, the
+// connection ended too early.
 func (f *frame) cut(err error) error {
 	switch {
 	case err != io.EOF || f.kind == untilClose:

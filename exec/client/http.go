@@ -43,8 +43,8 @@ type Config struct {
 	MaxConns int
 	// Dial replaces the network, for tests in memory.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// AnyRedirect follows redirects to other hosts too, without key and headers.
-	// Otherwise they are failures, because another server would be measured.
+	// AnyRedirect follows redirects to other hosts too, without key and headers. Otherwise
+	// such redirects are failures, because another server would be measured.
 	AnyRedirect bool
 	// H2C uses HTTP/2 without TLS, with prior knowledge (RFC 9113, section 3.3).
 	H2C bool

@@ -17,7 +17,7 @@ type Said struct {
 // Call is one call of a tool, assembled from its parts.
 type Call struct{ Name, Arguments string }
 
-// String returns all of it in one piece.
+// String returns the whole text in one piece.
 func (s Said) String() string {
 	all := s.Whole
 	for _, c := range s.Calls {

@@ -20,9 +20,9 @@ var ErrNoScores = errors.New("the server does not report how likely a given text
 
 // Scorer is a server that can score an answer of another server by its likelihood.
 type Scorer interface {
-	// Score asks the server's model how likely it is that said answers r. It calls done,
-	// from any goroutine, with the log-probability of each token. salt keeps the question
-	// out of caches.
+	// Score asks the server's model how likely the text said is as an answer to r. It calls
+	// done, from any goroutine, with the log-probability of each token. salt keeps the
+	// question out of caches.
 	Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error))
 }
 
@@ -102,7 +102,8 @@ func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string
 		body["cache_salt"] = salt
 	}
 	var raw json.RawMessage
-	// A value with its token and their names takes less than scoreBytes.
+	// In the response, a value with its token and the members' names takes less than
+	// scoreBytes.
 	if err := h.askPatiently(ctx, h.root+scores.Path, body, &raw, int64(scoreBytes*len(all))+maxAnswer); err != nil {
 		return nil, err
 	}

@@ -201,8 +201,8 @@ func FuzzSplit(f *testing.F) {
 			p.reset()
 		}
 		got, err := split(t, p, stream, func() int { return 1 + r.IntN(9) })
-		// An unfinished error line after an open event comes out before that event in
-		// both. Otherwise the order is that of the stream.
+		// An unfinished error line after an open event comes out before that event in both
+		// splitters. Otherwise the order is that of the stream.
 		if d := cmp.Diff(want, got); d != "" || err != nil {
 			t.Errorf("%q: %v (-want +got):\n%s", stream, err, d)
 		}

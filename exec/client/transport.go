@@ -44,7 +44,7 @@ type Prompt struct {
 	// not.
 	Parts  []Part
 	Tokens int // number of tokens as the server counts them; 0 if unknown, or if it is the request's Input
-	Output int // tokens of its answer; 0 for the request's
+	Output int // tokens of its answer; 0 means the request's Output
 	Row    int // row of the data set, from 1; 0 for none
 	// Shared is an upper bound on the share of the prompt, from its beginning, that
 	// earlier requests may have in common with it. That much may come from a cache.

@@ -145,7 +145,7 @@ type family[T any] struct {
 	members []*T // instances in the order of keys
 }
 
-// traceKey tells traces apart.
+// traceKey identifies a trace.
 type traceKey struct {
 	path, format string
 	columns      traffic.Columns

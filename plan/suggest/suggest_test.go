@@ -7,7 +7,7 @@ func TestNearest(t *testing.T) {
 	for _, row := range []struct{ given, want string }{
 		{"concurency", "concurrency"},      // one letter missing
 		{"concurrancy", "concurrency"},     // one replaced
-		{"cnocurrency", "concurrency"},     // two swapped: one edit
+		{"cnocurrency", "concurrency"},     // two swapped letters are one edit
 		{"cnocurrancy", "concurrency"},     // two edits in a long word
 		{"cnocurrancie", ""},               // four
 		{"brusts", "bursts"},               // swapped
