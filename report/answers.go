@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Answer is a bad answer with the one it is compared with. Its texts are foreign; the middle of a
-// long one is left out.
+// Answer is a bad answer, with the answer that it is compared with. The texts are foreign; the
+// middle of a long one is left out.
 type Answer struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
@@ -21,7 +21,7 @@ type Answer struct {
 	Order    int      `json:"order"`              // number of the request in its round, 0-based
 	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 if there is none
 	Metrics  []string `json:"metrics"`            // metrics by which it counts as bad
-	Why      string   `json:"why,omitempty"`      // the reason, as the control scores it; "" for a request of the load, or without a comparison
+	Why      string   `json:"why,omitempty"`      // why the control's scores make the answer odd; "" for a request of the load, or without a comparison
 	Expected string   `json:"expected,omitempty"` // the right answer; "" if the row has none
 	Control  *string  `json:"control,omitempty"`  // the control's answer to the same prompt; null without a comparison, or if it was not recorded
 	Said     string   `json:"said"`
@@ -127,9 +127,8 @@ func (b *builder) workloads() (out []string) {
 	return out
 }
 
-// judgedBy returns the metrics of answers that make a workload's answers bad.
-// stop_rate is included only if it is bounded, because prose may well reach its
-// limit.
+// judgedBy returns the metrics of answers that make a workload's answers bad. stop_rate is included
+// only if the plan bounds it, because a natural answer may well reach its token limit.
 func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def) {
 	for _, def := range metric.Defs {
 		bounded := slices.ContainsFunc(v.List, func(v assert.Verdict) bool {
@@ -142,7 +141,7 @@ func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def
 	return out
 }
 
-// worst returns the answers of a workload on a server that are bad by most metrics.
+// worst returns those answers of a workload on a server that are bad by the most metrics.
 func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answer) {
 	type bad struct {
 		sample  *metric.Sample
@@ -154,7 +153,7 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 			continue
 		}
 		if slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return r.Stored != nil }) {
-			continue // of a recording without answers
+			continue // the recording has no answers
 		}
 		for _, s := range l.MeasuredSamples() {
 			if s.Said == nil || s.Said.Hash != "" {
@@ -180,7 +179,7 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 
 // lost returns the prompts on which the candidate of a comparison does worst.
 func (b *builder) lost(list []compare.Lost) (out []Answer) {
-	shown := map[bool]int{} // number shown of scored answers, and of the others
+	shown := map[bool]int{} // numbers shown so far: of scored answers (true) and of other answers (false)
 	for _, x := range list {
 		read := x.Why != ""
 		if shown[read]++; shown[read] > mostAnswers {
@@ -197,7 +196,7 @@ func (b *builder) lost(list []compare.Lost) (out []Answer) {
 	return out
 }
 
-// exampleOf begins a quoted answer.
+// exampleOf is the beginning of a quoted answer.
 const exampleOf = "for example "
 
 // quote returns a bad answer for a failed verdict on answers; "" if there is none.

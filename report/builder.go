@@ -16,8 +16,8 @@ type builder struct {
 	redact   *strings.Replacer
 }
 
-// redactor replaces the plan's secrets. Values under four bytes are kept: they
-// protect nothing, and replacing them would damage numbers and words.
+// redactor replaces the plan's secrets. It keeps values under four bytes, because they protect
+// nothing, and replacing them would damage numbers and words.
 func redactor(p *plan.Plan, with string) *strings.Replacer {
 	if p == nil {
 		return strings.NewReplacer()
@@ -35,8 +35,8 @@ func redactor(p *plan.Plan, with string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// clean makes foreign text valid UTF-8 without the plan's secrets. Each output
-// handles everything else.
+// clean makes foreign text valid UTF-8 without the plan's secrets. Each output does whatever else
+// its format needs.
 func (b *builder) clean(s string) string {
 	return strings.ToValidUTF8(b.redact.Replace(s), "\uFFFD")
 }

@@ -17,8 +17,8 @@ type Capacity struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
 	Over     string `json:"over"` // "closed": requests in flight; "burst": requests at once; "rate": requests per second; "speedup": times the recorded traffic
-	// Step is the size of one level: From, UpTo, Require, Pass, Fail, Crossing and
-	// the probes' N count in it; 0 means 1.
+	// Step is the size of one level. From, UpTo, Require, Pass, Fail, Crossing and the probes' N
+	// are multiples of Step; 0 means 1.
 	Step    float64 `json:"step,omitempty"`
 	From    int     `json:"from"`
 	UpTo    int     `json:"up_to"`
@@ -27,17 +27,17 @@ type Capacity struct {
 	// Kind is the kind of claim: "exact", "interpolated", "at_least", "below",
 	// "server_cap" or "unknown".
 	Kind string `json:"kind"`
-	// Pass is the largest load that is certified to hold, and Fail the smallest
-	// certified not to; 0 if there is none.
+	// Pass is the largest load that certainly holds, and Fail the smallest that certainly does not;
+	// 0 if there is none.
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
-	// Crossing estimates the load at which the first threshold reaches its limit,
-	// with its interval. High is +Inf if nothing bounds it above.
+	// Crossing estimates the load at which the first threshold reaches its limit. CrossingLow and
+	// CrossingHigh are its interval; CrossingHigh is +Inf if nothing bounds it above.
 	Crossing     Number `json:"crossing"`
 	CrossingLow  Number `json:"crossing_low"`
 	CrossingHigh Number `json:"crossing_high"`
-	// Binding names the threshold that ends the capacity. AtPass and AtFail are its
-	// values there; "" if unknown.
+	// Binding names the threshold that limits the capacity. AtPass and AtFail are its values at the
+	// loads Pass and Fail; "" if unknown.
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
@@ -113,7 +113,7 @@ func (d *Document) judged(c Capacity) {
 	d.Capacities = append(d.Capacities, c)
 }
 
-// capacityOf returns the capacity of a verdict; nil if it has none.
+// capacityOf returns the capacity that a verdict is about; nil if it has none.
 func (d *Document) capacityOf(v *Verdict) *Capacity {
 	if v.Kind != "capacity" {
 		return nil
@@ -126,8 +126,8 @@ func (d *Document) capacityOf(v *Verdict) *Capacity {
 	return nil
 }
 
-// answers reports whether the verdict states the search's result. It does not if
-// nothing was judged, or if the record does not support the result.
+// answers reports whether the verdict states the search's result. The verdict states another result
+// if nothing was judged, or if the record does not support the search's result.
 func (c *Capacity) answers(v *Verdict) bool {
 	return v.Outcome == Pass || v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error && c.Kind == string(metric.CapacityUnknown)
 }
@@ -163,7 +163,8 @@ func (c *Capacity) Limit() string {
 // Carries is Limit with the unit of a rate: "39", "8.1 req/s".
 func (c *Capacity) Carries() string { return c.Limit() + c.unit() }
 
-// unit stands behind a rate; "" of all else, and where nothing is known.
+// unit returns the unit of a rate, to be written behind a number. It is "" for other loads, and if
+// the capacity is not known.
 func (c *Capacity) unit() string {
 	if !c.OfRate() || c.Kind == string(metric.CapacityUnknown) {
 		return ""
@@ -174,7 +175,7 @@ func (c *Capacity) unit() string {
 // OfRate reports whether the search was for a rate.
 func (c *Capacity) OfRate() bool { return c.Over == string(metric.OpenLoop) }
 
-// Load is n in units of Over; Amount writes it, and Named with the unit of a rate.
+// Load is level n in units of Over. Amount writes it without the unit of a rate, and Named with it.
 func (c *Capacity) Load(n int) float64  { return c.steps().Load(n) }
 func (c *Capacity) Amount(n int) string { return c.steps().Amount(n) }
 func (c *Capacity) Named(n int) string  { return c.steps().Named(n) }
@@ -220,7 +221,7 @@ func (c *Capacity) Facts() []string {
 	return append(append(list, end), c.Notes...)
 }
 
-// probeHead and row are the table of probes, the same in every output for
+// probeHead and the method row make the table of probes, which is the same in every output for
 // people.
 var probeHead = []string{"N", "Purpose", "Requests", "Outcome", "Took", "Binding"}
 

@@ -25,7 +25,7 @@ func TestCapacityLimit(t *testing.T) {
 		{metric.CapacityBelow, 0, 1, "<1"},
 		{metric.CapacityServerCap, 64, 0, "64"},
 		{metric.CapacityUnknown, 0, 0, "unknown"},
-		{"", 0, 0, "unknown"}, // the zero value claims nothing
+		{"", 0, 0, "unknown"}, // the zero Capacity claims nothing
 		{"later", 7, 8, "unknown"},
 	}
 	for _, tt := range tests {
@@ -42,7 +42,7 @@ func TestCapacityLimit(t *testing.T) {
 	}
 }
 
-// A rate has its unit wherever it stands alone.
+// A rate has its unit wherever it is written without other words.
 func TestCarries(t *testing.T) {
 	rate := Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: some(93)}
 	for _, tt := range []struct {
@@ -80,7 +80,7 @@ func TestCapacityLine(t *testing.T) {
 	}
 }
 
-// A probe is in the table of its capacity and not among the levels.
+// A probe is shown in the table of its capacity, and not among the levels.
 func TestProbesAreNoLevels(t *testing.T) {
 	for _, g := range groups(document()) {
 		for _, c := range g.cases {
@@ -151,7 +151,7 @@ func TestJUnitCapacity(t *testing.T) {
 	}
 }
 
-// A passed check is shown in brief, with its value, limit and headroom.
+// A passed check is shown briefly, with its value, limit and headroom.
 func TestTerminalPassed(t *testing.T) {
 	long := "ttft p95 77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"
 	th := &Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(0.5), Unit: "s"}
@@ -193,8 +193,8 @@ func TestTerminalPassed(t *testing.T) {
 	}
 }
 
-// The reports show the capacity as judged from the samples, which may differ from the
-// conclusion of the search.
+// The reports show the capacity as judged from the samples, which may differ from the result of the
+// search.
 func TestJudgedCapacityIsShown(t *testing.T) {
 	run, p, v, m := fixture()
 	anew := *run.Capacities[0]
@@ -211,8 +211,8 @@ func TestJudgedCapacityIsShown(t *testing.T) {
 	}
 }
 
-// Kind and line agree wherever a result is shown, with what is known on either side,
-// also after a confirmation stepped down or the budget ended.
+// Kind and line agree wherever a capacity is shown, and state what is known on either side of the
+// limit, even if a confirmation failed or the budget ended.
 func TestCapacityKinds(t *testing.T) {
 	tests := []struct {
 		c           metric.Capacity
@@ -229,11 +229,11 @@ func TestCapacityKinds(t *testing.T) {
 			"~12 requests in flight (12 passes, 18 fails), not confirmed", "12 to 17"},
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true, Reason: "the search goes up to 125"},
 			"125+ requests in flight (the search goes up to 125)", "125+"},
-		// A fixed level fails beyond what the generator could still send.
+		// A fixed level fails at a load that the generator could not have sent during the search.
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
 			"20+ requests in flight, and 128 fails (the generator was saturated at 40)", "20+"},
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "<1 requests in flight", "<1"},
-		// 8 passed and was withdrawn, and the budget ended.
+		// Load 8 passed first, failed its confirmation, and then the budget ended.
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 12, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"<12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
 		{metric.Capacity{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true, Reason: "the server admitted 64 of 128"},

@@ -9,8 +9,7 @@ const (
 	CauseInvalid   = string(verdict.CauseInvalid)
 )
 
-// cause returns one of the three causes: something that was not run counts as
-// invalid.
+// cause returns the name of a cause. A check that was not run has the cause "invalid".
 func cause(c verdict.Cause) string {
 	switch c {
 	case verdict.CauseServer, verdict.CauseGenerator:

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Check looks for figures of the document that contradict each other, one sentence
-// for each. Each kind was found in a published report, and none is expected. Every
-// output for people shows the findings, which change no verdict.
+// Check looks for figures of the document that contradict each other, one sentence for each. Each
+// kind of contradiction was found in a published report, and none is expected here. Every output
+// for people shows the findings, which change no verdict.
 func Check(d *Document) []string {
 	c := checker{doc: d}
 	for i := range d.Cases {
@@ -73,8 +73,8 @@ func (c *checker) sums(x *Case) {
 	if due != x.Due {
 		c.say("%s: the rounds have %d requests, the level %d", at(x), due, x.Due)
 	}
-	// A level that was cut short has requests without a record, as its load verdict
-	// says.
+	// A level that was cut short lacks the records of some requests, which its load verdict
+	// reports.
 	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due > x.Canceled && x.Completed+x.Failed+x.Canceled >= x.Due {
 		if want := float64(x.Completed) / float64(x.Due-x.Canceled); math.Abs(s.Value.V-want) > 1e-9 {
 			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due-x.Canceled)
@@ -116,22 +116,22 @@ func (c *checker) units(x *Case) {
 	}
 }
 
-// slack is the allowed relative difference between two figures that follow from each
-// other, because their windows differ a little.
+// slack is the allowed relative difference between two figures that can be computed from each
+// other. It is needed because their windows differ a little.
 const slack = 0.25
 
-// enough is the number of requests from which the means of a case are compared with
-// each other.
+// enough is the smallest number of requests for which the means of a case are compared with each
+// other.
 const enough = 20
 
-// identities checks figures that follow from each other.
+// identities checks figures that can be computed from each other.
 func (c *checker) identities(x *Case) {
 	mean := func(name string) (float64, bool) {
 		n := x.Summary(name).Stat("mean")
 		return n.V, n.OK && !math.IsInf(n.V, 0)
 	}
-	// Each of N requests in flight produces its answer once in its duration. Failed
-	// requests may have produced any number of tokens.
+	// Each of N requests in flight produces one answer in its duration. Failed requests may have
+	// produced any number of tokens.
 	throughput, ok1 := mean("throughput")
 	e2e, ok2 := mean("e2e")
 	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= enough && x.Failed == 0 && e2e > 0 {
@@ -141,14 +141,14 @@ func (c *checker) identities(x *Case) {
 				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e), metric.Format(metric.TokensPerSecond, most))
 		}
 	}
-	// Gap × speed = tokens in a chunk.
+	// The mean gap × the speed is the number of tokens in a chunk.
 	itl, ok1 := mean("itl")
 	tpot, ok2 := mean("tpot")
 	per, ok3 := mean("tokens_per_chunk")
 	if !ok1 || !ok2 || !ok3 || x.Completed < enough || tpot <= 0 || per <= 0 {
 		return
 	}
-	// The first chunk may have a single token, and the others more.
+	// The first chunk may have a single token, so the other chunks may have more than the mean.
 	most, tokens := per, float64(x.OutputTokens)/float64(x.Completed)
 	if chunks := tokens / per; chunks > 1.5 {
 		most = max(per, (tokens-1)/(chunks-1))
@@ -159,8 +159,8 @@ func (c *checker) identities(x *Case) {
 	}
 }
 
-// largest checks that a server answers no more than its largest rate, which a
-// workload has once for each server.
+// largest checks that a server answers no more than its largest rate. Each workload has one largest
+// rate on each server.
 func (c *checker) largest(x *Case) {
 	if x.Largest == 0 {
 		return
@@ -180,8 +180,8 @@ func (c *checker) largest(x *Case) {
 	}
 }
 
-// passage checks that waiting requests are in flight, that arrivals were due, and that no
-// mean exceeds the maximum.
+// passage checks that no more requests wait than are in flight, that no more arrive than were due,
+// and that no mean exceeds the maximum.
 func (c *checker) passage(p *Passage) {
 	name := fmt.Sprintf("%s at %s on %s over time", p.Workload, strings.Join(p.Levels, ", "), p.Server)
 	for i := range p.InFlight {
@@ -213,7 +213,7 @@ func (c *checker) repeats() {
 	first := map[key]*Case{}
 	for i := range c.doc.Cases {
 		x := &c.doc.Cases[i]
-		if x.Skipped != "" || x.Stage != "" || x.Completed < enough || x.Failed > 0 { // a stage follows another
+		if x.Skipped != "" || x.Stage != "" || x.Completed < enough || x.Failed > 0 { // a stage depends on the stage before it
 			continue
 		}
 		k := key{x.Server, x.Workload, x.Kind, x.Load()}
@@ -328,7 +328,7 @@ func (c *checker) change(x *Comparison, row *Change) {
 	}
 }
 
-// bound returns the threshold of a reading; nil if it is not known.
+// bound returns the threshold that a reading is about; nil if it is not known.
 func (c *checker) bound(x *Capacity, r Reading) *Threshold {
 	for _, w := range c.doc.Workloads {
 		if w.Address != x.Workload {

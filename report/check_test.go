@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 		{"no unit", func(d *Document) {
 			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "accept_rate[0]"})
 		}, "accept_rate[0] has no unit"},
-		// One request of 21 tokens in 800 ms at a time: 26 tok/s.
+		// One request at a time, with 21 tokens in 800 ms: 26 tok/s.
 		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = some(100) }, "is more than 1 requests of"},
 		{"a stream that is held back", func(d *Document) { d.Cases[0].Summary("itl").Mean = some(0.0021) }, "tokens, but a chunk holds 7 tokens"},
 		{"the same load twice", func(d *Document) {
@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 			again.Summary("ttft").Mean = some(0.2 * 2)
 			d.Cases = append(d.Cases, again)
 		}, "are the same load, but mean ttft is 290 ms and 400 ms"},
-		// 60 requests, one every 100 ms of two windows.
+		// 60 requests, one every 100 ms, in two windows.
 		{"more than the largest rate", func(d *Document) { d.Cases[0].Largest = 0.1 }, "completed, but the largest rate is 0.1 req/s"},
 		{"two largest rates", func(d *Document) {
 			again := d.Cases[0]
@@ -87,19 +87,20 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// over makes a document over time with one level.
+// over makes a document with one window of an open loop.
 func over(p Passage) []Passage {
 	p.Server, p.Workload, p.Levels = `vllm["on"]`, "general_chatbot", []string{"1"}
 	return []Passage{p}
 }
 
-// rows are a comparison of one change.
+// rows returns a comparison with one change.
 func rows(x Change) []Comparison {
 	x.Workload, x.Level, x.Metric, x.Stat = "chat", "8", "ttft", "p95"
 	return []Comparison{{Name: "x", Changes: []Change{x}}}
 }
 
-// A stage does not have the load of its rate alone, because of what came before.
+// The load of a stage is not its rate alone, because requests of earlier stages may still be in
+// flight.
 func TestCheckOfStages(t *testing.T) {
 	d := passing()
 	again := d.Cases[0]
@@ -112,8 +113,8 @@ func TestCheckOfStages(t *testing.T) {
 	}
 }
 
-// A level that was cut short lacks records of requests that were no longer sent: its
-// success is that of the others.
+// A level that was cut short lacks records of requests that were never sent. Its success is that of
+// the requests that were.
 func TestCheckOfWhatWasCutShort(t *testing.T) {
 	d := passing()
 	d.Cases[0].Completed = 40

@@ -16,7 +16,7 @@ type Column struct {
 	Head   string
 	Metric string             // the metric that it shows; "" for none or several
 	Cell   func(*Case) string // "–": no value
-	keep   int                // priority: if columns do not fit, those with the highest number go first
+	keep   int                // priority: if not all columns fit, those with the highest number are left out first
 }
 
 // LevelColumns lists the columns of client metrics.
@@ -70,8 +70,8 @@ var answerColumns = []Column{
 	figure(2, "valid_tool_call", ""),
 }
 
-// further lists the tables after that of the levels; each appears if a case has a value
-// in it.
+// further lists the tables that follow the table of levels. Each appears if a case has a value in
+// it.
 var further = []struct {
 	head    string
 	columns []Column
@@ -89,8 +89,8 @@ func figure(keep int, name, stat string) Column {
 	}}
 }
 
-// gap returns the column of a statistic of itl. The tokens of a chunk are added if a gap is
-// not the time of one token.
+// gap returns the column of a statistic of itl. If a chunk holds several tokens, the number of them
+// is added, because a gap is then not the time of one token.
 func gap(keep int, stat string) Column {
 	column := figure(keep, "itl", stat)
 	plain := column.Cell
@@ -104,7 +104,7 @@ func gap(keep int, stat string) Column {
 	return column
 }
 
-// as sets a shorter head.
+// as returns the column with a shorter head.
 func (c Column) as(head string) Column {
 	c.Head = head
 	return c
@@ -188,7 +188,7 @@ func requests(c *Case) string {
 	return fmt.Sprintf("%d/%d", c.Completed, c.Due)
 }
 
-// window writes how long the rates were taken over.
+// window writes the length of the time over which rates were taken.
 func window(c *Case) string {
 	if c.Window <= 0 {
 		return "–"

@@ -21,10 +21,10 @@ const (
 // Markdown. It has the verdict, the answer of each comparison, the changes with their
 // bounds, the capacities, and what failed or would decide the run.
 //
-// The first two lines are hidden. <!-- tokgate:NAME --> has the plan's name, by which
-// an earlier comment is found. <!-- red -->, <!-- changed --> or <!-- same --> means:
-// not green, green with a difference that a comparison found, or neither. Foreign
-// text is escaped, as in Markdown.
+// The first two lines are hidden. <!-- tokgate:NAME --> has the plan's name, by which an earlier
+// comment is found. <!-- red -->, <!-- changed --> or <!-- same --> means: not green, green with a
+// difference that a comparison found, or green without one. Foreign text is escaped, as in
+// Markdown.
 func Comment(w io.Writer, d *Document) error {
 	m := &markdown{doc: d, size: MarkdownBytes}
 	head := fmt.Sprintf("<!-- tokgate:%s -->\n<!-- %s -->\n%s", marker(d.Plan.Name), d.news(), m.headline())
@@ -56,7 +56,7 @@ func Comment(w io.Writer, d *Document) error {
 type list struct {
 	head, noun string
 	rows       []string // at most listRows
-	left       int      // rows that were not written
+	left       int      // number of rows that were not written
 }
 
 const listRows = 8
@@ -69,7 +69,7 @@ func (l *list) add(row func() string) {
 	l.rows = append(l.rows, row())
 }
 
-// first returns the beginning of the list, and the number of rows left out.
+// first returns as many lines as fit into n rows, and the number of rows left out.
 func (l *list) first(n int) string {
 	if len(l.rows) == 0 || n == 0 {
 		return ""
@@ -90,14 +90,14 @@ func marker(name string) string {
 		}
 		return '-'
 	}, name[:min(len(name), 60)])
-	// Two hyphens could end the comment.
+	// Two hyphens could end a hidden comment, so none are left.
 	for strings.Contains(name, "--") {
 		name = strings.ReplaceAll(name, "--", "-")
 	}
 	return cmp.Or(strings.Trim(name, "-"), "plan")
 }
 
-// news is red, changed or same.
+// news classifies the run as red, changed or same.
 func (d *Document) news() string {
 	if d.ExitCode != 0 || d.Outcome != Pass {
 		return "red"
@@ -148,7 +148,7 @@ func (m *markdown) answers() list {
 
 // changed shows the changes of the comparisons in one table.
 func (m *markdown) changed() list {
-	heads := changeHead[:len(changeHead)-1] // the sign shows the verdict
+	heads := changeHead[:len(changeHead)-1] // the sign in front shows the verdict, so its column is not needed
 	l := list{noun: "change", head: "| | " + strings.Join(heads, " | ") + " |\n" + strings.Repeat("|---", len(changeHead)) + "|\n"}
 	for i := range m.doc.Comparisons {
 		c := &m.doc.Comparisons[i]
@@ -169,9 +169,8 @@ func (m *markdown) changed() list {
 	return l
 }
 
-// ranked returns the changes that a comment shows: first those that miss their limit,
-// then capacities, then for each workload the binding one, then others that are
-// better or worse.
+// ranked returns the changes that a comment shows: first changes that miss their limit, then
+// capacities, then the change that decides each workload, and then other certain changes.
 func (c *Comparison) ranked() []*Change {
 	binding := c.binding()
 	rank := func(x *Change) int {

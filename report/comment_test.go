@@ -74,8 +74,8 @@ func TestMarker(t *testing.T) {
 	}
 }
 
-// The worst of what has a limit comes first, then capacities, then what binds a
-// workload, then what else moved; what did not is left out.
+// The worst changes with a limit come first, then capacities, then the change that decides each
+// workload, then other changes that are certain. A change that is not certain is left out.
 func TestCommentRanksChanges(t *testing.T) {
 	limit := some(0.05)
 	c := Comparison{Changes: []Change{

@@ -22,9 +22,9 @@ type Comparison struct {
 	// SideBySide means that both legs of a round ran at the same time, on swapped
 	// GPUs.
 	SideBySide bool    `json:"side_by_side,omitempty"`
-	Rounds     int     `json:"rounds"`  // judged, of each side
-	Units      int     `json:"units"`   // independent ones among them
-	Outcome    Outcome `json:"outcome"` // of what it requires
+	Rounds     int     `json:"rounds"`  // judged rounds of each side
+	Units      int     `json:"units"`   // independent observations among the rounds
+	Outcome    Outcome `json:"outcome"` // outcome of the changes that the plan requires
 	// Skipped is the reason why nothing was compared; "" if something was.
 	Skipped string `json:"skipped,omitempty"`
 	// Line is the result in one line for people: "mtp: yes for decode and chat; no
@@ -67,12 +67,12 @@ type Change struct {
 	Stat     string `json:"stat"` // "" for a level-wide metric
 	Unit     string `json:"unit"`
 	Better   string `json:"better"` // "lower" or "higher"
-	// Control and Candidate are the means over the rounds, geometric without Points;
-	// null if there is no value.
+	// Control and Candidate are the means over the rounds: arithmetic means with Points, otherwise
+	// geometric. They are null if there is no value.
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
-	// Change is candidate / control − 1, or the difference with Points. Low and High
-	// are its one-sided bounds at Confidence.
+	// Change is candidate / control − 1, or with Points the difference. Low and High are its
+	// one-sided bounds at Confidence.
 	Points     bool   `json:"points"`
 	Change     Number `json:"change"`
 	Low        Number `json:"low"`
@@ -82,12 +82,11 @@ type Change struct {
 	// row is only shown.
 	Limit   Number `json:"limit"`
 	Improve bool   `json:"improve,omitempty"`
-	// Certifiable is the smallest worsening that these data could have certified as
-	// tolerated.
+	// Certifiable is the smallest tolerance that these data could have certified.
 	Certifiable Number  `json:"certifiable"`
 	Outcome     Outcome `json:"outcome"` // "skipped" without a limit, or if not applicable
 	Severity    string  `json:"severity"`
-	// Direction is "better", "worse", or "" if the interval includes no change.
+	// Direction is "better", "worse", or "" if the interval includes zero.
 	Direction string `json:"direction,omitempty"`
 	Message   string `json:"message"` // one line
 	Why       string `json:"why,omitempty"`
@@ -101,7 +100,7 @@ type Pair struct {
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
 	Change    Number `json:"change"`
-	// Note explains why a round stands out; "" if it does not.
+	// Note explains why a round lies far from the others; "" if it does not.
 	Note string `json:"note,omitempty"`
 }
 
@@ -191,8 +190,8 @@ func (c *Change) row() []string {
 	return []string{c.Workload, c.Level, strings.TrimSpace(c.Metric + " " + c.Stat), show(c.Control), show(c.Candidate), shift(c.Change), bounds, limit, c.Verdict()}
 }
 
-// Verdict is the change in a word: the result for its limit, or without a limit its
-// direction; "" if none is certain.
+// Verdict describes the change in a word. With a limit the word is the result. Without one it is
+// the direction, or "" if no direction is certain.
 func (c *Change) Verdict() string {
 	switch {
 	case c.Outcome == Skipped && c.Why != "":
@@ -205,7 +204,7 @@ func (c *Change) Verdict() string {
 	return string(c.Outcome)
 }
 
-// outliers lists the rounds that stand out, one line each.
+// outliers lists the rounds that lie far from the others, one line each.
 func (c *Comparison) outliers() []string {
 	var out []string
 	for i := range c.Changes {

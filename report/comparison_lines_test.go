@@ -125,7 +125,7 @@ func TestComparisonLines(t *testing.T) {
 		seen[own.Outcome]++
 		worst := Outcome(Pass)
 		rank := map[Outcome]int{Skipped: 0, Pass: 1, Inconclusive: 2, Fail: 3, Error: 4}
-		invalid := false // at some compared level
+		invalid := false // at some level that is compared
 		for _, x := range d.Verdicts {
 			if x.Kind == "load" && x.Outcome != Pass || x.Kind == "server" && x.Outcome == Error {
 				invalid = true

@@ -40,8 +40,7 @@ func compared() *Document {
 	return New(run, nil, v, Meta{ExitCode: 1})
 }
 
-// Every output shows the differences, the workloads with the answer yes, and the
-// numbers, in this order.
+// Every output shows the differences, then the workloads whose answer is yes, and then the numbers.
 func TestComparisons(t *testing.T) {
 	d := compared()
 	conforms(t, d)
@@ -84,8 +83,8 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
-// The tables of a comparison fit an 80-column terminal. If there is no room beside
-// the changes, workload and level go above them. No reason is cut.
+// The tables of a comparison fit an 80-column terminal. If workload and level do not fit beside the
+// changes, they are written above them. No reason is cut.
 func TestComparisonFitsTheTerminal(t *testing.T) {
 	d := compared()
 	c := &d.Comparisons[0]

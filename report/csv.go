@@ -16,8 +16,9 @@ import (
 // levelStats lists the statistics of LevelsCSV, in order.
 var levelStats = []string{"mean", "min", "p1", "p5", "p50", "p90", "p95", "p99", "max"}
 
-// statsOf lists the statistics of a scope's metrics: readings have no percentiles,
-// buckets no extremes, and a level one value under the name of the metric.
+// statsOf lists the statistics of metrics with this scope. Metrics from readings have no
+// percentiles, and metrics from buckets have no minimum and maximum. A level-wide metric has one
+// value, under the name of the metric.
 func statsOf(scope metric.Scope) []string {
 	switch scope {
 	case metric.PerLevel:
@@ -79,7 +80,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 		"scheduled_s", "sent_s", "headers_s", "first_s", "first_answer_s", "last_s", "end_s"}
 	var values []metric.Def
 	for _, def := range metric.Defs {
-		if def.Scope == metric.PerRequest && !def.Later && def.Name != "request_speed" { // for one request that is speed
+		if def.Scope == metric.PerRequest && !def.Later && def.Name != "request_speed" { // for one request it equals speed
 			values = append(values, def)
 			head = append(head, def.Name)
 		}
@@ -91,7 +92,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 	}
 	for _, l := range run.Levels {
 		if l.Of != "" {
-			continue // they are listed as requests of the mix
+			continue // these requests are listed with the mix
 		}
 		for _, r := range l.Rounds {
 			for _, s := range r.All() {
@@ -141,7 +142,7 @@ func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	return append(row, field(string(s.Failure.Kind)), field(s.Failure.Message))
 }
 
-// offset writes a time that may not have come.
+// offset writes an offset; "" if the event did not happen.
 func offset(t time.Duration) string {
 	if t == 0 {
 		return ""

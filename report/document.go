@@ -50,7 +50,7 @@ type Document struct {
 	Stopped string `json:"stopped,omitempty"`
 
 	Outcome Outcome `json:"outcome"`
-	// Why explains an outcome that no verdict explains, because nothing was judged.
+	// Why explains an outcome that no verdict in the list explains, because nothing was judged.
 	Why      string `json:"why,omitempty"`
 	ExitCode int    `json:"exit_code"`
 
@@ -64,19 +64,18 @@ type Document struct {
 	// counts as bad, or their text was not recorded.
 	Answers  []Answer  `json:"answers,omitempty"`
 	Verdicts []Verdict `json:"verdicts"`
-	// Strength is what the gate would notice; nil if not known.
+	// Strength is what the gate would notice if a regression was planted; nil if not known.
 	Strength *Strength `json:"strength,omitempty"`
-	// Timelines shows only a few levels, enough to see causes.
+	// Timelines shows a few levels request by request, enough to see causes.
 	Timelines []Timeline `json:"timelines,omitempty"`
 	// Passages holds the windows of open loops over time, at most 24.
 	Passages []Passage `json:"passages,omitempty"`
-	// Sum is the SHA-256 sum of the JSON before it, in hexadecimal; set only in what
-	// is written.
+	// Sum is the SHA-256 sum, in hexadecimal, of the JSON text before this field. Only written
+	// documents have it.
 	Sum string `json:"sum,omitempty"`
 }
 
-// Outcome is assert.Outcome as text: pass, inconclusive, fail, error, skipped
-// or pending.
+// Outcome is an assert.Outcome as text: pass, inconclusive, fail, error, skipped or pending.
 type Outcome string
 
 // The outcomes.
@@ -89,7 +88,7 @@ const (
 	Pending      Outcome = "pending"
 )
 
-// Plan holds the promises of the plan.
+// Plan holds what the plan requires.
 type Plan struct {
 	Name       string  `json:"name"` // of the file, without folder and extension
 	Path       string  `json:"path"` // as given on the command line
@@ -104,8 +103,8 @@ type Plan struct {
 	// Cover is the head of the report; nil without a report block.
 	Cover   *Cover   `json:"cover,omitempty"`
 	Servers []string `json:"servers"` // every address that the plan declares
-	// Sources holds the plan's files, the plan itself first. Empty without the plan,
-	// or if it is too long.
+	// Sources holds the plan's files, the plan itself first. It is empty if the plan is not
+	// available or too long.
 	Sources []Source `json:"sources,omitempty"`
 }
 
@@ -156,16 +155,16 @@ type Calibration struct {
 type Case struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	// Of is the mix that a part belongs to, and Share its share of the requests, which the
-	// mix counts too. Absent if the workload is not a part.
+	// Of is the mix that a part belongs to, and Share is the part's share of the mix's requests.
+	// The mix counts these requests too. Absent if the workload is not a part.
 	Of    string  `json:"of,omitempty"`
 	Share float64 `json:"share,omitempty"`
 	Level string  `json:"level"`           // "30", "burst 8"
 	Title string  `json:"title,omitempty"` // of the level, for people
-	// Description is what the level stands for; "" if the plan has none.
+	// Description says what the level stands for; "" if the plan does not say.
 	Description string `json:"description,omitempty"`
 	Kind        string `json:"kind"` // "closed": n in flight; "burst": n at once; "rate": requests per second
-	N           int    `json:"n"`    // 0 of a rate
+	N           int    `json:"n"`    // 0 for a rate
 	// Rate is the rate of an open loop, in requests per second. Cut is the reason why
 	// it ended before its schedule: "stalled" or "full".
 	Rate float64 `json:"rate,omitempty"`
@@ -175,8 +174,8 @@ type Case struct {
 	// Stage is the rate of a stage, or its rates at the beginning and the end; "" if the level is
 	// not a stage.
 	Stage string `json:"stage,omitempty"`
-	// Speedup is the factor by which recorded traffic was replayed faster; 0 if it was
-	// not recorded. Rate is then the mean rate.
+	// Speedup is the factor by which recorded traffic was replayed faster; 0 if the level is no
+	// replay. Rate is then the mean rate of the replay.
 	Speedup float64 `json:"speedup,omitempty"`
 	Cut     string  `json:"cut,omitempty"`
 	Natural bool    `json:"natural,omitempty"` // the model ended its answers by itself
@@ -193,11 +192,10 @@ type Case struct {
 	// case took turns with another server, Duration is the total of its rounds.
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
-	// RatesOver is the window of throughput and other rates. "steady" is the time
-	// with every slot busy, without ramp and drain. "all" is the time from the first
-	// measured request to the end of the last. "" in documents from before there was
-	// a choice means steady. Window is the length of that time in seconds, over all
-	// rounds.
+	// RatesOver is the window of throughput and other rates. "steady" is the time with every slot
+	// busy, without ramp and drain. "all" is the time from the first measured request to the end of
+	// the last. "" means steady; early documents have no such field. Window is the length of that
+	// time in seconds, over all rounds.
 	RatesOver string  `json:"window,omitempty"`
 	Window    float64 `json:"window_s"`
 	Due       int     `json:"due"`       // measured requests that the plan asked for
@@ -214,14 +212,14 @@ type Case struct {
 	InputTokens  int     `json:"input_tokens"`
 	OutputTokens int     `json:"output_tokens"`
 	Rounds       []Round `json:"rounds"`
-	// Voided holds the rounds that the generator's machine disturbed and that were
-	// measured again. They are part of no value. Absent if there are none.
+	// Voided holds the rounds that the generator's machine disturbed and that were then measured
+	// again. No value includes them. Absent if there are none.
 	Voided []Round `json:"voided,omitempty"`
 	// Shed is the number of rounds left out because the budget was short.
 	Shed int `json:"shed,omitempty"`
-	// Looks holds the planned looks at it while it ran.
+	// Looks holds the planned looks at the case while it ran.
 	Looks []Look `json:"looks"`
-	// Notes are remarks on how it was run.
+	// Notes are remarks on how the case was run.
 	Notes   []string  `json:"notes"`
 	Metrics []Summary `json:"metrics"` // in the order of metric.Defs
 	// Turns holds the figures of conversations turn by turn, at most ten. Absent if
@@ -263,10 +261,10 @@ type Series struct {
 // Rows describes what was sent from a data set at a level.
 type Rows struct {
 	Sent int `json:"sent"` // different rows
-	// Again is the number of requests whose prompt was sent before, at this level or another
-	// one, or that another row has too.
+	// Again is the number of requests whose prompt was sent before, at this level or another one. A
+	// prompt that two rows share counts as sent before.
 	Again  int     `json:"again"`
-	Prompt Lengths `json:"prompt"` // for completed requests, in tokens as the server counted
+	Prompt Lengths `json:"prompt"` // of completed requests, in tokens by the server's count
 	Answer Lengths `json:"answer"`
 }
 
@@ -282,8 +280,8 @@ type Turn struct {
 	From     int    `json:"from"` // 1-based
 	To       int    `json:"to"`   // equals From, except in the last entry, which may cover several turns
 	Requests int    `json:"requests"`
-	Mean     Number `json:"ttft_mean_s"` // of the requests with a TTFT
-	P95      Number `json:"ttft_p95_s"`  // of all of them
+	Mean     Number `json:"ttft_mean_s"` // over the requests that have a TTFT
+	P95      Number `json:"ttft_p95_s"`  // over all requests of the turn
 	Cached   Number `json:"cached"`      // share of their prompt tokens from a cache
 }
 
@@ -296,11 +294,11 @@ type CaseProbe struct {
 // Look is a planned moment at which a level was judged while it ran.
 type Look struct {
 	Requests int `json:"requests"` // number judged: the first ones by start
-	Planned  int `json:"planned"`  // number of looks that share the error
-	// Spent is the share of the error that may be spent up to and including this
-	// look. If absent, this look has the error divided by Planned.
+	Planned  int `json:"planned"`  // number of planned looks, which share the allowed error
+	// Spent is the share of the allowed error that may be used up to and including this look. If
+	// absent, this look has the error divided by Planned.
 	Spent   float64 `json:"spent,omitempty"`
-	Outcome string  `json:"outcome,omitempty"` // "" if it is left to the end of the run
+	Outcome string  `json:"outcome,omitempty"` // "" if the decision is left to the end of the run
 }
 
 // Failure is one kind of failed request.
@@ -326,7 +324,7 @@ type Round struct {
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
 	Window   float64 `json:"window_s"`
-	Busy     Number  `json:"busy"`              // share of slot-time in flight or in the declared pause
+	Busy     Number  `json:"busy"`              // share of the slots' time that was spent on requests or on the declared pause
 	CPU      Number  `json:"cpu"`               // share of the cores that the generator may use; null if unknown
 	GCPause  float64 `json:"gc_pause_s"`        // the longest
 	Delay    float64 `json:"delay_s"`           // p99 of how late a goroutine that was ready ran
@@ -342,7 +340,7 @@ type Summary struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
 	Better string `json:"better"`        // "lower", "higher" or "neutral"
-	Of     string `json:"of"`            // one observation: "request", "gap", "level", "histogram" (a request in a bucket of the server) or "reading"
+	Of     string `json:"of"`            // what one observation is: "request", "gap", "level", "histogram" (a request in a bucket of the server) or "reading"
 	Why    string `json:"why,omitempty"` // why there is no value; "" if there is one
 	N      int    `json:"n"`             // observations, including those counted as worst
 	Worst  int    `json:"worst"`         // of N, those without a value: failed, or completed without the metric
@@ -351,7 +349,7 @@ type Summary struct {
 	LeftOut int `json:"left_out,omitempty"`
 
 	Value       Number       `json:"value"` // of a level
-	Mean        Number       `json:"mean"`  // of the observations, without the worst
+	Mean        Number       `json:"mean"`  // of the observations, without those counted as worst
 	Min         Number       `json:"min"`
 	Max         Number       `json:"max"`
 	Percentiles *Percentiles `json:"percentiles,omitempty"` // nil for level-wide metrics and readings
@@ -377,8 +375,7 @@ type Percentiles struct {
 	P999 Number `json:"p99.9"`
 }
 
-// Timeline is a stretch of one round, request by request, to see why a level
-// came out as it did.
+// Timeline is a stretch of one round, request by request. It shows why a level came out as it did.
 type Timeline struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
@@ -423,7 +420,7 @@ type Verdict struct {
 	Threshold  *Threshold `json:"threshold,omitempty"` // nil unless kind is "sla"
 	Decide     string     `json:"decide,omitempty"`    // "certified" or "estimate"
 	Value      Number     `json:"value"`               // the point estimate
-	Why        string     `json:"why,omitempty"`       // why there is none
+	Why        string     `json:"why,omitempty"`       // why there is no value; "" if there is one
 	Low        Number     `json:"low"`                 // one-sided lower bound at Confidence
 	High       Number     `json:"high"`                // one-sided upper bound at Confidence
 	Confidence Number     `json:"confidence"`

@@ -66,7 +66,7 @@ func TestNumberJSON(t *testing.T) {
 		{some(math.Inf(-1)), `"-Inf"`},
 		{some(math.NaN()), "null"},
 		{Number{V: math.NaN(), OK: true}, "null"},
-		{Number{V: 3}, "null"}, // what is no value shows none
+		{Number{V: 3}, "null"}, // a statistic that is not in the schema is null
 	}
 	for _, tt := range tests {
 		got, err := json.Marshal(tt.n)
@@ -86,9 +86,9 @@ func TestNumberJSON(t *testing.T) {
 	}
 }
 
-// The load facts of the fixture's level 30, by hand: 2 rounds of 60; in each,
-// every 10th request fails with a status (0, 10, … 50: 6), every 15th with a
-// time-out (0, 15, 30, 45: 4), which overwrites 0 and 30, so 4 + 4 fail.
+// These are the load facts of the fixture's level 30, computed by hand. Each of 2 rounds has 60
+// requests. Requests 0, 10, … 50 fail with a status, and requests 0, 15, 30 and 45 with a time-out.
+// The time-out replaces the status of requests 0 and 30, so 4 + 4 requests fail.
 func TestLoadFacts(t *testing.T) {
 	c := document().Cases[1]
 	if c.Due != 120 || c.Completed != 104 || c.Failed != 16 {
@@ -100,11 +100,11 @@ func TestLoadFacts(t *testing.T) {
 	if got, want := c.OutputTokens, 104*21; got != want {
 		t.Errorf("output tokens = %d, want %d", got, want)
 	}
-	// Two rounds of 2 s to 48 s.
+	// The windows of the two rounds are 2 s to 48 s each.
 	if c.Window != 92 {
 		t.Errorf("window = %v, want 92", c.Window)
 	}
-	// The first starts at 0 s, the second ends at 60 s + 50 s.
+	// The first round starts at 0 s, and the second ends at 60 s + 50 s.
 	if c.At != 0 || c.Duration != 110 {
 		t.Errorf("at, duration = %v, %v, want 0, 110", c.At, c.Duration)
 	}
@@ -122,7 +122,8 @@ func TestLoadFacts(t *testing.T) {
 	if ttft.N != 120 || ttft.Worst != 16 {
 		t.Errorf("ttft n, worst = %d, %d, want 120, 16", ttft.N, ttft.Worst)
 	}
-	// 16 of 120 failed, 13%: p75 is a measurement, p90 is not.
+	// 16 of 120 requests failed, 13%: the p75 falls on a request that completed, and the p90 does
+	// not.
 	if math.IsInf(ttft.Percentiles.P75.V, 0) || !math.IsInf(ttft.Percentiles.P90.V, 1) {
 		t.Errorf("ttft p75, p90 = %v, %v, want a number, +Inf", ttft.Percentiles.P75, ttft.Percentiles.P90)
 	}
@@ -197,7 +198,7 @@ func FuzzReadDocument(f *testing.F) {
 		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
 		"verdicts": [{"outcome": "no", "kind": "no", "line": -3, "threshold": {}}, {"workload": "w", "kind": "server"}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		d, err := ReadDocument(bytes.NewReader(Seal(in))) // otherwise hardly any would be read
+		d, err := ReadDocument(bytes.NewReader(Seal(in))) // without a valid sum hardly any input would be read
 		if err != nil {
 			return
 		}

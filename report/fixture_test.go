@@ -82,7 +82,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		}
 	}
 	one := level(`vllm["on"]`, "1", 1, 30, 200)
-	for _, r := range one.Rounds { // no answer text came, so ttfa has no value
+	for _, r := range one.Rounds { // no text of an answer came, so ttfa has no value
 		for _, s := range r.Samples {
 			s.FirstAnswer = 0
 		}
@@ -117,7 +117,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	probe.Probe, probe.Looks = &metric.Probe{Purpose: "bisect"}, []metric.Look{{Requests: 40, Planned: 2, Outcome: "inconclusive"}, {Requests: 80, Planned: 2, Outcome: "pass"}}
 	probe.Notes = []string{"it ended early: certain after 80 requests"}
 	thirty.Rounds[0].Health.Stall = 40 * time.Millisecond
-	// The samples of level are due each 100 ms.
+	// The samples of this level are due every 100 ms.
 	rate := func(name string, perSecond, ttft float64) *metric.Level {
 		l := level(`vllm["on"]`, name, 1, 40, ttft)
 		l.Kind, l.N, l.Rate, l.Saturation = metric.OpenLoop, 0, perSecond, []float64{9.2, 9.6, 9.4}

@@ -1,9 +1,9 @@
 package report
 
-// group is one server × workload.
+// group is one workload on one server.
 type group struct {
 	server, workload string
-	cases            []*Case // levels of the plan: probes are in the tables of their capacity
+	cases            []*Case // levels of the plan; probes are in the table of their capacity
 	capacities       []*Capacity
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Types of go-junit-report with additions: consumers show a failure at the file and
-// line of its test case. Without a file, some take the last word of the class name
-// for one.
+// These are the types of go-junit-report with additional fields: consumers show a failure at the
+// file and line of its test case. Without a file, some consumers use the last word of the class
+// name as a file name.
 
 type testsuites struct {
 	junit.Testsuites
@@ -58,9 +58,9 @@ const (
 //	error, pending           <error type="server"|"generator"|"invalid">
 //	skipped                  <skipped>
 //
-// Consumers identify a testcase by classname and name, which contain no measured value and are
-// unique in the file. If nothing else in the file shows that the run did not succeed, a testcase
-// "run" does.
+// Consumers identify a testcase by classname and name. These contain no measured value and are
+// unique in the file. If no other testcase shows that the run did not succeed, a testcase "run"
+// does.
 func JUnit(w io.Writer, d *Document) error {
 	j := junitWriter{doc: d, seen: map[string]int{}, cases: map[[3]string]*Case{}}
 	for i := range d.Cases {
@@ -116,14 +116,14 @@ func (j *junitWriter) suites() *testsuites {
 	j.suite("comparisons", "", comparisons, nil)
 	j.suite("asserts", "", asserts, nil)
 	j.run()
-	// The total time is that of the run, not a sum.
+	// The total time is the duration of the run and not the sum of its testcases.
 	j.out.Time = seconds(d.Duration)
 	return &j.out
 }
 
-// unjudged returns verdicts for what has none. A case without a load verdict was
-// never judged, which is an error. So is a required capacity without a verdict; one
-// that is only measured is shown.
+// unjudged returns verdicts for cases and capacities that have none. A case without a load verdict
+// was never judged, which is an error. A required capacity without a verdict is an error too; a
+// capacity that is only measured is shown.
 func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*Capacity) []Verdict {
 	var list []Verdict
 	judged, measured := map[string]bool{}, false
@@ -141,7 +141,7 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 		if c.Require > 0 {
 			v.Outcome, v.Cause, v.Message = Pending, CauseInvalid, "the capacity was not judged"
 		} else if c.Kind == "unknown" {
-			v.Outcome, v.Message = Skipped, "" // the answer says it
+			v.Outcome, v.Message = Skipped, "" // the answer already states the result
 		}
 		list = append(list, v)
 	}
@@ -168,7 +168,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 	s.ID = len(j.out.Suites)
 	s.Name = attr(name)
 	if j.doc.Simulated {
-		s.Name += " (simulated)" // so that no history in a CI system mixes both
+		s.Name += " (simulated)" // the name differs so that a CI system does not mix simulated and real runs in one history
 		s.SystemOut = &junit.Output{Data: "SIMULATED: " + simulated}
 	}
 	s.Hostname = attr(j.doc.Host)
@@ -189,7 +189,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 		}
 		total += took
 		tc := j.testcase(v, took)
-		s.AddTestcase(tc.Testcase) // it counts; our own list is written
+		s.AddTestcase(tc.Testcase) // the library counts it; our own list is written
 		s.Testcases = append(s.Testcases, tc)
 	}
 	s.Time = seconds(total)
@@ -313,8 +313,8 @@ func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
 	return tc
 }
 
-// run adds a testcase for what no verdict shows: a run that was interrupted, or ended
-// before it measured anything.
+// run adds a testcase if no verdict shows that the run failed: it was interrupted, or ended before
+// it measured anything.
 func (j *junitWriter) run() {
 	d := j.doc
 	if d.ExitCode == 0 || j.out.Failures > 0 || j.out.Errors > 0 {

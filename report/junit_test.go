@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// node is an element as a consumer reads it, parsed without the types that wrote it.
+// node is an XML element as a consumer reads it, parsed without the types that wrote it.
 type node struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -297,7 +297,7 @@ func TestJUnitTotals(t *testing.T) {
 	}
 }
 
-// The form of each outcome under each severity and policy.
+// The test covers the form of each outcome under each severity and policy.
 func TestJUnitOutcomes(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -421,7 +421,7 @@ func FuzzJUnitText(f *testing.F) {
 		m.Host = s
 		d := New(run, p, v, m)
 		root, _ := junitOf(t, d)
-		if got, want := len(cases(root)), len(v.List)+2; got != want { // two rates without requirements
+		if got, want := len(cases(root)), len(v.List)+2; got != want { // two rates have no requirements
 			t.Errorf("%d cases, want %d", got, want)
 		}
 		conforms(t, d)

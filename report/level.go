@@ -53,7 +53,7 @@ func (b *builder) level(l *metric.Level) Case {
 	return c
 }
 
-// largest is the mean rate of the saturation; 0 if there is none.
+// largest is the mean of the rates at saturation; 0 if there are none.
 func largest(l *metric.Level) float64 {
 	sum := 0.0
 	for _, x := range l.Saturation {
@@ -81,7 +81,8 @@ func (b *builder) rounds(c *Case, l *metric.Level) {
 	}
 	c.At, c.Duration = start.Seconds(), max(end-start, 0).Seconds()
 	if len(l.Rounds) > 0 && l.Rounds[0].Leg != nil {
-		// The rounds of another server ran between its legs.
+		// The rounds of the other server ran between this server's legs, so the time from first to
+		// last is no duration.
 		c.Duration = 0
 		for _, r := range c.Rounds {
 			c.Duration += r.Duration
@@ -215,8 +216,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		s.Why, d.Values, d.Until = why, nil, nil
 	}
 	stat := func(kind metric.StatKind, p float64) Number {
-		// If no request has the metric there is nothing to rank: a column of infinities would
-		// look like a measurement.
+		// If no request has the metric, there is no percentile: a column of infinities would look
+		// like a measurement.
 		if len(d.Values) == 0 {
 			return Number{}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The level-wide values of the fixture, by hand.
+// These are the level-wide values of the fixture, computed by hand.
 func TestLevelValues(t *testing.T) {
 	run, p, v, m := fixture()
 	ttft, _ := metric.Lookup("ttft")
@@ -24,7 +24,7 @@ func TestLevelValues(t *testing.T) {
 	if s := thirty.Summary("success"); !s.Value.OK || s.Value.V != 104.0/120 {
 		t.Errorf("success = %+v, want 104/120", s)
 	}
-	// By a bound of a million seconds every completed request is good.
+	// The good block allows a million seconds, so every completed request is good.
 	if good, rate := thirty.Summary("goodput"), thirty.Summary("request_rate"); !good.Value.OK || good.Value != rate.Value {
 		t.Errorf("goodput = %+v, want the request rate %+v", good, rate)
 	}
@@ -43,7 +43,7 @@ func TestLevelValues(t *testing.T) {
 	}
 }
 
-// A round that was measured again is listed, but part of no value.
+// A round that was measured again is listed, but no value includes it.
 func TestVoidedRounds(t *testing.T) {
 	run, p, v, m := fixture()
 	want := New(run, p, v, m).Cases[1]
@@ -60,9 +60,9 @@ func TestVoidedRounds(t *testing.T) {
 	}
 }
 
-// Turns are listed one by one up to the ninth, then together. Turn k of conversation i
-// waited k·100 ms + i ms. The second turns found half of their 1,000 tokens in a cache,
-// and one of the third turns failed.
+// Turns up to the ninth are listed one by one, and later turns together. Turn k of conversation i
+// waited k·100 ms + i ms. In the second turns half of the 1,000 prompt tokens came from a cache.
+// One of the third turns failed.
 func TestTurns(t *testing.T) {
 	run, p, v, m := fixture()
 	run.Levels = run.Levels[:1]
@@ -93,12 +93,13 @@ func TestTurns(t *testing.T) {
 	want := [][]string{
 		{"1", "1", "4", "102 ms", "103 ms", "0%"},  // (100 + 101 + 102 + 103) / 4 = 101.5
 		{"1", "2", "4", "202 ms", "203 ms", "50%"}, // 201.5
-		{"1", "3", "4", "302 ms", "∞", "0%"},       // (301 + 302 + 303) / 3, and one without a value
+		{"1", "3", "4", "302 ms", "∞", "0%"},       // (301 + 302 + 303) / 3; the fourth request has no value
 	}
 	if diff := cmp.Diff(want, rows[:3]); diff != "" {
 		t.Error(diff)
 	}
-	// 1,000 to 1,003 and 1,100 to 1,103 ms: mean 1,051.5 ms, rank 8 of 8.
+	// Waits are 1,000 to 1,003 ms and 1,100 to 1,103 ms: the mean is 1,051.5 ms, and the p95 has
+	// rank 8 of 8.
 	if diff := cmp.Diff([]string{"1", "10 to 11", "8", "1.05 s", "1.1 s", "0%"}, rows[9]); diff != "" {
 		t.Error(diff)
 	}

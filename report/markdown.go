@@ -31,17 +31,17 @@ const (
 	messageCell      = 1000
 )
 
-// Markdown writes the document as the summary of a CI job, in GitHub flavoured
-// Markdown with at most MarkdownBytes, most important first. It begins with the
-// verdict and the capacities, the results of comparisons, a line for each workload,
-// and what failed or is not certain, with the plan's file and line. Up to
-// MarkdownLines follow what the gate would notice, the levels of each workload, what
-// passed, the probes of each capacity, the environment, and the definition of each
-// metric. Foreign text is escaped, so that it makes no markup, links or mentions.
+// Markdown writes the document as the summary of a CI job, in GitHub flavoured Markdown with at
+// most MarkdownBytes, most important first. It begins with the verdict and the capacities, the
+// results of comparisons, a line for each workload, and what failed or is not certain, with the
+// plan's file and line. Then, as far as MarkdownLines allows, come what the gate would notice, the
+// levels of each workload, what passed, the probes of each capacity, the environment, and the
+// definition of each metric. Foreign text is escaped, so that it cannot make markup, links or
+// mentions.
 func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, MarkdownBytes) }
 
-// MarkdownWithin is Markdown with a limit in bytes. All parts shrink together, and
-// what is left out is counted. If not even the verdict fits, nothing is written.
+// MarkdownWithin is Markdown with another limit in bytes. All parts shrink in proportion, and the
+// number of rows left out is written. If not even the verdict fits, nothing is written.
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
@@ -63,8 +63,8 @@ func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 // the rest.
 const MarkdownLines = 60
 
-// fitting adds the parts, most important first, that fit into MarkdownLines, and
-// points to the others.
+// fitting adds the parts, most important first, as long as they fit into MarkdownLines, and refers
+// to the other reports for the rest.
 func fitting(out string, parts ...string) string {
 	const rest = "\nEvery level, probe and check that passed is in `report.html` and `results.json`.\n"
 	left := false
@@ -94,7 +94,7 @@ func (m *markdown) share(bytes int) int { return bytes * m.size / MarkdownBytes 
 type section struct {
 	b      strings.Builder
 	budget int
-	most   int // rows; 0: any number
+	most   int // largest number of rows; 0: any number
 	rows   int
 	left   int
 }
@@ -146,7 +146,7 @@ func (m *markdown) verdict() string {
 	b.WriteString(m.headline())
 	for i := range d.Capacities {
 		if len(d.Capacities) > 3 {
-			break // the table has them
+			break // the table of comparisons has these
 		}
 		c := &d.Capacities[i]
 		line := cell(c.Answer(), messageCell)
@@ -167,7 +167,7 @@ func (m *markdown) problems() string {
 	for st := StatusError; st <= StatusSkipped; st++ {
 		for i := range m.doc.Verdicts {
 			v := &m.doc.Verdicts[i]
-			// What the plan or the budget skipped is in the tables below.
+			// Checks that the plan or the budget skipped are in the tables below.
 			if v.Status() != st || st == StatusSkipped && v.Outcome == Skipped {
 				continue
 			}
@@ -315,8 +315,8 @@ func (m *markdown) problem(v *Verdict, st Status, notes int) string {
 	return "| " + signs[st] + " | " + name + " | " + result + " | " + where + " |\n"
 }
 
-// table writes one row for each case, under a title. The head comes with its first
-// row, because a head alone says nothing.
+// table writes one row for each case, under a title. The title and the head are written together
+// with the first row, so that there is no table without rows.
 func (s *section) table(title string, columns []Column, cases []*Case) {
 	head := make([]string, len(columns))
 	for j, c := range columns {
@@ -442,7 +442,7 @@ func (m *markdown) environment() string {
 			lines[i] = html(text.Inert(l))
 		}
 		out += "\n<details><summary>End of the log of " + html(text.Line(text.Bytes(server.Address, cellBytes))) + "</summary>\n\n<pre>\n" +
-			// Blank lines would end the HTML block.
+			// A blank line would end the block of HTML.
 			strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\n") + "\n</pre>\n\n</details>\n"
 	}
 	return out

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// definitions explains the metrics of the report, because tools differ.
+// definitions explains the metrics of the report, because other tools define them differently.
 func (m *markdown) definitions() string {
 	used := m.used()
 	if len(used) == 0 {

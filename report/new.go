@@ -14,12 +14,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Meta holds the parts of a document besides the run, the plan and the verdicts.
+// Meta holds what a document needs besides the run, the plan and the verdicts.
 type Meta struct {
 	ExitCode    int
 	Host        string              // "": not recorded
 	Folder      string              // of the reports, as given on the command line; "" if there is none
-	Calibration *metric.Calibration // nil: the run's own
+	Calibration *metric.Calibration // nil: the run's own calibration is used
 	Strength    *Strength           // nil: not known
 	Each        metric.Each         // runs the levels; nil: one after the other
 	// Redacted replaces the plan's secrets in foreign text; "" means "[redacted]".
@@ -87,7 +87,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 // verdicts adds the run's verdicts. A failed verdict on answers quotes an answer.
 func (b *builder) verdicts(d *Document, v assert.Verdicts) {
 	for i := range v.List {
-		// Show what was judged, not what the search assumed.
+		// Show the capacity that was judged, which may differ from the search's.
 		if c := v.List[i].Capacity; c != nil {
 			d.judged(b.capacity(c))
 		}
@@ -152,7 +152,7 @@ func calibration(c *metric.Calibration) *Calibration {
 	}
 }
 
-// share is a share in [0, 1]; a negative value is unknown.
+// share converts a share in [0, 1]; a negative value means unknown.
 func share(v float64) Number {
 	if v < 0 {
 		return Number{}

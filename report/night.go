@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// nightly lists the figures that every history keeps of a level, in addition to those
-// of the plan's thresholds.
+// nightly lists the figures of a level that every history keeps, in addition to the metrics of the
+// plan's thresholds.
 var nightly = []struct{ name, stat string }{
 	{"ttft", "p50"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"},
 	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
@@ -59,13 +59,12 @@ func (d *Document) Night() metric.Night {
 		if c.Over != string(metric.ClosedLoop) {
 			limit.Stat = c.Over
 		}
-		// A limit that is bounded from only one side, or not at all, is not a figure:
-		// "125+" one night and "130+" the next cannot be compared.
+		// A limit that is bounded on one side only is not a figure: "125+" on one night and "130+"
+		// on the next cannot be compared.
 		if c.Pass > 0 && c.Fail > 0 {
 			add(limit, c.Load(c.Pass), 0)
 		} else if c.OfRate() && c.Pass > 0 && c.Crossing.OK {
-			// The certified value depends on the available time; the estimate does
-			// not.
+			// The certified value depends on how much time was available; the estimate does not.
 			add(limit, c.Crossing.V*c.Step, 0)
 		}
 	}

@@ -31,7 +31,7 @@ func number(v metric.Value) Number {
 	return some(v.V)
 }
 
-// MarshalJSON never fails. JSON has no infinities, so they are strings.
+// MarshalJSON never fails. JSON has no infinities, so they are written as strings.
 func (n Number) MarshalJSON() ([]byte, error) {
 	switch {
 	case !n.OK || math.IsNaN(n.V):

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// inOrder sorts the instances of a for_each as readers expect: by number if all keys are
-// numbers (1K, 32K, 256K), or else as in the source. The plan, and so the run, sorts them
-// as text: 1K, 256K, 32K.
+// inOrder sorts the instances of a for_each as readers expect: by number if all keys are numbers
+// (1K, 32K, 256K), or else as in the source. The plan and the run sort keys as text: 1K, 256K, 32K.
 func (d *Document) inOrder(written map[string][]string) {
 	workload, server := places(written, "workload"), places(written, "server")
 	byKey(d.Servers, server, func(s *Server) (string, string) { return "", s.Address })
@@ -29,15 +28,15 @@ func (d *Document) inOrder(written map[string][]string) {
 	}
 }
 
-// places returns the position of a key in the source of a block's for_each; -1 if it is
-// not written there.
+// places returns a function that gives the position of a key in the source of a block's for_each;
+// -1 if the source does not write the key.
 func places(written map[string][]string, kind string) func(name, key string) int {
 	return func(name, key string) int { return slices.Index(written[kind+"."+name], key) }
 }
 
-// byKey sorts the elements of each group and for_each by their keys, among the places
-// that they have. Elements whose keys have no order, and all others, keep their
-// places.
+// byKey sorts the elements of each group and for_each by their keys, within the positions that
+// these elements have in the list. All other elements, and those whose keys have no order, keep
+// their positions.
 func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group, address string)) {
 	type family struct {
 		places           []int
@@ -81,7 +80,7 @@ func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group
 	}
 }
 
-// keyNumber reads 32, 0.5 and numbers of tokens such as 32K or 1M.
+// keyNumber reads keys such as 32 and 0.5, and numbers of tokens such as 32K or 1M.
 func keyNumber(key string) (float64, bool) {
 	factor := 1.0
 	if digits := strings.TrimRight(key, "kK"); len(digits) == len(key)-1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// Keys that are all numbers are sorted, each in a place of its kind; others keep the
+// Keys that are all numbers are sorted, within the positions of their for_each. Other keys keep the
 // order of the run.
 func TestByKey(t *testing.T) {
 	for _, c := range []struct{ have, want []string }{
@@ -26,7 +26,7 @@ func TestByKey(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	// Verdicts of one context stay as they were among each other.
+	// Verdicts on one instance keep their order among each other.
 	d := Document{Verdicts: []Verdict{
 		{Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "a"}, {Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "b"},
 		{Kind: "load", Server: "s", Workload: `w["4K"]`, Name: "c"}, {Kind: "server", Server: "s", Name: "d"},

@@ -79,7 +79,7 @@ func TestMarkdownTablesAreWhole(t *testing.T) {
 			want = 0
 			continue
 		}
-		// Adjacent bars share a character, so count them one by one.
+		// Adjacent bars of a table share a character, so they are counted one by one.
 		n := 0
 		for rest := strings.TrimSpace(line); ; n++ {
 			loc := unescaped.FindStringIndex(rest)
@@ -101,7 +101,7 @@ func TestEscape(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"a|b", `a\|b`},
 		{"`x`", "\\`x\\`"},
-		{`a\|b`, `a\\\|b`}, // an escape in the text does not cancel ours
+		{`a\|b`, `a\\\|b`}, // an escape in the foreign text does not cancel ours
 		{"<script>", "&lt;script&gt;"},
 		{"&lt;", "&amp;lt;"},
 		{"**b** _i_ ~~s~~", `\*\*b\*\* \_i\_ \~\~s\~\~`},
@@ -147,9 +147,9 @@ func TestTerminalIsSafe(t *testing.T) {
 					if clean := text.Line(line); clean != strings.Join(strings.Fields(line), " ") {
 						t.Errorf("width %d: control characters: %q", width, line)
 					}
-					// The last line is whole at any width, because scripts read it. A
-					// table keeps two columns at any width. A marker that was made
-					// harmless is one cell wider.
+					// The last line is complete at any width, because scripts read it. A table
+					// keeps two columns at any width. A marker that was made harmless is one cell
+					// wider than before.
 					if w := text.Width(line); w > most+2 && i < len(lines)-1 && width >= 80 {
 						t.Errorf("width %d: %d cells: %q", width, w, line)
 					}
@@ -194,7 +194,7 @@ func TestLastLine(t *testing.T) {
 	for _, tt := range tests {
 		d := &Document{Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
 		if tt.exit == 130 {
-			d.Stopped = "interrupted" // the word already says it
+			d.Stopped = "interrupted" // the outcome's word already says it
 		}
 		var b bytes.Buffer
 		if err := Terminal(&b, d, 80, false); err != nil {
@@ -218,7 +218,8 @@ func TestSamplesCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The head, 2 rounds of 30, of 60, of the probe's 40 and of two rates' 40.
+	// The rows are the head, 2 rounds of 30, 2 of 60, 2 of the probe's 40, and 2 of each of two
+	// rates' 40.
 	if len(rows) != 1+2*30+2*60+2*40+2*2*40 {
 		t.Fatalf("%d rows, want 421", len(rows))
 	}
@@ -301,9 +302,9 @@ func TestOverviewOfComparisons(t *testing.T) {
 	}
 	d.Comparisons = []Comparison{
 		{Name: "bump", Control: "old", Candidate: "new", Changes: []Change{
-			change("chat", "4", "speed", Skipped, false), // shown only: no limit
+			change("chat", "4", "speed", Skipped, false), // shown only, because it has no limit
 			change("chat", "4", "ttft", Pass, true),
-			change("chat", "8", "e2e", Fail, true), // the worst of the changes with a limit
+			change("chat", "8", "e2e", Fail, true), // the worst change that has a limit
 			change("code", "4", "ttft", Inconclusive, true),
 		}},
 		{Name: "off", Control: "a", Candidate: "b", Skipped: "no control was given"},

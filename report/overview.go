@@ -36,8 +36,7 @@ func (m *markdown) overview() string {
 	return out
 }
 
-// compared writes a line for each workload of each comparison: the worst required
-// change.
+// compared writes a line for each workload of each comparison, with the change that decides it.
 func (m *markdown) compared() string {
 	s := section{budget: m.share(overviewBytes), most: 16}
 	for i := range m.doc.Comparisons {
@@ -66,8 +65,8 @@ func (m *markdown) compared() string {
 	return s.close("row")
 }
 
-// binding returns for each workload the change that decides its comparison: the worst
-// with a limit or, if none has one, the first that was measured.
+// binding returns, for each workload, the change that decides its comparison: the worst change with
+// a limit or, if no change has a limit, the first that was measured.
 func (c *Comparison) binding() []*Change {
 	var list []*Change
 	at := map[string]int{}
@@ -94,7 +93,7 @@ func (c *Change) sign() string {
 	return map[string]string{"better": "🔼 better", "worse": "🔽 worse", "": "➖ no difference shown"}[c.Direction]
 }
 
-// status is the status that a verdict on the change would have.
+// status is the status that a verdict on this change would have.
 func (c *Change) status() Status {
 	v := Verdict{Outcome: c.Outcome, Severity: c.Severity}
 	return v.Status()

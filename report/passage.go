@@ -8,22 +8,21 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Passage is one window of an open loop over time: arrivals, and requests in flight. It is
-// the first of its kind; Windows is their number.
+// Passage is one window of an open loop over time: arrivals, and requests in flight. A level may
+// have several such windows: Windows is their number, and this is the first.
 type Passage struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	// Levels follow each other in the window, each from its value of Begins on, in
-	// seconds from the beginning of the window. They are the stages of a load, or one
-	// level.
+	// Levels holds the levels in the window, one after the other. Begins holds when each begins, in
+	// seconds from the beginning of the window. They are the stages of a load, or a single level.
 	Levels  []string  `json:"levels"`
 	Begins  []float64 `json:"begins_s"`
 	Windows int       `json:"windows"`
 	At      float64   `json:"at_s"`   // from the start of the run
 	Step    float64   `json:"step_s"` // length of each of the following steps, in seconds
-	// Arrivals is the number of measured requests that were due in each step. InFlight is
-	// the largest number in it that were due and had not ended, and Waiting the largest
-	// number of these without a token.
+	// Arrivals is the number of measured requests that were due in each step. InFlight is the
+	// largest number of requests at once in the step that were due and had not ended. Waiting is
+	// the largest number of these that had no token yet.
 	Arrivals []int `json:"arrivals"`
 	InFlight []int `json:"in_flight"`
 	Waiting  []int `json:"waiting"`
@@ -41,8 +40,8 @@ type stretch struct {
 	round *metric.Round
 }
 
-// passages returns the windows of the levels that the plan declares; a mix has them
-// once, not for each part.
+// passages returns the windows of the levels that the plan declares. A mix has them once, and its
+// parts have none.
 func (b *builder) passages() []Passage {
 	type owner struct{ server, workload string }
 	var order []owner

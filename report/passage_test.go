@@ -24,8 +24,8 @@ func loop(name string, stage *metric.Stage, from, to time.Duration, due ...int) 
 	return &metric.Level{Server: "s", Workload: "w", Name: name, Kind: metric.OpenLoop, Rate: 1, Stage: stage, Rounds: []*metric.Round{r}}
 }
 
-// sums joins the 48 steps of a passage in groups of 12: as a sum, or with most as the
-// maximum.
+// sums joins the 48 steps of a passage into groups of 12: it adds the steps of a group or, with
+// most, takes their maximum.
 func sums(steps []int, most bool) (out []int) {
 	for part := range slices.Chunk(steps, passageSteps/4) {
 		n := 0
@@ -61,12 +61,14 @@ func TestPassages(t *testing.T) {
 	if diff := cmp.Diff([]string{"calm", "spike"}, p.Levels); diff != "" || p.Begins[1] != 24 || p.Windows != 1 || p.At != 10 || p.Step != 1 {
 		t.Errorf("%s%+v", diff, p)
 	}
-	// From 10 s to 58 s in steps of 12 s: due at 20; at 35, 36, 36 and 37; at 50.
+	// Steps of 12 s, from 10 s to 58 s: requests are due at 20 s; at 35, 36, 36 and 37 s; and at 50
+	// s.
 	if diff := cmp.Diff([]int{1, 0, 4, 1}, sums(p.Arrivals, false)); diff != "" {
 		t.Error("arrivals", diff)
 	}
-	// At 37 s the requests of 35, 36, 36 and 37 have not ended; those of 36, 36 and 37
-	// wait. At equal times the one that begins counts before the one that ends.
+	// At 37 s four requests have not ended: those due at 35, 36, 36 and 37 s. The last three of
+	// them still wait. A request that begins at the instant at which another ends counts as in
+	// flight with it.
 	if diff := cmp.Diff([]int{1, 1, 4, 1}, sums(p.InFlight, true)); diff != "" {
 		t.Error("in flight", diff)
 	}

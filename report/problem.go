@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Problem is something to look at, in the form of a note at a line of the plan: a
+// Problem is something that the user should look at, shown as a note at a line of the plan: a
 // requirement that was not met or not decided, or a failed measurement.
 type Problem struct {
 	Warning bool   // false if it fails the run

@@ -20,8 +20,8 @@ type Workload struct {
 	Address     string `json:"address"`
 	Title       string `json:"title,omitempty"` // for people; "": the address
 	Description string `json:"description,omitempty"`
-	// Users is the number of people that one request in flight stands for, lowest and
-	// highest; absent if unknown.
+	// Users is the range of the number of people that one request in flight stands for: lowest and
+	// highest. Absent if unknown.
 	Users   []float64 `json:"users_per_request,omitempty"`
 	Servers []string  `json:"servers"`      // addresses, in order of the plan
 	Input   int       `json:"input_tokens"` // of each prompt; 0 if the data set decides
@@ -88,8 +88,8 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	return out
 }
 
-// apart adds the block names to workloads with the same title: those of one preset
-// with different loads.
+// apart adds the names of the blocks to workloads with the same title, such as workloads of one
+// preset with different loads.
 func apart(list []Workload) {
 	n := map[string]int{}
 	for i := range list {
@@ -114,8 +114,8 @@ func (b *builder) threshold(t *verdict.Threshold) *Threshold {
 	return out
 }
 
-// sources returns the plan's files, the plan itself first, the others by name. A file
-// that does not fit is left out whole, because half a plan would mislead.
+// sources returns the files of the plan: its main file first, then the others by name. A file that
+// does not fit is left out completely, because half a plan would mislead.
 func (b *builder) sources() []Source {
 	if b.declared == nil {
 		return nil
@@ -142,8 +142,8 @@ func (b *builder) sources() []Source {
 func (s Source) Lines() []string {
 	lines := strings.Split(strings.TrimSuffix(s.Text, "\n"), "\n")
 	for i, l := range lines {
-		// Block keeps the spaces with which authors align text; other line-breaking
-		// characters must not end a line here.
+		// Block keeps the spaces with which authors align text. A character that could break a line
+		// is replaced.
 		lines[i] = strings.ReplaceAll(text.Block(l), "\n", " ")
 	}
 	return lines

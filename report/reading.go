@@ -53,7 +53,7 @@ func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
 	bounds := map[string]*plan.Threshold{}
 	for _, sla := range w.SLAs {
 		for _, th := range sla.Thresholds {
-			// At a share of 100% a distance to the limit is not defined.
+			// At a share of 100% the distance from the limit is not defined.
 			if sla.AtCapacity && th.Limit > 0 && (!isShare(th) || th.Limit < 1) {
 				bounds[strings.TrimSpace(th.Metric.Name+" "+th.Stat.String())] = th
 			}
@@ -67,8 +67,7 @@ func isShare(th *plan.Threshold) bool {
 	return th.Metric.Name == "success" || th.Stat.IsShare()
 }
 
-// farthest is the distance that a LookThreshold no longer distinguishes from
-// infinity.
+// farthest is the distance from which a LookThreshold does not distinguish a value from infinity.
 const farthest = 4.999
 
 // reading converts distances from the limit back into values.
@@ -87,7 +86,7 @@ func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 		return some(th.Limit * math.Exp(log))
 	}
 	out.Value, out.Low, out.High = at(t.Log), at(t.Low), at(t.High)
-	if upward { // bounded from below, a bad value is low
+	if upward { // a lower bound, for which a bad value is low
 
 		out.Low, out.High = out.High, out.Low
 	}

@@ -34,8 +34,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// written lists the outputs that formats.All does not contain, and the document from
-// which its tests make the others.
+// written lists the outputs that formats.All does not contain, each with the document that its
+// tests use.
 var written = []struct {
 	file  string
 	write func(io.Writer, *Document) error

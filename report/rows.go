@@ -41,7 +41,7 @@ func lengthsOf(list []int) Lengths {
 	return Lengths{at(0.05), at(0.5), at(0.95)}
 }
 
-// RowHead is over RowRows.
+// RowHead is the head of the table that RowRows writes.
 var RowHead = []string{"Level", "Rows", "Again", "Prompt p5", "p50", "p95", "Answer p5", "p50", "p95"}
 
 // RowRows writes what was sent from a data set, level by level; nil if the cases have

@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Rows 1 to 20, with 10 to 200 tokens, then rows 1 and 2 again; the second of these fails.
+// The requests send rows 1 to 20, with 10 to 200 tokens, and then rows 1 and 2 again. The last
+// request fails.
 func TestRowsOf(t *testing.T) {
 	var samples []*metric.Sample
 	for i := range 22 {
@@ -19,8 +20,8 @@ func TestRowsOf(t *testing.T) {
 		samples = append(samples, s)
 	}
 	samples[21].Failure = &metric.Failure{Kind: metric.FailStatus}
-	// Of 21 completed requests the 2nd (1.05), 11th (10.5) and 20th (19.95); two of them have 10
-	// tokens.
+	// Of 21 completed requests p5 is the 2nd (rank 1.05), p50 the 11th (10.5) and p95 the 20th
+	// (19.95). Two of them have 10 tokens.
 	want := &Rows{Sent: 20, Again: 2, Prompt: Lengths{10, 100, 190}, Answer: Lengths{1, 10, 19}}
 	if diff := cmp.Diff(want, rowsOf(samples)); diff != "" {
 		t.Error(diff)

@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// simulated explains the value of a simulated run.
+// simulated explains to readers what a simulated run is worth.
 const simulated = "The servers were the built-in simulator, in virtual time, in which the load generator is never late. This says nothing about a real server."
 
 // Took writes how long the run took.

@@ -15,10 +15,10 @@ type Status int
 
 // The ways to show a verdict.
 const (
-	StatusError Status = iota // also pending: an unjudged check is not fine
+	StatusError Status = iota // also for a pending verdict, because a check that was not judged must not look fine
 	StatusFail
 	StatusInconclusive
-	StatusWarning // of severity warn, without a pass
+	StatusWarning // a check that only warns and did not pass
 	StatusSkipped
 	StatusPass
 )
@@ -68,7 +68,8 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// effective writes how many independent requests the n count as, if that differs.
+// effective writes how many independent requests the requests of a verdict count as, if the number
+// differs.
 func effective(v *Verdict) string {
 	if !v.Effective.OK || v.Effective.V >= float64(v.N) {
 		return ""
@@ -78,11 +79,11 @@ func effective(v *Verdict) string {
 
 // Tally counts the requirements of the plan by result.
 type Tally struct {
-	Required     int // those that can fail the run and were judged
-	Met          int // of Required, those that passed
+	Required     int // requirements that can fail the run and were judged
+	Met          int // requirements that passed
 	Failed       int
 	Inconclusive int
-	Errors       int // of any kind that could not be measured
+	Errors       int // checks of any kind that could not be measured
 	Warnings     int
 	Skipped      int // requirements that were not judged
 }
@@ -115,7 +116,7 @@ func tally(verdicts []Verdict) Tally {
 			t.Warnings++
 		case StatusSkipped:
 			if v.Outcome == Inconclusive {
-				t.Warnings++ // by policy it is a warning
+				t.Warnings++ // its policy makes it a warning
 			} else if v.Required() {
 				t.Skipped++
 			}
@@ -186,8 +187,8 @@ func (d *Document) Headline() string {
 	return strings.Join(parts, " · ")
 }
 
-// Required reports whether a verdict is on something that the plan's author required,
-// as opposed to what every measurement must fulfil.
+// Required reports whether a verdict is on a requirement of the plan's author, and not on the
+// validity of a measurement.
 func (v *Verdict) Required() bool {
 	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}
 	if judged.Kind == verdict.KindCompare && v.Workload == "" {
@@ -207,9 +208,8 @@ func plural(n int, noun string) string {
 // matters.
 const mostHeadroom = 1000
 
-// Headroom writes how far from its limit a threshold on a time or a speed was met:
-// "9.6 × to spare", below a factor of two "12% to spare". It is "" for other
-// verdicts.
+// Headroom writes how far from its limit a threshold on a time or a speed was met: "9.6 × to spare"
+// or, below a factor of two, "12% to spare". It is "" for other verdicts.
 func (v *Verdict) Headroom() string {
 	t := v.Threshold
 	if v.Outcome != Pass || t == nil || !v.Value.OK || !t.Limit.OK || t.Unit == string(metric.Ratio) {

@@ -15,7 +15,7 @@ import (
 const (
 	minWidth = 40 // narrower terminals wrap lines themselves
 	logLines = 15 // of a server's log
-	// limit on one-line verdicts and cases; the files have all of them
+	// limit on the number of verdicts and cases with one line each; the files have all of them
 	mostBrief = 200
 	mostCases = 500
 )
@@ -53,7 +53,7 @@ type terminal struct {
 	width int
 	color bool
 	brief int             // one-line verdicts so far
-	noted map[string]bool // notes of passed verdicts that were shown
+	noted map[string]bool // notes of passed verdicts that were shown already
 	err   error
 }
 
@@ -95,7 +95,8 @@ func (t *terminal) para(lead string, p paint, s string) {
 		if i > 0 {
 			lead = strings.Repeat(" ", indent)
 		}
-		// Before colouring, which would hide the start of the line.
+		// Commands must be made harmless before the text is coloured, because colour codes hide the
+		// start of the line.
 		t.line(lead + t.paint(p, text.Inert(l)))
 	}
 }
@@ -225,7 +226,7 @@ func (t *terminal) capacity(c *Capacity) {
 	}
 	if len(rows) > 1 {
 		widths := fit(rows)
-		// The last column is as wide as there is room.
+		// The last column takes the remaining width.
 		widths[last] = min(widths[last], max(t.width-sum(widths[:last])-2, 10))
 		for _, row := range rows {
 			row[last] = text.Cut(row[last], widths[last])
@@ -255,8 +256,8 @@ var marks = map[Status]struct {
 // verdictIndent is where the text of a verdict begins.
 const verdictIndent = "          "
 
-// verdicts writes the verdicts that of selects: one line for passed and skipped ones,
-// full details for others.
+// verdicts writes the verdicts for which the function of returns true. A passed or skipped verdict
+// has one line, others have all details.
 func (t *terminal) verdicts(of func(*Verdict) bool) {
 	left := 0
 	var list []*Verdict
@@ -291,8 +292,8 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 	}
 }
 
-// beside returns a verdict without what is already written above it: a verdict on a
-// capacity has its result and notes there.
+// beside returns a verdict without what is already written above it. For a verdict on a capacity
+// this is the result and its notes.
 func (t *terminal) beside(v *Verdict) *Verdict {
 	c := t.doc.capacityOf(v)
 	if c == nil {
@@ -330,8 +331,7 @@ func (t *terminal) verdict(v *Verdict, st Status) {
 	}
 }
 
-// passed writes one line if value, limit and count fit; the bounds are left out
-// first.
+// passed writes one line with value, limit and count, if they fit. The bounds are left out first.
 func (t *terminal) passed(v *Verdict) {
 	room := t.width - len(verdictIndent)
 	name := text.Line(v.Name)
@@ -363,8 +363,8 @@ func (t *terminal) passed(v *Verdict) {
 	}
 }
 
-// inShort writes value and limit of a verdict on a threshold with their distance, in
-// two forms: with the count and without. It is nil without a value or limit.
+// inShort writes a threshold's value, limit and headroom in two forms, with the number of requests
+// and without. It returns nil if the verdict has no value or limit.
 func inShort(v *Verdict) []string {
 	th := v.Threshold
 	if th == nil || !v.Value.OK || !th.Limit.OK || th.Op == "" {
@@ -381,8 +381,8 @@ func inShort(v *Verdict) []string {
 	return []string{short + count}
 }
 
-// warning reports whether a note on a passed threshold may change its interpretation;
-// other notes only explain.
+// warning reports whether a note on a passed threshold may change what readers make of it. Other
+// notes only explain.
 func warning(note string) bool {
 	for _, kind := range []string{"lock-step", "certified by its margin", "point estimate", "drift", "standstill", "synthetic prompts"} {
 		if strings.HasPrefix(note, kind) {
@@ -411,7 +411,7 @@ func (t *terminal) skipped(list []*Verdict) {
 		t.line(lead + text.Inert(l))
 	}
 	if message != "" {
-		// The problem itself has an entry, so a beginning is enough here.
+		// The problem itself has an entry of its own, so its beginning is enough here.
 		t.para(verdictIndent, dim, text.Cut(message, 3*(t.width-len(verdictIndent))/2))
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// table writes the levels with as many columns as fit, then the tables on their
-// answers and on the server's metrics.
+// table writes the table of levels, with as many columns as fit, and then the tables on answers and
+// on the server's metrics.
 func (t *terminal) table(cases []*Case) {
 	t.columns(slices.Clone(LevelColumns), cases)
 	for _, more := range further {
@@ -52,7 +52,7 @@ func (t *terminal) rows(rows [][]string, widths []int, words ...int) {
 	}
 }
 
-// row writes one row; what does not fit into its last cell goes below.
+// row writes one row. Text that does not fit into the last cell continues on the next lines.
 func (t *terminal) row(p paint, row []string, widths, words []int) {
 	last := len(row) - 1
 	for k, part := range text.Wrap(row[last], widths[last]) {
@@ -107,9 +107,9 @@ func sum(widths []int) int {
 	return n
 }
 
-// wide writes a table whose last column is wrapped into the remaining width; words
-// lists the columns without numbers. The first two columns name the row: if there is
-// no room for them, they become a line above their rows.
+// wide writes a table whose last column is wrapped into the remaining width; words lists the
+// columns without numbers. The first two columns name the row. If there is no room for them, they
+// are written as a line above their rows.
 func (t *terminal) wide(rows [][]string, words ...int) {
 	if len(rows) < 2 {
 		return

@@ -15,8 +15,8 @@ const (
 	mostBars      = 200
 )
 
-// timelines returns one level for each workload and server: the one that readers will
-// ask about. Those with a problem come first.
+// timelines returns one level for each workload and server: the level that readers will ask about.
+// Levels with a problem come first.
 func (b *builder) timelines(d *Document) []Timeline {
 	var bad, good []Timeline
 	for _, g := range groups(d) {
@@ -87,7 +87,7 @@ func troubled(d *Document, g *group) (wrong, past map[string]bool) {
 	return wrong, past
 }
 
-// timeline is the first round of l with requests, without warm-up.
+// timeline shows the first round of l that has requests, without warm-up.
 func (b *builder) timeline(l *metric.Level, why string) (Timeline, bool) {
 	t := Timeline{Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name), Why: why, Slots: l.N, Requests: []Bar{}}
 	i := slices.IndexFunc(l.Rounds, func(r *metric.Round) bool { return len(r.MeasuredSamples()) > 0 })

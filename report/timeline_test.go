@@ -18,15 +18,15 @@ func TestTimeline(t *testing.T) {
 		t.Fatalf("%d timelines, want that of the one workload that was measured", len(d.Timelines))
 	}
 	line := d.Timelines[0]
-	// ttfa had no value at 1, so that is the smallest level with a problem.
+	// ttfa had no value at level 1, so level 1 is the smallest level with a problem.
 	if line.Level != "1" || line.Why != "the smallest level at which a requirement did not hold" {
 		t.Errorf("level %s because it is %s", line.Level, line.Why)
 	}
 	if len(line.Requests) != 30 || line.Left != 0 {
 		t.Errorf("%d requests and %d left, want the 30 of one round", len(line.Requests), line.Left)
 	}
-	// The second request: sent at 100 ms, first token 200 ms × 1.1 later, the
-	// end 420 ms + 1 ms after that.
+	// The second request is sent at 100 ms. Its first token comes 200 ms × 1.1 later, and its end
+	// 420 ms + 1 ms after that.
 	want := Bar{Slot: 0, Phase: "measured", Sent: 0.1, First: some(0.32), End: 0.741}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 	if diff := cmp.Diff(want, line.Requests[1], near); diff != "" {
@@ -62,8 +62,8 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 }
 
-// A probe's interval is that of the search: around its value, on the side of the
-// limit that its outcome shows.
+// The interval of a probe is the one that the search used: it contains the value, and lies on the
+// side of the limit that the outcome shows.
 func TestReadings(t *testing.T) {
 	seen := 0
 	d := document()
@@ -88,8 +88,7 @@ func TestCurve(t *testing.T) {
 	if len(s.Curve) != curvePoints {
 		t.Fatalf("%d points", len(s.Curve))
 	}
-	// Six requests each at 200, 220 … 380 ms: the 20th of 40 steps is p50, the
-	// 30th of 60.
+	// Six requests each take 200, 220 … 380 ms. Step 20 of 40 is the p50, the 30th of 60 requests.
 	for i, want := range map[int]float64{0: 0.2, 20: 0.28, 38: 0.38, 40: 0.38} {
 		if got := s.Curve[i].V; math.Abs(got-want) > 1e-9 {
 			t.Errorf("point %d is %v, want %v", i, got, want)

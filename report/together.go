@@ -11,8 +11,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Names distinguishes documents that are shown together by the last part of their folders, or else
-// by their runs, with a number if two are the same. Each is one line without control characters.
+// Names returns a name for each of several documents that are shown together: the last part of its
+// folder, or else its run, with a number if two are the same. Each is one line without control
+// characters.
 func Names(docs []*Document) []string {
 	out := make([]string, len(docs))
 	seen := map[string]int{}
@@ -36,9 +37,9 @@ type beside struct {
 	rows  [][]string // the first is the head
 }
 
-// sideBySide matches the loads of several documents. Loads match by workload, level
-// and, if a document has several servers, server: the servers of two runs may have
-// different names.
+// sideBySide matches the loads of several documents. Loads match if their workload and level are
+// the same. The server must be the same too if a document has several servers; otherwise servers of
+// two runs may have different names.
 func sideBySide(docs []*Document) []beside {
 	type key struct{ server, workload, level string }
 	var order []key

@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// toldTurns is the number of turns with an entry each; later turns share one.
+// toldTurns is the number of turns with an entry of their own; later turns share one entry.
 const toldTurns = 9
 
 // turnsOf computes the figures of a level turn by turn; nil if it has no
@@ -39,7 +39,7 @@ func turnsOf(samples []*metric.Sample) []Turn {
 	return out
 }
 
-// TurnHead is over TurnRows.
+// TurnHead is the head of the table that TurnRows writes.
 var TurnHead = []string{"Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached"}
 
 // TurnRows writes the figures of conversations turn by turn, level by level; nil if

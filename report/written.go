@@ -46,7 +46,7 @@ func writtenKeys(files map[string]*hcl.File) map[string][]string {
 	return out
 }
 
-// mostHops bounds the number of locals that are followed to a map.
+// mostHops bounds how many locals are followed, one after the other, until a map is found.
 const mostHops = 20
 
 // keys returns the keys of a map or set of strings if the source writes them out:
@@ -81,7 +81,7 @@ func (w writer) keys(expr hcl.Expression, hops int) []string {
 	return nil
 }
 
-// literals returns strings that are written in the source; nil if one is computed.
+// literals returns the strings of a list in the source; nil if one of them is computed.
 func literals(list []hcl.Expression) []string {
 	var out []string
 	for _, expr := range list {

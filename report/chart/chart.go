@@ -39,11 +39,11 @@ const Width = 480.0
 type Axis struct {
 	Title   string
 	Log     bool
-	Zero    bool      // begins at zero; not with Log
-	Whole   bool      // counts: no ticks between whole numbers
+	Zero    bool      // the axis begins at zero; not together with Log
+	Whole   bool      // values are counts: no ticks between whole numbers
 	Include []float64 // values that the range must cover
-	Ticks   []float64 // the only possible ticks; nil for round numbers
-	First   []float64 // ticks that are labelled first
+	Ticks   []float64 // the only values at which a tick may be; nil for round numbers
+	First   []float64 // ticks that get a label first
 	Min     float64   // with Max: a fixed range; both 0 use the data
 	Max     float64
 	Format  func(float64) string // text of a tick; nil for plain digits
@@ -70,7 +70,7 @@ type Rule struct {
 	Vertical bool
 }
 
-// Mark is the shape of a point; the zero Mark is the series' own.
+// Mark is the shape of a point; the zero Mark is the shape of its series.
 type Mark int
 
 // The marks for outcomes.
@@ -84,7 +84,7 @@ const (
 // Series is one line of a chart.
 type Series struct {
 	Name  string
-	Index int  // of its colour, mark and dash
+	Index int  // index of the series' colour, mark and dash
 	Band  bool // shade from Low to High
 	Bars  bool // draw Low to High at each point
 	Loose bool // points that no line joins
@@ -116,11 +116,12 @@ func num(v float64) string {
 // esc makes a text safe inside an element and in a quoted attribute.
 func esc(s string) string { return html.EscapeString(text.Line(s)) }
 
-// charWidth is about the width of a digit in the widest font that "system-ui" may be,
-// at the largest font size of charts (that of a phone).
+// charWidth is an estimate, in pixels, of the width of a digit in the widest font that "system-ui"
+// may be, at the largest font size of charts (the size on a phone).
 const charWidth = 8.6
 
-// width estimates the drawn width of a text. Too large an estimate is safe, too small a one is not.
+// width estimates the drawn width of a text. It estimates rather too much, because overlapping
+// labels are worse than wide spaces.
 func width(s string) float64 {
 	n := 0.0
 	for _, r := range s {
@@ -152,8 +153,8 @@ func (c *Chart) Empty() bool {
 	return true
 }
 
-// finite reports whether a value can be drawn. Larger ones can only be mistakes, and
-// are too large for exact arithmetic.
+// finite reports whether a value can be drawn. Larger values can only be mistakes, and are too
+// large for exact arithmetic.
 func finite(v float64) bool { return math.Abs(v) < 1e15 }
 
 // SVG draws the chart; "" when it is empty.
@@ -197,7 +198,7 @@ func (c *Chart) SVG() template.HTML {
 	for i := range c.Series {
 		f.marks(&s, &c.Series[i])
 	}
-	// The areas that react to the pointer lie above everything drawn.
+	// The areas that react to the pointer are drawn last, above everything else.
 	for i := range c.Series {
 		f.tips(&s, &c.Series[i], height)
 	}
@@ -207,7 +208,7 @@ func (c *Chart) SVG() template.HTML {
 
 // values returns the values that the axes must show.
 func (c *Chart) values() (xs, ys []float64) {
-	// One wide bar must not flatten the others: it extends beyond the edge.
+	// One wide bar must not flatten the others, so it is cut at the edge.
 	most := math.Inf(1)
 	for _, r := range c.Rules {
 		if !r.Vertical && finite(r.At) {
@@ -238,8 +239,8 @@ func (c *Chart) values() (xs, ys []float64) {
 	return xs, ys
 }
 
-// barRoom is how far bars may extend the axis of a chart with a limit, as a multiple
-// of the highest value and limit.
+// barRoom is the multiple of the highest value and limit up to which bars may extend the axis of a
+// chart with a limit.
 const barRoom = 1.5
 
 // frame is the drawing area.

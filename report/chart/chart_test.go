@@ -10,7 +10,7 @@ import (
 
 var labels = regexp.MustCompile(`<text class="(tick|title|zoneword|ruleword[^"]*)" x="([^"]+)" y="([^"]+)"(?: text-anchor="([a-z]+)")?>([^<]*)</text>`)
 
-// box is the place of a label, by the estimate of its width.
+// box is the place of a label, by its estimated width.
 type box struct {
 	text                     string
 	left, right, top, bottom float64
@@ -47,7 +47,7 @@ func TestClock(t *testing.T) {
 	if got := Clock(90) + " " + Clock(3725); got != "1:30 1:02:05" {
 		t.Error(got)
 	}
-	// Seven minutes: a tick every two.
+	// An axis of seven minutes has a tick every two minutes.
 	if a := Time(420); len(a.Ticks) != 4 || a.Ticks[1] != 120 {
 		t.Error(a.Ticks)
 	}
@@ -82,7 +82,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// points has a load as its own value.
+// points returns points whose value equals their load.
 func points(ns ...float64) []Point {
 	var out []Point
 	for _, n := range ns {
@@ -94,7 +94,7 @@ func points(ns ...float64) []Point {
 // A point is drawn where its value is on the axis.
 func TestScale(t *testing.T) {
 	a := Axis{Zero: true}
-	s := a.scale([]float64{3, 18}, 5) // 18/5 is 3.6: steps of 5, up to 20
+	s := a.scale([]float64{3, 18}, 5) // 18/5 is 3.6, so ticks are 5 apart, up to 20
 	s.place(300, 100)
 	for v, want := range map[float64]float64{0: 300, 10: 200, 20: 100, 5: 250} {
 		if got := s.at(v); math.Abs(got-want) > 1e-9 {
@@ -139,7 +139,7 @@ func TestForest(t *testing.T) {
 		{Name: "TTFT p95", Value: 0.02, Low: -4, High: 5, Limit: math.NaN(), Mark: Unsure},
 	}}
 	svg := string(f.SVG())
-	// The wide interval does not set the scale; 0.07 × 1.3 does.
+	// The wide interval does not set the scale of the axis; 0.07 × 1.3 does.
 	if strings.Contains(svg, ">100%<") || !strings.Contains(svg, ">5%<") {
 		t.Errorf("the scale is not that of the values: %v", boxes(t, svg))
 	}
@@ -148,7 +148,7 @@ func TestForest(t *testing.T) {
 			t.Errorf("%q leaves the picture", b.text)
 		}
 	}
-	// Neither does a value ten times as large as all others, which is written as
+	// A value ten times as large as all others does not set the scale either. It is written as
 	// text.
 	f.Cut, f.Rows = true, append(f.Rows, Change{Name: "ITL p99", Value: 56, Low: 50, High: 60, Limit: 0.02, Mark: Fail})
 	svg = string(f.SVG())

@@ -13,12 +13,12 @@ type Forest struct {
 	// Cut draws a value ten times as large as all others only to the edge, with its
 	// text there.
 	Cut bool
-	// Sides names the two sides of zero; right is better. Each row is then drawn
-	// from the old value, a hollow dot at zero, to the new one.
+	// Sides names the two sides of zero; the right side is better. Each row is then drawn from the
+	// old value, a hollow dot at zero, to the new value.
 	Sides bool
 }
 
-// Change is one row. NaN means none; an interval is open at an end that is NaN.
+// Change is one row. A NaN value is missing. An interval is open at an end that is NaN.
 type Change struct {
 	Name             string
 	Detail           string // under the name; "": none

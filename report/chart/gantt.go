@@ -27,7 +27,7 @@ type Request struct {
 // ganttWidth is wider than a phone, where the chart scrolls.
 const ganttWidth = 960.0
 
-// mostRows bounds the rows to more than anyone can read.
+// mostRows bounds the rows. Nobody can read more.
 const mostRows = 512
 
 // SVG draws the bars; "" when there are none.
@@ -85,7 +85,8 @@ func (g *Gantt) SVG() template.HTML {
 	return template.HTML(s.String())
 }
 
-// Block is the legend for a part of a bar: "wait", "decode", "faint" or "failed".
+// Block returns the swatch for a legend that explains a part of a bar: "wait", "decode", "faint" or
+// "failed".
 func Block(class string) template.HTML {
 	inner := class
 	if class == "faint" || class == "failed" {

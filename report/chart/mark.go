@@ -9,8 +9,8 @@ import (
 
 var dashes = []string{"", "7 4", "2 3", "9 3 2 3"}
 
-// Series numbers from Ordered on belong to an ordered group: their colours are Shades
-// of one colour.
+// Series with an index of at least Ordered belong to an ordered group. Their colours are Shades of
+// one colour.
 const (
 	Ordered = 100
 	Shades  = 8
@@ -24,7 +24,7 @@ func class(index int) string {
 	return fmt.Sprintf("s%d", index%8)
 }
 
-// dash returns the dash pattern of its line; "" for a solid line.
+// dash returns the dash pattern of a series' line; "" for a solid line.
 func dash(index int) string {
 	if index >= Ordered {
 		return ""
@@ -136,7 +136,7 @@ func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
 	return fmt.Sprintf(`<circle class="%s" cx="%s" cy="%s" r="4.2"/>`, of, num(x), num(y))
 }
 
-// Swatch is the legend for a series.
+// Swatch returns the sample of a series for a legend.
 func Swatch(index int) template.HTML {
 	broken := ""
 	if d := dash(index); d != "" {
@@ -146,13 +146,13 @@ func Swatch(index int) template.HTML {
 		class(index), broken, Glyph(index, OfSeries, false, 13, 6)))
 }
 
-// Sign is the legend for an outcome.
+// Sign returns the mark of an outcome for a legend.
 func Sign(m Mark) template.HTML {
 	return template.HTML(`<svg class="swatch" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">` + Glyph(0, m, false, 7, 7) + `</svg>`)
 }
 
-// tips draws what appears when the pointer is on a point: an invisible disc, and the
-// text next to it, inside the picture.
+// tips draws what appears when the pointer is on a point: an invisible disc that reacts to the
+// pointer, and a text next to it that stays inside the picture.
 func (f *frame) tips(s *svg, line *Series, height float64) {
 	if line.Plain {
 		return

@@ -4,14 +4,14 @@ import "math"
 
 // rules draws limits, with their words where no line crosses them.
 func (f *frame) rules(s *svg, rules []Rule, series []Series) {
-	var levels, labels []float64 // heights of the rules, and baselines of the words placed so far
+	var levels, labels []float64 // heights of the rules, and baselines of the labels placed so far
 	for _, r := range rules {
 		if y := f.y.at(r.At); finite(r.At) && !r.Vertical && y > f.top-1 && y < f.bottom+1 {
 			levels = append(levels, y)
 			labels = f.level(s, r, series, labels)
 		}
 	}
-	edge := f.left // right end of the words of upright lines so far
+	edge := f.left // right end of the labels of vertical lines placed so far
 	for _, r := range rules {
 		if finite(r.At) && r.Vertical {
 			edge = f.upright(s, r, edge, levels)
@@ -19,8 +19,8 @@ func (f *frame) rules(s *svg, rules []Rule, series []Series) {
 	}
 }
 
-// level draws a limit at a value of Y, with its words above or below it, on the left or on
-// the right. It returns the baselines that are taken then.
+// level draws a limit at a value of Y, with its words above or below it, on the left or on the
+// right. It returns the baselines of all labels placed so far.
 func (f *frame) level(s *svg, r Rule, series []Series, labels []float64) []float64 {
 	y := f.y.at(r.At)
 	s.add(`<line class="rule %s" x1="%s" x2="%s" y1="%s" y2="%[4]s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(f.left), num(f.right), num(y))
@@ -95,7 +95,7 @@ func (f *frame) crossed(series []Series, left, right, top, bottom float64) bool 
 			if s.Loose || i == 0 || !finite(s.Points[i-1].Y) {
 				continue
 			}
-			// The part of the segment that lies over the rectangle.
+			// This is the part of the segment that lies over the rectangle.
 			fromX, fromY := f.x.at(s.Points[i-1].X), f.at(s.Points[i-1].Y)
 			if x <= fromX || fromX > right || x < left {
 				continue

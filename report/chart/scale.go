@@ -37,8 +37,8 @@ func (a *Axis) scale(values []float64, n int) *scale {
 		s.max = max(s.max, 0)
 	}
 	if s.max-s.min <= 1e-6*max(math.Abs(s.min), math.Abs(s.max)) {
-		// One value, except for rounding: ticks so close could not be told apart, and
-		// a step that adds nothing would never end.
+		// There is only one value, apart from rounding. Ticks this close could not be told apart,
+		// and a step that adds nothing would never end the loop.
 		switch {
 		case a.Log:
 			s.min, s.max = s.min/2, s.max*2
@@ -143,7 +143,8 @@ func (s *scale) format(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// inside is the centre of a tick's label: at the tick, but moved inside the picture.
+// inside is the centre of a tick's label: at the tick, or moved so that the label stays inside the
+// picture.
 func (s *scale) inside(v float64) float64 {
 	half := width(s.format(v)) / 2
 	return min(max(s.at(v), half+1), s.across-half-1)
@@ -170,7 +171,8 @@ func (s *scale) apart() []float64 {
 	type label struct{ at, half float64 }
 	var kept []float64
 	var labels []label
-	// Round numbers keep an even distance: each one, or each second …
+	// Labels of round numbers keep an even distance: every second tick is labelled, then every
+	// third …
 	for stride := 2; s.axis.Ticks == nil && !s.axis.Log && stride <= len(s.ticks); stride++ {
 		if even := s.every(stride - 1); even != nil {
 			return even

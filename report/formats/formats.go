@@ -20,8 +20,8 @@ type Format struct {
 	Flag string // without dashes
 	File string // file name in a results folder; "" if none is written there
 	For  string // who reads it
-	Doc  string // description, a line of Markdown
-	Kind string // extension of its files, without the dot; "" means that of File, or the flag
+	Doc  string // one line of Markdown that describes the format
+	Kind string // extension of the format's files, without the dot; "" means the extension of File or, without a File, the name of the flag
 
 	Write func(io.Writer, *report.Document) error
 	// Together writes several runs into one file; nil if they cannot share one.
@@ -31,7 +31,7 @@ type Format struct {
 	Samples func(io.Writer, *metric.Run) error
 }
 
-// Ext is the usual extension of its files, without the dot.
+// Ext is the usual extension of the format's files, without the dot.
 func (f Format) Ext() string {
 	return cmp.Or(f.Kind, strings.TrimPrefix(path.Ext(cmp.Or(f.File, "."+f.Flag)), "."))
 }

@@ -39,8 +39,8 @@ func recorded(t testing.TB, name string) *report.Document {
 	return d
 }
 
-// defs matches the page's list of definitions: package metric's texts, which its own
-// tests check.
+// defs matches the page's list of definitions. These texts come from package metric, whose own
+// tests check them.
 var defs = regexp.MustCompile(`(?s)<dl class="defs">.*</dl>`)
 
 // golden compares the output of write with a file in testdata, or updates the file.
@@ -76,7 +76,7 @@ func TestGolden(t *testing.T) {
 			case "json":
 				return // the documents themselves
 			case "brief":
-				return // the head of the page has a test of its own
+				return // another test covers the head of the page
 			case "html":
 				golden(t, "pass."+file, func(w io.Writer) error { return f.Write(w, recorded(t, "pass")) })
 				return // the rich page is large, and has its own tests
@@ -114,7 +114,7 @@ func TestRows(t *testing.T) {
 
 // Every renderer of package report is listed in All.
 func TestNoRendererIsForgotten(t *testing.T) {
-	listed := "Markdown" // MarkdownWithin is part of it
+	listed := "Markdown" // MarkdownWithin is a part of Markdown
 	for _, f := range All {
 		for _, render := range []any{f.Write, f.Together, f.Samples} {
 			if v := reflect.ValueOf(render); !v.IsNil() {
@@ -156,7 +156,7 @@ func FuzzFormats(f *testing.F) {
 		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
 		"verdicts": [{"outcome": "no", "kind": "no", "line": -3, "threshold": {}}, {"workload": "w", "kind": "server"}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		d, err := report.ReadDocument(bytes.NewReader(report.Seal(in))) // otherwise hardly any would be read
+		d, err := report.ReadDocument(bytes.NewReader(report.Seal(in))) // without a valid sum hardly any input would be read
 		if err != nil {
 			return
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// mostAnnotations is the number written for each level, plus one with the number
-	// left out. The runner drops annotations of a step after its tenth error and its
+	// mostAnnotations is the number of annotations written for each severity; one more says how
+	// many were left out. The runner drops annotations of a step after its tenth error and its
 	// tenth warning (ExecutionContext.cs, _maxCountPerIssueType).
 	mostAnnotations = 9
 	// messageBytes is less than the 4,096 characters at which the runner cuts
@@ -40,8 +40,8 @@ func Annotations(d *report.Document, at Workspace) []Annotation {
 	return list
 }
 
-// Write writes annotations as lines of the log: for each level the first nine, and
-// the number of the others.
+// Write writes annotations as lines of the log: the first nine of each severity, and the number of
+// the others.
 func Write(list []Annotation) string {
 	var b strings.Builder
 	for _, level := range []struct {
@@ -79,13 +79,14 @@ func (a Annotation) line(level string) string {
 	}, text.Bytes(text.Line(a.Message), messageBytes))
 }
 
-// Workspace decides which paths GitHub can show: those in the checkout.
+// Workspace knows which paths GitHub can show: those in the checkout.
 type Workspace struct {
 	Root string // GITHUB_WORKSPACE, absolute; "" if unknown, which leaves paths unchanged
 	Dir  string // the working directory, absolute
 }
 
-// Annotation converts a problem. A place outside the workspace goes into the message.
+// Annotation converts a problem. If its file is outside the workspace, file and line go into the
+// message instead.
 func (w Workspace) Annotation(p report.Problem) Annotation {
 	a := Annotation{Warning: p.Warning, Title: p.Title, Message: p.Message}
 	if p.File == "" {
@@ -103,8 +104,8 @@ func (w Workspace) Annotation(p report.Problem) Annotation {
 	return a
 }
 
-// path is the path of a file for the steps of a job: relative to the workspace, or
-// absolute outside of it.
+// path returns the path of a file as later steps of a job need it: relative to the workspace, or
+// absolute if the file is outside.
 func (w Workspace) path(file string) string {
 	if path, ok := w.relative(file); ok {
 		return path
@@ -115,7 +116,7 @@ func (w Workspace) path(file string) string {
 	return filepath.ToSlash(file)
 }
 
-// relative is the path of a file relative to the workspace; ok is false for one
+// relative returns the path of a file relative to the workspace; ok is false if the file is
 // outside.
 func (w Workspace) relative(file string) (path string, ok bool) {
 	file = filepath.FromSlash(file)

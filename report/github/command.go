@@ -34,17 +34,16 @@ var (
 	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// Stop is the line after which the runner reads no commands until a Resume with the
-// same token. For foreign text in between, the token must be one that its authors
-// cannot guess.
+// Stop returns the line after which the runner ignores commands, until a Resume with the same
+// token. If foreign text follows, its authors must not be able to guess the token.
 func Stop(token string) string { return command("stop-commands", nil, token) + "\n" }
 
 // Resume ends a Stop.
 func Resume(token string) string { return "::" + token + "::\n" }
 
-// Folds returns a function for the lines around the phases of a run, which make each
-// phase a foldable group of the log. Call it with the title of the phase that begins,
-// and with "" after the last one. Groups do not nest.
+// Folds returns a function that makes each phase of a run a foldable group of the log. The function
+// returns the lines to print: call it with the title of a phase when the phase begins, and with ""
+// after the last phase. Groups do not nest.
 func Folds() func(title string) string {
 	open := false
 	return func(title string) string {

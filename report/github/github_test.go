@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// commands returns the commands that the runner finds in a log in which every line is
-// one.
+// commands returns the commands that the runner finds in a log. Every line of the log must be a
+// command.
 func commands(t *testing.T, log string) []runner.Command {
 	t.Helper()
 	list, text := runner.Commands(log)
@@ -25,10 +25,11 @@ func commands(t *testing.T, log string) []runner.Command {
 	return list
 }
 
-// A step shows ten errors and ten warnings: nine, and the number of the others.
+// GitHub shows ten errors and ten warnings of a step. So nine are written, and one line with the
+// number of the others.
 func TestAnnotationsAreBounded(t *testing.T) {
 	d := document()
-	// 1 error + 12 fail + 1 inconclusive = 14 errors: nine, and five more.
+	// 1 error + 12 fail + 1 inconclusive verdict are 14 errors: nine, and five more.
 	list := commands(t, Write(Annotations(d, Workspace{})))
 	var got []string
 	for _, c := range list {
@@ -68,7 +69,7 @@ func TestPathsInTheWorkspace(t *testing.T) {
 	root := t.TempDir()
 	tests := []struct {
 		name             string
-		dir, file        string // dir: of the command, below the root
+		dir, file        string // dir is the working directory of the command, below the root
 		want             string
 		line             int
 		message          string
@@ -119,11 +120,11 @@ func TestOutputs(t *testing.T) {
 	if got := Outputs([]*report.Document{d}, 0, Workspace{})[2].Value; got != "vllm/chat=24\nvllm/code=0" {
 		t.Errorf("capacity = %q", got)
 	}
-	// Several plans in one step have a line each.
+	// Several plans in one step make one line each.
 	if got := Outputs([]*report.Document{d, d}, 0, Workspace{})[4].Value; got != "results/chat\nresults/chat" {
 		t.Errorf("results = %q", got)
 	}
-	// Later steps resolve them from the workspace, wherever the command ran.
+	// Later steps resolve paths from the workspace, wherever the command ran.
 	root := t.TempDir()
 	if got := Outputs([]*report.Document{d}, 0, Workspace{root, filepath.Join(root, "serving")})[5].Value; got != "serving/results/chat/junit.xml" {
 		t.Errorf("junit = %q", got)
@@ -132,7 +133,7 @@ func TestOutputs(t *testing.T) {
 	if got := Outputs([]*report.Document{d}, 0, Workspace{root, root})[4].Value; got != filepath.ToSlash(d.Folder) {
 		t.Errorf("results = %q", got)
 	}
-	// A command without a conclusion still outputs how it ended.
+	// A command that reached no verdict still outputs how it ended.
 	if got := Outputs(nil, 2, Workspace{}); got[0].Value != "invalid" || got[1].Value != "2" || got[2].Value != "" {
 		t.Errorf("outputs of an invalid plan: %v", got)
 	}
@@ -146,7 +147,7 @@ func TestVerdictOfEveryExitCode(t *testing.T) {
 	}
 }
 
-// A server's name for itself cannot end a value and set another output.
+// A name that a server gives itself cannot end a value and set another output.
 func TestOutputsHoldForeignText(t *testing.T) {
 	outputs := append(Outputs([]*report.Document{document()}, 4, Workspace{}), Output{"raw", hostile})
 	s, err := Encode(outputs, "tokgate-1234")
@@ -186,8 +187,7 @@ func TestStopAndResume(t *testing.T) {
 	}
 }
 
-// A summary file is never so large that the runner drops it, and the verdicts are the
-// last to be left out.
+// A summary file never becomes so large that the runner drops it. The verdicts are left out last.
 func TestLongSummaryIsBounded(t *testing.T) {
 	d := document()
 	for range 3000 {

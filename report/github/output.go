@@ -14,19 +14,19 @@ import (
 // Output is one output of a step.
 type Output struct{ Name, Value string }
 
-// Outputs are the outputs of a command that ran or judged plans: one line for
-// each plan, capacity or folder where there are several.
+// Outputs are the outputs of a command that ran or judged plans. If there are several plans,
+// capacities or folders, an output has a line for each:
 //
 //	verdict        pass, fail, inconclusive, error, invalid or interrupted
-//	exit-code      that of the command
+//	exit-code      the exit code of the command
 //	capacity       WORKLOAD=N, SERVER/WORKLOAD=N where a plan has several servers
 //	capacity-kind  WORKLOAD=KIND, likewise: exact, interpolated, at_least, …
 //	results        the folders with the reports
 //	junit          the JUnit files in them
 //	recording      the SHA-256 sums of the recordings that were judged
 //
-// Paths are relative to the workspace, where the steps after this one are, and
-// absolute outside of it.
+// Paths are relative to the workspace, in which later steps run, or absolute if they are outside of
+// it.
 func Outputs(docs []*report.Document, code int, at Workspace) []Output {
 	var capacity, kind, results, junit, recording []string
 	for _, d := range docs {
@@ -82,8 +82,8 @@ func lines(list []string) string {
 	return strings.Join(list, "\n")
 }
 
-// Encode writes outputs as lines for the file of GITHUB_OUTPUT. token ends a value,
-// and must be one that the authors of values cannot guess.
+// Encode writes outputs as lines for the file that GITHUB_OUTPUT names. token ends each value, so
+// the authors of values must not be able to guess it.
 func Encode(outputs []Output, token string) (string, error) {
 	var b strings.Builder
 	for _, o := range outputs {

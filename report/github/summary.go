@@ -7,11 +7,11 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// SummaryBytes bounds the file of a step's summary. The runner drops a summary of
-// more than 1,048,576 bytes as a whole, and says so in an annotation.
+// SummaryBytes bounds the file of a step's summary. The runner drops a whole summary if it has more
+// than 1,048,576 bytes, and says so in an annotation.
 const SummaryBytes = report.MarkdownBytes
 
-// Part writes a part of a summary, at most limit bytes.
+// Part writes a part of a summary, with at most limit bytes.
 type Part func(w io.Writer, limit int) error
 
 // Run is the report of a run.
@@ -19,7 +19,7 @@ func Run(d *report.Document) Part {
 	return func(w io.Writer, limit int) error { return report.MarkdownWithin(w, d, limit) }
 }
 
-// Whole is Markdown that is written as a whole, or not at all if it does not fit.
+// Whole returns a Part that writes all of its Markdown, or nothing if that does not fit.
 func Whole(write func(io.Writer) error) Part {
 	return func(w io.Writer, limit int) error {
 		var b bytes.Buffer

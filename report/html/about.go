@@ -175,7 +175,7 @@ func seeds(r run) string {
 	return strings.Join(list, ", ")
 }
 
-// loads returns the range of all loads that were measured.
+// loads returns the smallest and the largest load that were measured, in words.
 func loads(r run) string {
 	var parts []string
 	for _, kind := range everyKind {
@@ -263,8 +263,8 @@ func anchor(r run, file string, lineNo int) string {
 	return ""
 }
 
-// source shows the plan's text. It is left out if several runs are shown together:
-// their own reports have it.
+// source shows the plan's text. It is left out if several runs are shown together, because the
+// runs' own reports have it.
 func source(runs []run) (section, bool) {
 	s := section{ID: "plan", Title: "The plan", Lead: "What the plan asks, line by line, and what came of each."}
 	r := runs[0]

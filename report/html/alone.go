@@ -12,9 +12,9 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// alone draws lines of one load each and returns the words that go with the chart. It
-// draws them by the length of their prompts if possible, otherwise as rows. "" if a line
-// has more loads.
+// alone draws lines that have a single load each, and returns the words that go with the chart. The
+// points are drawn over the length of their prompts if possible, otherwise as rows. svg is "" if a
+// line has several loads.
 func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, words string) {
 	if by := byLength(c, lines); by != nil {
 		return by.SVG(), fmt.Sprintf(" With %s, by the length of the prompt.", inFlight(lines[0].cases[0]))
@@ -25,8 +25,8 @@ func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, w
 	return "", ""
 }
 
-// dots returns the chart of lines of one load each. No line can be drawn through one
-// point, so each is a row. nil if a line has more loads.
+// dots returns a chart of lines that have a single load each. A line cannot be drawn through one
+// point, so each becomes a row. dots returns nil if a line has several loads.
 func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 	f := &chart.Forest{Name: c.Name, Format: func(v float64) string { return metric.Format(unit, v) }}
 	for i, s := range c.Series {
@@ -43,8 +43,8 @@ func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 	return f
 }
 
-// byLength returns the chart of lines that have one load each, the same load, by the
-// lengths of their prompts. nil if a line has more loads or if two have the same length.
+// byLength returns a chart of lines that all have the same single load, over the lengths of their
+// prompts. It returns nil if a line has several loads, or if two lines have the same length.
 func byLength(c chart.Chart, lines []track) *chart.Chart {
 	const fewest = 3
 	out := chart.Chart{Name: strings.TrimSuffix(c.Name, " against "+kinds["closed"]) + " against the length of the prompt", Y: c.Y, Series: []chart.Series{{}},

@@ -54,7 +54,7 @@ func overTimeBlock(r run, w *report.Workload) []block {
 	return []block{{Figures: figures}}
 }
 
-// quantity is a figure of a passage.
+// quantity is a figure of a passage that is drawn over time.
 type quantity struct {
 	title, axis, words string
 	unit               metric.Unit
@@ -152,7 +152,7 @@ func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 	return f
 }
 
-// loadOver names what a line shows: its level, or all stages.
+// loadOver returns the name of what a line shows: its level, or the stages.
 func loadOver(r run, p *report.Passage) string {
 	if len(p.Levels) == 1 {
 		return r.level(p.Workload, p.Levels[0])

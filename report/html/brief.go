@@ -140,7 +140,7 @@ func five(r run) []tile {
 	return tiles
 }
 
-// span shows a figure from its best to its worst value, and where each was measured.
+// span shows the range of a figure from its best to its worst value, and where each was measured.
 func span(label, name string, runs []run, best, worst extreme, words string) tile {
 	t := tile{Label: label, Value: format(name, best.v), Note: words + beyond(runs, best)}
 	if math.Max(best.v, worst.v) > 1.1*math.Min(best.v, worst.v) {
@@ -188,8 +188,8 @@ func uses(r run) []useView {
 	return out[:min(len(out), 16)]
 }
 
-// carried returns the result of a workload on a server in a few words: its class, and
-// the largest load of a kind that met the requirements.
+// carried returns the result of a workload on a server: its class, a few words, and the largest
+// load that met the requirements, with the kind of that load.
 func carried(r run, w *report.Workload, server string) (class, said, kind string, most float64) {
 	if c := r.capacity(w.Address, server); c != nil {
 		return capacityClass(c), c.Limit(), c.Over, c.Load(c.Pass)
@@ -261,7 +261,7 @@ func answerWord(d *report.Decision) string {
 	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], line(d.Answer))
 }
 
-// carrying returns the two or three changes that decide the answer.
+// carrying returns the two or three changes on which the answer rests.
 func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 	var list []*report.Change
 	for i := range c.Changes {
@@ -284,9 +284,9 @@ func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 	return list[:min(len(list), 3)]
 }
 
-// ranges returns the changes of an answer at one or several levels: two or three
-// metrics, each with its smallest and largest change. Metrics that changed at most
-// levels come first, and what speaks against the answer comes last.
+// ranges returns the changes of an answer at one or several levels: two or three metrics, each with
+// its smallest and largest change. Metrics that changed at most levels come first, and changes that
+// speak against the answer come last.
 func ranges(answer string, of map[string][]*report.Change) []string {
 	names := slices.Sorted(maps.Keys(of))
 	contrary := func(name string) bool {
@@ -378,8 +378,7 @@ func decided(r run) string {
 	return ""
 }
 
-// caching answers a question that every reader has: whether prompts could come from a
-// cache.
+// caching answers a question that every reader has: could prompts come from a cache?
 func caching(r run) string {
 	low, high := extremes([]run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
 	switch recorded := slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }); {

@@ -191,7 +191,7 @@ func largestOf(r run, c *report.Capacity) float64 {
 	return 0
 }
 
-// toSpare writes a margin.
+// toSpare writes a margin; "–" if there is none.
 func toSpare(margin float64) string {
 	if math.IsNaN(margin) || math.IsInf(margin, 0) {
 		return "–"
@@ -241,7 +241,7 @@ func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, 
 	return v, low, high, outcome
 }
 
-// ends formats an end of an interval. It names an end that is open.
+// ends formats an end of an interval, and says so if the end is open.
 func ends(n report.Number, unit string, upper bool) string {
 	if n.OK {
 		return n.Format(unit)
@@ -293,7 +293,7 @@ func probes(r run, c *report.Capacity) *table {
 func margins(r run, c *report.Capacity) []string {
 	var out []string
 	for _, t := range searchedBounds(r, c) {
-		// The last such probe confirmed the answer.
+		// The last probe at this load confirmed the capacity.
 		for i := len(c.Probes) - 1; i >= 0; i-- {
 			p := &c.Probes[i]
 			if p.N != c.Pass || p.Outcome != "pass" {

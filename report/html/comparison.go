@@ -49,7 +49,7 @@ func comparison(r run, c *report.Comparison) []block {
 	if len(decisions.Rows) > 0 {
 		out = append(out, block{Table: decisions})
 	}
-	// One chart for each workload and level.
+	// There is one chart for each workload and level.
 	type key struct{ workload, level string }
 	var order []key
 	rows := map[key][]*report.Change{}
@@ -111,7 +111,7 @@ func signed(n report.Number, points bool, unit string) string {
 	return sign + n.Format("ratio")
 }
 
-// better returns how much better a change is: above zero is better for every metric.
+// better converts a change so that a positive value is better for every metric.
 func better(x *report.Change, n report.Number) float64 {
 	v := bound(n)
 	if x.Better == "lower" {

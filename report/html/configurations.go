@@ -11,12 +11,12 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// fewServers is the smallest number of servers for the table of configurations: two
-// servers are a comparison.
+// fewServers is the smallest number of servers that get a table of configurations. Two servers are
+// shown as a comparison.
 const fewServers = 3
 
-// configurations shows three or more servers beside each other: a table for each
-// load, and what one user and the whole server get at it.
+// configurations shows three or more servers beside each other: a table for each load, and charts
+// of what one user gets against what the whole server yields.
 func configurations(runs []run) (section, bool) {
 	s := section{ID: "configurations", Title: "Which configuration?",
 		Lead: "Every server on the same loads. ★ marks the best of a column, ≈ a value that the comparisons cannot tell from the best."}
@@ -64,7 +64,7 @@ func sharedLevels(r run, w *report.Workload) []string {
 	return out
 }
 
-// of returns the case of a workload and level on a server; nil if there is none.
+// of returns the case of a workload and a level on a server; nil if there is none.
 func (r run) of(workload, level, server string) *report.Case {
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Workload == workload && c.Level == level && c.Server == server && c.Completed > 0 {
@@ -159,8 +159,8 @@ func alike(r run, workload, level, name, stat, a, b string) bool {
 	return false
 }
 
-// felt returns what a user of a workload notices: the first threshold on speed or
-// TTFT, otherwise the mean speed without a limit.
+// felt returns the metric by which a user notices a workload's speed: the first threshold on speed
+// or TTFT, otherwise the mean speed, without a limit.
 func felt(w *report.Workload) report.Threshold {
 	for _, b := range w.Bounds {
 		if t := b.Threshold; (t.Metric == "speed" || t.Metric == "request_speed" || t.Metric == "ttft") && t.Limit.OK {
@@ -170,8 +170,8 @@ func felt(w *report.Workload) report.Threshold {
 	return report.Threshold{Metric: "speed", Stat: "mean"}
 }
 
-// pareto draws what a user gets against the server's total throughput, one line for
-// each server through its loads.
+// pareto draws what a user gets against the server's total throughput, with one line for each
+// server through its loads.
 func pareto(r run, w *report.Workload) (figure, bool) {
 	t := felt(w)
 	def, _ := metric.Lookup(t.Metric)
@@ -228,8 +228,8 @@ func way(better metric.Direction) string {
 	return "down"
 }
 
-// dominated draws a point hollow if another line has a point with more throughput and
-// a better Y.
+// dominated marks a point as hollow if another line has a point with more throughput and a better
+// Y.
 func dominated(lines []chart.Series, higher bool) {
 	for i := range lines {
 		for j := range lines[i].Points {

@@ -21,13 +21,13 @@ type curve struct {
 	axis  string // of Y; "" for the metric's title
 	words string
 	zones []chart.Zone
-	of    func(*report.Case) report.Number // nil for the mean, or a level's value
+	of    func(*report.Case) report.Number // returns the value of a case; nil for the mean, or the value of a level-wide metric
 	band  bool                             // the range from p5 to p95 is shaded
 	stats []string                         // statistics whose thresholds are drawn as lines; nil for all
 	zero  bool
-	quiet bool                    // left out if every value is zero: nothing happened
+	quiet bool                    // the figure is left out if every value is zero
 	keep  func(*report.Case) bool // the cases to draw; nil for those of the system's figures
-	ends  bool                    // the words name the lowest and the highest value
+	ends  bool                    // the caption names the lowest and the highest value
 }
 
 // kinds are the titles of an axis for each kind of load.
@@ -177,7 +177,7 @@ func parts(all []track) []part {
 		}
 		out[i].lines = append(out[i].lines, t)
 	}
-	// Families of one or two lines share a chart.
+	// Groups of one or two lines share a chart.
 	if len(out) > mostSeries/2 {
 		out = []part{{"", all}}
 	}
@@ -419,9 +419,8 @@ func rhoOf(c *report.Case) string {
 	return ", ρ " + rho(c)
 }
 
-// rules returns the thresholds of the metric for the workloads shown. A threshold far
-// above all measured values would flatten the lines, so it is only named in the
-// guidance.
+// rules returns the thresholds of the metric for the workloads shown. A threshold far above all
+// measured values would flatten the lines, so it is not drawn; the use cases name it.
 func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	var out []chart.Rule
 	def, _ := metric.Lookup(cv.name) // a share of good requests is not in the metric's unit
@@ -450,7 +449,7 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	return out
 }
 
-// The bands of metric.Band as ranges of a chart, best first.
+// These are the bands of metric.Band as ranges of a chart, best first.
 var (
 	ttftZones = []chart.Zone{
 		{From: 0, To: 0.5, Word: "instant", Class: "z0"}, {From: 0.5, To: 2, Word: "responsive", Class: "z1"},

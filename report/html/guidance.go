@@ -102,8 +102,8 @@ func rules(w *report.Workload) string {
 	return line(strings.Join(out, "; "))
 }
 
-// carries returns the result of a workload on a server, from its capacity search or
-// otherwise from its levels.
+// carries returns the load that a workload carries on a server, from its capacity search if there
+// is one, otherwise from its levels.
 func carries(r run, w *report.Workload, server string) (class, answer string) {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
@@ -164,8 +164,8 @@ func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
 		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Level || v.Outcome == report.Skipped {
 			continue
 		}
-		// The fact that the load was sent does not alone count as a requirement that
-		// is met.
+		// A verdict on whether the load was sent does not by itself count as a requirement that was
+		// met.
 		judged = judged || v.Kind == "sla" || v.Status() < report.StatusSkipped
 		worst = min(worst, v.Status())
 	}
@@ -274,7 +274,7 @@ func margin(op string, v, limit float64) float64 {
 	return m
 }
 
-// nearness describes a margin in words that follow the number.
+// nearness describes a margin in words. They follow the measured value in a sentence.
 func nearness(m float64) string {
 	switch {
 	case math.IsNaN(m):

@@ -10,7 +10,7 @@ import (
 func hardware(runs []run) (section, bool) {
 	s := section{ID: "hardware", Title: "Hardware", Lead: "What each server ran on, as the machine and the server reported it."}
 	if len(runs) != 1 {
-		return s, false // the table of their differences covers several runs
+		return s, false // for several runs, the table of their differences has these facts
 	}
 	r := runs[0]
 	t := &table{Words: true, Caption: "Hardware", Head: []string{"Fact"}}
@@ -47,7 +47,7 @@ func factOf(s *report.Server, keys ...string) string {
 	return ""
 }
 
-// caches shows how much a prefix cache served, if prompts begin alike.
+// caches shows how much of the prompts a prefix cache supplied, if prompts begin alike.
 func caches(runs []run) (section, bool) {
 	s := section{ID: "caching", Title: "Caching", Lead: "What share of the prompts' tokens came from a prefix cache, which the server then need not read again: the more, the sooner the first token."}
 	var curves []curve

@@ -105,7 +105,7 @@ func headline(runs []run) []tile {
 	return tiles
 }
 
-// beyond names the case without its load, which the words before it name.
+// beyond names the case without its load, because the words before it name the load.
 func beyond(runs []run, e extreme) string {
 	w := strings.TrimPrefix(where(runs, e.r, e.c), inFlight(e.c))
 	if w == "" {

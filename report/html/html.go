@@ -50,8 +50,8 @@ var terms = map[string]string{"level": "Level", "round": "Rounds", "leg": "Leg",
 
 var termWord = regexp.MustCompile(`\b(?i:(level|round|leg)s?|(effective))\b`)
 
-// gloss returns a sentence in which each of the terms is explained at its first
-// occurrence.
+// gloss returns a sentence in which the first occurrence of each glossary term carries its
+// explanation.
 func gloss(sentence string) template.HTML {
 	var out strings.Builder
 	last, said := 0, map[string]bool{}
@@ -75,8 +75,8 @@ var policy = func() string {
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }()
 
-// Write renders one run, or several together: their verdicts side by side,
-// their curves over each other. It panics without a document.
+// Write renders one run, or several together: their verdicts side by side, and their curves in the
+// same charts. It panics without a document.
 func Write(w io.Writer, docs ...*report.Document) error { return write(w, newView(docs)) }
 
 // Brief renders only the first page of a run: one page of A4 in print.
@@ -94,8 +94,8 @@ func write(w io.Writer, v view) error {
 	return out.Flush()
 }
 
-// The sections in order. Each is a function of the runs and returns false if it has
-// no data. The use cases come between the two lists.
+// These are the sections in order. Each is a function of the runs, and returns false if it has no
+// data. The use cases come between the two lists.
 var (
 	before = []func([]run) (section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
 	after  = []func([]run) (section, bool){

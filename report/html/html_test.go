@@ -285,7 +285,7 @@ func FuzzNumbers(f *testing.F) {
 	})
 }
 
-// Mistakes of published reports, checked on the page of every recorded document.
+// Published reports made these mistakes. The page of every recorded document is checked for them.
 func TestPageKeepsItsWord(t *testing.T) {
 	for _, name := range []string{"pass", "rich"} {
 		d := recorded(t, name)
@@ -317,7 +317,8 @@ func TestPageKeepsItsWord(t *testing.T) {
 		if !strings.Contains(plain, want) {
 			t.Errorf("%s: the loads are not said to be %s", name, want)
 		}
-		// Users are not requests: the word "users" occurs only next to the factor.
+		// Users are not requests, so the word "users" occurs only next to the number of users for
+		// each request.
 		for _, m := range regexp.MustCompile(`(?i).{0,60}\busers\b`).FindAllString(plain, -1) {
 			if regexp.MustCompile(`\d+ users\b`).MatchString(m) && !regexp.MustCompile(`(\d+ to \d+|≈).* users`).MatchString(m) {
 				t.Errorf("%s: requests are called users: %q", name, m)
@@ -502,8 +503,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// If the plan requires nothing of its use cases, none has a section. There were once
-// eight sections before the comparison that each said only this.
+// If the plan requires nothing of its use cases, none has a section. Otherwise many sections would
+// say only that nothing is required.
 func TestNoUseCaseIsAsked(t *testing.T) {
 	d := recorded(t, "pass")
 	if !strings.Contains(render(t, d), `id="case-1"`) {

@@ -44,8 +44,9 @@ func telemetry(r run, t *report.Timeline) []figure {
 		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) {
 			continue
 		}
-		// The part of the timeline and as much time again around it, on the clock of
-		// its bars. The whole level is shown if the part has too few readings.
+		// The chart shows the part that the timeline shows, and as much time again around it, on
+		// the clock of the timeline's bars. If that part has too few readings, the whole level is
+		// shown.
 		times, values, words := s.At, s.Values, "Over the whole level, all rounds."
 		if room := (t.To - t.From) / 2; room > 0 {
 			if i, j := within(s.At, t.From-room, t.To+room); j-i >= 5 {
@@ -57,7 +58,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 		}
 		series := chart.Series{Index: 0, Plain: true}
 		for j, at := range times {
-			// Nothing was read between two rounds.
+			// A gap separates the readings of two rounds.
 			if j > 0 && at-times[j-1] > 5*typical(times) {
 				series.Points = append(series.Points, chart.Point{X: math.NaN(), Y: math.NaN()})
 			}

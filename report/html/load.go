@@ -48,7 +48,8 @@ func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
 var throughputCurve = curve{kind: "closed", name: "throughput", title: "Output tokens of all requests together", ends: true,
 	words: "Higher is better. Where the line flattens, the server is full."}
 
-// What users of the whole server notice. The section of a use case has its own.
+// These curves show what users of the whole server notice. The section of a use case has curves of
+// its own.
 var (
 	ttftCurve = curve{kind: "closed", name: "ttft", title: "Time to first token, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"}, ends: true,
 		words: "How long a user waits before any text appears: queueing and prefill. Lower is better."}
@@ -56,8 +57,8 @@ var (
 		words: "How fast one answer streams once it has begun. Higher is better."}
 )
 
-// systemCurves are the figures of the server as a whole, those that readers ask for
-// most first. The first openCurves are not folded.
+// systemCurves are the figures of the server as a whole, those that readers ask for most first. The
+// first openCurves figures are not folded.
 var systemCurves = []curve{
 	{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, ends: true, words: "How evenly text streams. With speculative decoding a piece holds several tokens. Lower is better."},
 	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast prompts are read, queueing left out. Higher is better."},
@@ -190,7 +191,7 @@ func speculative(runs []run) (section, bool) {
 		}
 		return s, ok
 	}
-	// The chunks of a server show its drafts if it reports nothing about them.
+	// If the server reports nothing about drafts, the number of tokens in its chunks shows them.
 	_, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "tokens_per_chunk") })
 	if !high.ok || high.v < 1.2 || math.IsInf(high.v, 0) {
 		return s, false

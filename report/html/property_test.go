@@ -17,8 +17,8 @@ import (
 
 var documents = flag.Int("documents", 40, "generated documents that TestLongNoViewContradictsItself renders")
 
-// generated returns a recorded document with another comparison and another capacity,
-// drawn from a seed: what the judge could have decided.
+// generated returns a recorded document whose comparison and capacity are replaced by others, drawn
+// from a seed, such as the judge could produce.
 func generated(base *report.Document, seed uint64) *report.Document {
 	r := rand.New(rand.NewPCG(seed, 23))
 	copied := *base
@@ -62,7 +62,7 @@ func generated(base *report.Document, seed uint64) *report.Document {
 	capacity := &d.Capacities[0]
 	capacity.Confirmed = r.IntN(2) == 0
 	capacity.Probes = slices.Clone(capacity.Probes)
-	for i := range capacity.Probes { // 8 s is allowed
+	for i := range capacity.Probes { // the allowed TTFT is 8 s
 		p := &capacity.Probes[i]
 		v := 8 * (1 + 2*r.Float64())
 		if p.Outcome == "pass" {
@@ -104,7 +104,7 @@ var (
 	pathStep  = regexp.MustCompile(`([MlVHhvz])((?:-?[\d.]+[ ,]?)*)`)
 )
 
-// leaves finds the lines of a chart that leave its picture.
+// leaves returns the lines of a chart that go beyond its picture.
 func leaves(svg string) (found []string) {
 	size := chartSVG.FindStringSubmatch(svg)
 	number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
@@ -206,7 +206,7 @@ var (
 	extremeSaid = regexp.MustCompile(`(?:Highest|Lowest|Most): ([^<]*?)(?: \([^)]*\))? at `)
 )
 
-// others lists where the other outputs for people contradict themselves.
+// others lists contradictions in the other outputs for people.
 func others(t *testing.T, d *report.Document) (found []string) {
 	for name, write := range map[string]func(io.Writer) error{
 		"Markdown": func(w io.Writer) error { return report.Markdown(w, d) },

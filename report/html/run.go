@@ -126,7 +126,7 @@ func inFlight(c *report.Case) string {
 // times describes how much faster than recorded traffic is replayed.
 func times(speedup float64) string { return fmt.Sprintf("%.4g times the recorded traffic", speedup) }
 
-// where names a case unambiguously.
+// where names a case so that it cannot be mistaken for another.
 func where(runs []run, r run, c *report.Case) string {
 	parts := []string{inFlight(c)}
 	if several(runs, func(c *report.Case) string { return c.Workload }) {
@@ -204,8 +204,8 @@ func family(s string) string {
 // the tables.
 const mostCases = 12
 
-// useCase reports whether a workload has a section. It must have requirements other
-// than that requests succeed, or a capacity search.
+// useCase reports whether a workload gets a section of its own. It must have a capacity search, or
+// requirements beyond the success of its requests.
 func (r run) useCase(w *report.Workload) bool {
 	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
 		slices.ContainsFunc(r.Capacities, func(c report.Capacity) bool { return c.Workload == w.Address })
@@ -228,7 +228,7 @@ func caseID(w *report.Workload, r run) string {
 	return fmt.Sprintf("case-%d", 1+slices.IndexFunc(r.Workloads, func(x report.Workload) bool { return x.Address == w.Address }))
 }
 
-// control reports whether other servers are compared with this one.
+// control reports whether the server is the control of a comparison.
 func (r run) control(server string) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c report.Comparison) bool { return c.Control == server })
 }

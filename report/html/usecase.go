@@ -129,8 +129,8 @@ func trust(r run, c *report.Capacity) string {
 	return "certified, and confirmed on fresh requests"
 }
 
-// overLoad draws the metrics that the use case has requirements on by load. What is
-// required comes first, and there are at least two figures.
+// overLoad draws metrics of the use case by load: first those with requirements, and then others up
+// to at least two figures.
 func overLoad(r run, w *report.Workload) []figure {
 	const most = 2
 	var out []figure
@@ -199,8 +199,8 @@ func curveOf(name, stat, kind string) curve {
 	return cv
 }
 
-// besideLimit compares the smallest load, the limit and a load beyond it, or some of
-// the levels if there was no search. nil if there is nothing to compare.
+// besideLimit compares the smallest load, the limit and a load beyond it, or some of the levels if
+// there was no search. It returns nil if there is nothing to compare.
 func besideLimit(r run, w *report.Workload, server string) *table {
 	var cases []*report.Case
 	for i := range r.Cases {

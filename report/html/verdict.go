@@ -54,8 +54,8 @@ func verdict(r run) verdictView {
 	return v
 }
 
-// found returns the verdicts that need attention: those shown first, those that are
-// folded, and the warnings.
+// found returns the verdicts that need attention: problems that are shown, problems that are
+// folded, and warnings.
 func found(r run) (problems, more, warnings []checkView) {
 	// The statuses are ordered from the worst to the best.
 	for st := report.StatusError; st <= report.StatusSkipped; st++ {
@@ -187,7 +187,7 @@ func unmet(r run) string {
 	return s + "."
 }
 
-// failed names what failed in a few words.
+// failed describes in a few words what failed.
 func failed(r run, v *report.Verdict) string {
 	name := line(v.Name)
 	if th := v.Threshold; th != nil {
@@ -337,8 +337,8 @@ func (g *grid) table() *table {
 	return t
 }
 
-// matrices shows the thresholds of a workload (of each if it is "") on each server by
-// level, at a glance.
+// matrices returns tables that show, for a workload and each server, which thresholds hold at which
+// level. workload "" means all workloads.
 func matrices(r run, workload string) []*table {
 	type key struct{ server, workload string }
 	var order []key

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// view is what the template shows.
+// view holds everything that the template shows.
 type view struct {
 	Policy    string
 	Style     template.CSS
@@ -25,12 +25,12 @@ type section struct {
 	Blocks    []block
 }
 
-// block is one piece of a section. One field is set, but Figures may come with
-// Beside.
+// block is one piece of a section. Only one field is set, except that Figures and Beside may be set
+// together.
 type block struct {
 	Figures []figure // side by side if there is room
 	Beside  []*table // tables beside each other, after the figures
-	Pairs   bool     // figures, each two of which belong together
+	Pairs   bool     // figures belong together two by two
 	Table   *table
 	Tiles   []tile
 	Source  *sourceView
@@ -50,13 +50,13 @@ type fold struct {
 	Blocks []block
 }
 
-// figure is a chart with an explanation and its data as a table.
+// figure is a chart with an explanation, and with its data as a table.
 type figure struct {
 	ID      string // unique on the page; it links the explanation to the chart
 	Title   string
 	Words   string   // what it shows and how to read it
 	Finding string   // what the data of this run show
-	Terms   []string // metrics whose definitions it needs
+	Terms   []string // metrics whose definitions the figure needs
 	Legend  []legend
 	Chart   template.HTML
 	Wide    bool
@@ -77,9 +77,8 @@ type table struct {
 	Words   bool // cells hold sentences, not numbers
 }
 
-// Class returns how the table folds on a narrow screen. The cells of tables of words
-// go below each other on a phone, and those of tables with many columns already on
-// wider screens.
+// Class returns how the table folds on a narrow screen. On a phone the cells of a table of words
+// are placed below each other. Tables with many columns fold in this way on wider screens too.
 func (t *table) Class() string {
 	switch n := len(t.Head); {
 	case t.Words:
@@ -92,8 +91,8 @@ func (t *table) Class() string {
 	return "few"
 }
 
-// Label returns the name that a cell of the column shows when it stands alone; "" if
-// it never does.
+// Label returns the name that a cell of the column shows when the table is folded; "" if it shows
+// none.
 func (t *table) Label(column int) string {
 	if t.Class() == "few" || column >= len(t.Head) {
 		return ""
@@ -149,7 +148,7 @@ type verdictView struct {
 	Partial   bool
 }
 
-// answer is a capacity in a few words.
+// answer is a capacity in a few words, or the answer of a comparison.
 type answer struct{ Name, Value, Note string }
 
 // checkView is one verdict.

@@ -1,5 +1,4 @@
-// Package inventory shows what a traffic file contains: as text, and as one page that
-// loads nothing.
+// Package inventory shows what a traffic file contains, as text and as a page that loads nothing.
 package inventory
 
 import (
@@ -58,7 +57,7 @@ func (l Lengths) cells() []string {
 	return out
 }
 
-// barWidth is the width of the longest bar in the text, in cells.
+// barWidth is the width of the longest bar in the text, in character cells.
 const barWidth = 40
 
 // mostBars bounds the bars in the text. If there are more, neighbouring intervals are
@@ -156,7 +155,7 @@ func (v *Inventory) chart() template.HTML {
 	for i, r := range v.Rates {
 		s.Points = append(s.Points, chart.Point{X: float64(i) * v.Step, Y: r, Low: math.NaN(), High: math.NaN()})
 	}
-	if n := len(v.Rates); n > 0 { // the last interval has a width too
+	if n := len(v.Rates); n > 0 { // the last interval has a width too, so its end is drawn
 		s.Points = append(s.Points, chart.Point{X: float64(n) * v.Step, Y: v.Rates[n-1], Low: math.NaN(), High: math.NaN()})
 	}
 	c := chart.Chart{Name: "requests a second over time", X: chart.Time(float64(len(v.Rates)) * v.Step), Y: chart.Axis{Title: "requests a second", Zero: true}, Series: []chart.Series{s}}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Four lengths, 1 to 4: the mean is 2.5 (3 when rounded), p50 is 2, p95 is 4. Foreign text
+// The four lengths 1 to 4 have the mean 2.5 (3 when rounded), the p50 2 and the p95 4. Foreign text
 // is made safe.
 func TestInventory(t *testing.T) {
 	v := &Inventory{

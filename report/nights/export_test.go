@@ -33,8 +33,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// The output of each morning of the made-up history. Its one bad night is over by
-// itself, and its regression is not.
+// The golden file has the output of each morning of a made-up history. Its single bad night ends by
+// itself; its regression stays.
 func TestMornings(t *testing.T) {
 	var b bytes.Buffer
 	if err := Mornings(&b, history.Demo()); err != nil {

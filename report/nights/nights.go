@@ -18,11 +18,11 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Options is what is known of a history besides its verdicts.
+// Options holds what is known about a history besides its verdicts.
 type Options struct {
 	Folder   string   // as the user named it
-	Problems []string // its lines that do not count
-	Note     string   // what else a reader must know about it; "" if nothing
+	Problems []string // lines of the history that do not count, with the reason
+	Note     string   // a further remark for readers; "" if there is none
 	Width    int      // of a terminal, in cells; 0 means 100
 	Color    bool
 }
@@ -30,8 +30,8 @@ type Options struct {
 // sparkNights is the number of nights in a line of bars.
 const sparkNights = 30
 
-// Terminal writes a line for each series. If the series changed, the evidence
-// follows, and what else changed. Foreign text is made harmless.
+// Terminal writes a line for each series. If the series changed, lines with the evidence and with
+// other changes of that night follow. Foreign text is made harmless.
 func Terminal(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	line := func(s string) { fmt.Fprintln(out, strings.TrimRight(text.Inert(text.Line(s)), " ")) }
@@ -90,7 +90,7 @@ func told(t judged.Trend) bool {
 
 func alarmed(t judged.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.Points)-1].Alarm }
 
-// cells returns level, metric, tonight, expected, noise, nights.
+// cells returns the columns level, metric, tonight, expected, noise and nights.
 func cells(t judged.Trend) []string {
 	expected, noise := "", ""
 	if b := t.Tonight; b != nil {
@@ -121,7 +121,7 @@ func tonight(t judged.Trend) string {
 	return metric.Format(t.Unit, t.Points[len(t.Points)-1].Value)
 }
 
-// spark draws the last nights between the smallest and the largest value.
+// spark draws the last nights as bars, scaled from the smallest to the largest value.
 func spark(t judged.Trend) string {
 	points := t.Points[max(0, len(t.Points)-sparkNights):]
 	low, high := math.Inf(1), math.Inf(-1)
@@ -217,7 +217,7 @@ func verdict(n judged.Result) string {
 	return strings.ToUpper(n.Outcome.String())
 }
 
-// summary returns the last line without its first word.
+// summary returns the last line of the output without its first word, the outcome.
 func summary(n judged.Result) string {
 	if n.Why != "" {
 		return n.Why
@@ -291,7 +291,7 @@ func (o Options) paint(outcome assert.Outcome, s string) string {
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
 }
 
-// Markdown writes the same for a job's summary, beginning with what changed.
+// Markdown writes the result for a job's summary, beginning with what changed.
 func Markdown(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "## %s · history\n\n%s\n\n%s\n", verdict(n), report.MarkdownText(summary(n)), report.MarkdownText(heading(n, o)))

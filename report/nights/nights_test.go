@@ -101,7 +101,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// What improved has a green square and a green line, and nothing red.
+// A series that improved has a green square and a green line, and nothing red.
 func TestBetterIsNeverRed(t *testing.T) {
 	var h metric.History
 	for i := range 40 {

@@ -28,7 +28,7 @@ type page struct {
 	Accept         string
 	Problems       []string
 	Groups         []group
-	// The plot's box, which is the same in every chart.
+	// These fields are the box of the plot, which is the same in every chart.
 	ChartX, ChartY, ChartBy, ChartWidth int
 }
 

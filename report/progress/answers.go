@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// answers are the answers that a server of a comparison gives besides its measured
-// requests, or scores.
+// answers is the state of the answers that a server of a comparison gives, or scores, in addition
+// to its measured requests.
 type answers struct {
 	server    string
 	reading   bool
@@ -25,7 +25,7 @@ func (a *answers) title() string {
 	return "answers of " + a.server
 }
 
-// AnswersDone reports how far a server is with its answers.
+// AnswersDone reports how many answers a server has given or scored.
 func (d *Display) AnswersDone(server string, reading bool, done, due int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

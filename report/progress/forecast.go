@@ -20,23 +20,23 @@ type Part struct {
 	Server   string
 	Workload string // "" for the starts of the server
 	Level    string // "" for the workload's capacity search
-	Times    int    // a level is visited once, or in a comparison once for each leg
+	Times    int    // how often the part runs: a level once, or in a comparison once for each leg
 	// Took are the durations of earlier runs. Known is false if there were none.
 	Took  time.Duration
 	Known bool
-	// Size is the work of one repetition, in a unit that all levels share. The
-	// duration of one level gives an estimate for the others by their sizes. 0 means
-	// as much as any.
+	// Size is the work of one repetition, in a unit that all levels share, so that the duration of
+	// one level gives an estimate for the others. 0 means that the work is not known and all levels
+	// count alike.
 	Size float64
-	// Beside is set if two such parts run at the same time.
+	// Beside is set if two such parts run at the same time, side by side.
 	Beside bool
 
-	skipped bool // the rest of it is not run
+	skipped bool // the remaining repetitions are not run
 	done    int
-	spent   time.Duration // in the repetitions that are over
+	spent   time.Duration // time of the repetitions that are over
 	going   bool
-	since   time.Duration // when the current repetition began
-	rest    time.Duration // its remaining time at its own pace; 0 if unknown
+	since   time.Duration // the time at which the current repetition began
+	rest    time.Duration // remaining time of the current repetition, by its own pace; 0 if unknown
 }
 
 // Total returns the duration of the run as far as it was known beforehand, and the
@@ -66,8 +66,8 @@ func (p *Part) isStart() bool  { return p.Workload == "" }
 func (p *Part) isLevel() bool  { return p.Level != "" }
 func (p *Part) isSearch() bool { return !p.isStart() && !p.isLevel() }
 
-// count returns the number of parts of a kind, each counted as often as it runs, and
-// how many of them are over.
+// count returns the number of parts of a kind, each counted as often as it runs, and how many of
+// these runs are over.
 func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	for i := range f.Parts {
 		if p := &f.Parts[i]; kind(p) {
@@ -107,8 +107,8 @@ func (p *Part) skip() {
 	}
 }
 
-// seen returns how long the part took in the repetitions so far, and their number. A current
-// repetition counts if its pace shows when it will end.
+// seen returns how long the part took in the repetitions so far, and their number. The current
+// repetition counts too if its pace shows when it will end.
 func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	if p.going && p.rest > 0 {
 		return p.spent + now - p.since + p.rest, p.done + 1
@@ -151,9 +151,9 @@ func (p *Part) size() float64 {
 	return 1
 }
 
-// left returns the remaining time of a run that began then, and how many capacity
-// searches come on top. ok is false if nothing is known about the duration of a start
-// or level that is still to come.
+// left returns the remaining time of a run that began at the time began. searches is the number of
+// capacity searches whose time is not included. ok is false if nothing is known about the duration
+// of a start or level that is still to come.
 func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches int, ok bool) {
 	between := now - began
 	for i := range f.Parts {
@@ -177,8 +177,8 @@ func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches 
 			return 0, 0, false
 		}
 	}
-	// The time between the parts is spent once for each start: the server is asked
-	// how it counts tokens, and it is stopped.
+	// The time between parts is spent once for each start of a server: tokgate learns how the
+	// server counts tokens, and later stops it.
 	if done, all := f.count((*Part).isStart); done > 0 && between > 0 {
 		return left + between/time.Duration(done)*time.Duration(all-done), searches, true
 	}
@@ -214,7 +214,7 @@ func (d *Display) runETA() string {
 	for _, l := range d.levels {
 		if p := d.opt.Forecast.part(l.server, l.workload, l.name); p != nil {
 			if p.rest, _ = l.eta(now); l.done > 0 && l.done >= l.due {
-				p.rest = 1 // it is about to end
+				p.rest = 1 // the repetition is about to end
 			}
 		}
 	}

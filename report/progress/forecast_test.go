@@ -29,27 +29,26 @@ func TestForecast(t *testing.T) {
 	is(10*sec, 0, false) // no level yet
 	one := f.part("a", "w", "1")
 	one.begin(12 * sec)
-	one.rest = 15 * sec // at 17 s: 20 s in all, so 1 s for each unit of work
-	// 15 s are left of it, then levels of 40, 20 and 40 s, a start of 10 s, 2 s before the level, and
-	// 2 s beside the other start.
+	one.rest = 15 * sec // at 17 s of the run: 20 s in all, so 1 s for each unit of work
+	// Still to come are 15 s of this level, levels of 40, 20 and 40 s, a start of 10 s, 2 s before
+	// the next level, and 2 s next to the other start.
 	is(17*sec, (15+40+20+40+10+2)*sec, true)
 	one.end(32 * sec)
 	is(32*sec, (40+20+40+10+2)*sec, true)
 	four := f.part("a", "w", "4")
 	four.begin(32 * sec)
 	is(42*sec, (30+20+40+10+2)*sec, true)
-	four.end(62 * sec) // it took 30 s, and so it will on b
+	four.end(62 * sec) // the level took 30 s, and is expected to take as long on b
 	is(62*sec, (20+30+10+2)*sec, true)
 	f.part("b", "", "").begin(64 * sec)
-	is(69*sec, (20+30+5+4)*sec, true) // by now 4 s lie beside one start
+	is(69*sec, (20+30+5+4)*sec, true) // by now 4 s were spent next to one start
 	f.part("b", "", "").end(74 * sec)
 	f.part("b", "w", "1").skip()
 	is(74*sec, 30*sec, true)
 }
 
-// The duration of an earlier run is the first estimate. Two levels that run side by
-// side take half of their time each. A search about which nothing is known comes on
-// top.
+// The duration of an earlier run is the first estimate. Two levels that run side by side count half
+// of their time each. A search of unknown duration is listed in addition.
 func TestForecastOfAnEarlierRun(t *testing.T) {
 	const sec = time.Second
 	f := Forecast{Rest: 7 * sec, Parts: []Part{

@@ -58,7 +58,7 @@ func (d *Display) of(l *level) string {
 	switch l.probe {
 	case "":
 	case metric.SaturationName:
-		return "" // its name says it
+		return "" // the level's name already says it
 	default:
 		return " (" + l.probe + ")"
 	}

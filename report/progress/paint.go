@@ -47,7 +47,7 @@ func (d *Display) paint(above string) {
 	}
 	d.painted = nil
 	for _, l := range lines {
-		// Some terminals would wrap a line that is as wide as they are.
+		// Some terminals wrap a line that is exactly as wide as they are.
 		cut := text.Cut(text.Inert(l.words), width-1)
 		d.painted = append(d.painted, text.Width(cut))
 		b.WriteString(d.color(l.color, cut) + "\n")
@@ -105,7 +105,7 @@ func (d *Display) lines(l *level, width int) []line {
 		counts += fmt.Sprintf("  %d failed", l.failed)
 		color = "33"
 	}
-	if l.probe == metric.SaturationName { // none of its requests are judged
+	if l.probe == metric.SaturationName { // requests of a saturation are not judged
 		return append(lines, line{fit([]string{fmt.Sprintf("%d in flight", l.inFlight), "elapsed " + text.Clock((d.time() - l.since).Seconds())}, width-1), "2"})
 	}
 	room := min(max(width-1-text.Width(counts)-9, 0), 40)
@@ -135,9 +135,8 @@ func fit(facts []string, width int) string {
 	return out
 }
 
-// bar returns a bar of at most n cells followed by the percentage. If there are too
-// few cells, it returns the percentage alone. The bar is full only when everything is
-// done.
+// bar returns a bar of at most n cells followed by the percentage. With too few cells it returns
+// only the percentage. The bar is full only when everything is done.
 func bar(done, due, n int) string {
 	share := 0.0
 	if due > 0 {

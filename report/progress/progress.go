@@ -26,13 +26,14 @@ type Options struct {
 	Width func() int
 	// Now is the monotonic time since any origin. Required.
 	Now func() time.Duration
-	// Simulated returns the virtual time that a simulated run shows; nil if the run is
-	// real. Now still decides when to paint and how long the user has to wait.
+	// Simulated returns the virtual time that a simulated run shows; nil if the run is real. Now
+	// still determines when to paint, and how long the user has to wait.
 	Simulated func() time.Duration
 	// Forecast lists the parts of the run. Without parts nothing is known.
 	Forecast Forecast
-	// Fold returns the lines that fold the phases of a run in a plain log, given the title of the
-	// phase that begins, or "" after the last one. nil if the log has no folding.
+	// Fold returns the lines that fold the phases of a run in a plain log. It is called with the
+	// title of a phase when the phase begins, and with "" after the last phase. nil if the log has
+	// no folding.
 	Fold func(title string) string
 }
 
@@ -55,12 +56,12 @@ type Display struct {
 	opt Options
 
 	mu       sync.Mutex
-	started  time.Duration // on the run's clock
+	started  time.Duration // time at which the run began, on its own clock
 	begun    time.Duration // by Now
 	servers  []*server     // servers that are starting, in order of their first state
 	index    int           // of the level, 1-based
 	levels   []*level      // levels that are running; at most two, side by side
-	answers  []*answers    // answers that servers of a comparison give or score, in the same way
+	answers  []*answers    // answers that servers of a comparison give, or score, in addition to their measured requests
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
 	phase    string // the phase that is folded; "" if none is
@@ -71,8 +72,8 @@ type Display struct {
 
 type server struct {
 	address, state string
-	since          time.Duration // of the first state
-	said           string        // the state in the last plain line
+	since          time.Duration // time of the server's first state
+	said           string        // the state that the last plain line reported
 	saidAt         time.Duration
 	known          bool // a plain line was written
 }
@@ -88,11 +89,11 @@ type level struct {
 	rounds                 int
 	warming                bool // no measured request of the round has started yet
 	since                  time.Duration
-	measuring              time.Duration // when the first measured request started
+	measuring              time.Duration // time at which the first measured request started
 	measured               bool          // one has
 	expected               time.Duration
 	ttft                   ring
-	tokens, took           ring // of the streams after their first chunks
+	tokens, took           ring // tokens of each stream after its first chunk, and the time in which they came
 	lastLine               time.Duration
 }
 
@@ -101,7 +102,7 @@ func New(out io.Writer, opt Options) *Display {
 	return &Display{out: out, opt: opt, begun: opt.Now(), closed: opt.Quiet}
 }
 
-// time is the run's.
+// time returns the time on the run's clock.
 func (d *Display) time() time.Duration {
 	if d.opt.Simulated != nil {
 		return d.opt.Simulated()
@@ -245,7 +246,7 @@ func (d *Display) ServerDone(s *metric.ServerRun) error {
 	defer d.mu.Unlock()
 	d.forget(s.Address)
 	if s.Error != "" {
-		d.fold("") // nobody should have to unfold an error
+		d.fold("") // an error is written outside of the folded phases, so that it is visible at once
 		d.say("server " + s.Address + ": error: " + s.Error)
 		return nil
 	}
@@ -263,7 +264,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.opt.Now()
-	// The server may have reported what it prepares after it was ready.
+	// Before this level the server may have reported what it prepares; its line is removed.
 	d.forget(l.Server)
 	if l.Probe == nil {
 		d.index++
@@ -276,7 +277,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		index:    d.index, since: d.time(), lastLine: now, warming: true}
 	d.levels = append(d.levels, started)
 	if d.opt.Simulated != nil {
-		started.expected = 0 // it is in virtual time
+		started.expected = 0 // the expected time is virtual, and the ETA is shown in real time
 	}
 	if l.Probe != nil {
 		if started.probe = text.Line(l.Probe.Purpose); l.Probe.Purpose != metric.SaturationName {
@@ -366,7 +367,7 @@ func (d *Display) RoundDone(of *metric.Level, _ *metric.Round) error {
 // LevelDone reports the result of a level, or that it was not run.
 func (d *Display) LevelDone(m *metric.Level) error {
 	if m.Of != "" {
-		return nil // its mix has reported it
+		return nil // the mix has already reported its parts
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -446,7 +447,8 @@ func (d *Display) say(line string) {
 		io.WriteString(d.out, stamp+"  "+line+"\n")
 		return
 	}
-	// A terminal breaks lines in the middle of words.
+	// Two spaces keep the stamp apart from the line, because a terminal may break lines in the
+	// middle of words.
 	stamp += "  "
 	above := stamp
 	for i, part := range text.Wrap(line, max(d.width()-text.Width(stamp), 20)) {

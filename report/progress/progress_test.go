@@ -48,8 +48,7 @@ func (s *screen) Write(b []byte) (int, error) {
 				if err != nil || n >= len(s.rows) {
 					s.t.Fatalf("moves up %q of %d rows", in[2:end], len(s.rows)-1)
 				}
-				// What is below the cursor is dropped: the display always clears
-				// next.
+				// Text below the cursor is dropped, because the display always clears it next.
 				if !strings.HasPrefix(in[end+1:], "\r\x1b[J") {
 					s.t.Fatalf("moves up and does not clear: %q", in)
 				}
@@ -80,7 +79,7 @@ func (s *screen) String() string { return strings.Join(s.rows, "\n") }
 
 const hostile = "\x1b[31m漢字漢字 loading\x1b[0m\r\n::error::pwned\x07 ##[group]"
 
-// played is the forecast of the run that play plays.
+// played is the forecast of the run that the function play plays.
 func played() Forecast {
 	return Forecast{Parts: []Part{
 		{Server: "vllm", Times: 1},
@@ -100,7 +99,7 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 	d.RunStarted(&metric.Run{ID: "20261120T140500Z-3f9c", Plan: "plans/chatbot.hcl"})
 	d.ServerStarting("vllm", "waiting for http://127.0.0.1:8000")
 	at(5 * time.Second)
-	for i := range 100 { // a log that writes all the time
+	for i := range 100 { // a server whose log changes all the time
 		d.ServerStarting("vllm", fmt.Sprintf("%s %d%%", hostile, i))
 		at(5*time.Second + time.Duration(i)*300*time.Millisecond)
 	}
@@ -173,8 +172,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// levels returns the forecast of a run with the given number of levels of unknown
-// duration.
+// levels returns the forecast of a run with the given number of levels, whose durations are
+// unknown.
 func levels(n int) Forecast {
 	return Forecast{Parts: []Part{{Server: "s", Workload: "w", Level: "any", Times: n}}}
 }
@@ -280,7 +279,8 @@ func TestETA(t *testing.T) {
 		{"nothing known", level{due: 10}, sec, 0, false},
 		{"as expected until a request is done", level{due: 10, expected: 60 * sec}, 20 * sec, 40 * sec, true},
 		{"overdue", level{due: 10, expected: 60 * sec}, 61 * sec, 0, false},
-		// 5 of 20 in the 10 s since the first measured request started: 15 × 2 s.
+		// 5 of 20 requests ended in the 10 s since the first measured request started, so 15 take 2
+		// s each.
 		{"by the pace", level{due: 20, done: 5, measured: true, measuring: 30 * sec, expected: time.Hour}, 40 * sec, 30 * sec, true},
 		{"done", level{due: 20, done: 20, measured: true}, 40 * sec, 0, false},
 	}
@@ -323,7 +323,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// Events come from the run and ticks from a ticker. Nothing fails if the terminal is
+// Events come from the run and ticks from a ticker, concurrently. Nothing fails if the terminal is
 // closed or the run ends twice.
 func TestConcurrentAndBroken(t *testing.T) {
 	for _, live := range []bool{false, true} {
@@ -381,7 +381,7 @@ func TestRepaint(t *testing.T) {
 	}
 }
 
-// Probes do not count among the announced levels.
+// The probes of a search do not count among the announced levels.
 func TestProbesAreNotCounted(t *testing.T) {
 	var b strings.Builder
 	d := New(&b, Options{Forecast: levels(2), Now: func() time.Duration { return 0 }})
@@ -414,7 +414,7 @@ func TestSimulated(t *testing.T) {
 		wall, virtual = wall+20*time.Second, virtual+time.Hour
 		d.RequestStarted(l, metric.Measured)
 		if i == 1 {
-			wall += 20 * time.Second // two take 40 s of real time
+			wall += 20 * time.Second // two such steps take 40 s of real time
 		}
 		sent := time.Duration(i+1) * time.Hour
 		d.SampleDone(&metric.Sample{Server: "s", Workload: "w", Level: "8", Phase: metric.Measured, Sent: sent, First: sent + time.Second, Last: sent + 3*time.Second, End: sent + 3*time.Second})
@@ -426,7 +426,7 @@ func TestSimulated(t *testing.T) {
 		"w at 8 on s (1 of 1): 3 requests, about 1h00m\n",
 		" 2h00m  w at 8 on s: 2 of 3, 0 in flight, TTFT p50 1 s p95 1 s, ETA 20s\n", // 40 s for two
 		" 3h00m  w at 8 on s: 3 requests in 3h00m, TTFT p50 1 s p95 1 s\n",
-		" 3h00m  simulated in 80 s, 135 times as fast as in real time\n", // 10800 s in 80
+		" 3h00m  simulated in 80 s, 135 times as fast as in real time\n", // 10800 s of virtual time in 80 s
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing says %q:\n%s", want, out.String())

@@ -122,9 +122,9 @@ func escape(s string) int {
 	return 1 // the byte after a stray ESC stands for itself
 }
 
-// final returns the index after the final byte of a sequence: the first byte from i
-// on that is at least least. If a byte before it cannot be part of a sequence, it
-// returns that byte's index, and at the end of s its length.
+// final returns the index after the final byte of an escape sequence. The final byte is the first
+// byte, from i on, with a value of at least least. If an earlier byte cannot be part of a sequence,
+// final returns the index of that byte. Without a final byte it returns the length of s.
 func final(s string, i int, least byte) int {
 	for ; i < len(s); i++ {
 		if s[i] >= least && s[i] <= 0x7e {

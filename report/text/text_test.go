@@ -97,13 +97,13 @@ func TestTail(t *testing.T) {
 	if got := Tail("abc", 3); got != "abc" {
 		t.Errorf("Tail = %q, want all of it", got)
 	}
-	// 40 bytes, limited to 30: 11 for the mark, so 19 of the text, from the next line
-	// on.
+	// The text has 40 bytes and the limit is 30. The mark of the cut takes 11, so 19 bytes of text
+	// are left, from the next line on.
 	in := "0123456789\n" + "abcdefghi\n" + "0123456789012345678"
 	if got, want := Tail(in, 31), "… (cut)\n0123456789012345678"; got != want {
 		t.Errorf("Tail = %q, want %q", got, want)
 	}
-	// Without a line break near the cut it is at a rune boundary.
+	// Without a line break near it, the cut is at a rune boundary.
 	if got := Tail(strings.Repeat("漢", 100), 32); !utf8.ValidString(got) || len(got) > 32 {
 		t.Errorf("Tail = %q", got)
 	}

@@ -51,7 +51,7 @@ func Wrap(s string, width int) []string {
 		}
 		for w > width {
 			part := cells.Truncate(word, width, "")
-			if part == "" { // one character at least
+			if part == "" { // at least one character in each line
 				_, n := utf8.DecodeRuneInString(word)
 				part = word[:n]
 			}
