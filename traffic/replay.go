@@ -113,8 +113,8 @@ func (r *Recorded) Fit(context int) (input, output int, cut bool) {
 	return min(r.Input, context-output), output, true
 }
 
-// TooLong returns the first row that does not fit a context, among the stretch and the rows replayed with
-// it. nil if all fit or are cut.
+// TooLong returns the first row that does not fit a context, among the stretch and the rows
+// replayed with it. It returns nil if all rows fit or are cut.
 func (r *Replay) TooLong(context int) *Recorded {
 	if context == 0 || r.Truncate {
 		return nil

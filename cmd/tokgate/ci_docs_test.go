@@ -43,8 +43,8 @@ func texts(v any) (list []string) {
 	return list
 }
 
-// shell runs commands as CI systems do and returns the exit code. tokgate and the
-// programs in stubs are on the PATH.
+// shell runs commands as CI systems do and returns the exit code. The PATH has tokgate and
+// the checkout's stub programs.
 func (c *checkout) shell(t *testing.T, commands string, environ ...string) (int, string) {
 	t.Helper()
 	bin := t.TempDir()

@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkSimulatedHour simulates shipped plans. It reports the processor time of the whole
-// command, recording, verdict and reports included, by hour of virtual time.
+// command for an hour of virtual time, including the recording, the verdict and the reports.
 func BenchmarkSimulatedHour(b *testing.B) {
 	plans, err := filepath.Glob(filepath.Join(plansDir, "reference", "*.hcl"))
 	if err != nil || len(plans) == 0 {

@@ -81,7 +81,8 @@ func TestLongSimulate(t *testing.T) {
 	tokgate(t, "plan", path).check(t, assert.ExitPass, "by the simulation in "+dir)
 }
 
-// judgedAlike judges a recording on 1, 2 and 8 processors, which changes no byte of what is written.
+// judgedAlike judges a recording on 1, 2 and 8 processors, and checks that all files are equal to
+// the byte.
 func judgedAlike(t *testing.T, dir, path string) {
 	t.Helper()
 	again, want := filepath.Join(t.TempDir(), "again"), map[string]string{}

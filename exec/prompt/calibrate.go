@@ -40,7 +40,7 @@ type Options struct {
 type effort struct {
 	pool    int // words wanted
 	least   int // the smallest pool of words that is accepted
-	weigh   int // questions to weigh words
+	weigh   int // questions that weigh words, to find their costs
 	volley  int // number of words in one of the first questions
 	segment int // words of one question
 	hunts   int // questions to find words whose counts do not add up
@@ -52,7 +52,7 @@ var (
 	sparing  = effort{pool: 40, least: 12, weigh: 16, volley: 600, segment: 600, hunts: 40, atOnce: mostAtOnce}
 )
 
-// mostAtOnce bounds the questions under way.
+// mostAtOnce bounds the questions that are under way at a time.
 const mostAtOnce = 16
 
 // Calibrate learns how the server counts. If the server has a tokenizer that returns its tokens, or
@@ -138,7 +138,7 @@ func patient(count Counter, asked string) Counter {
 	}
 }
 
-// turnedAway reports whether the server refused a request because of the others.
+// turnedAway reports whether the server refused a request because it had too many.
 func turnedAway(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)

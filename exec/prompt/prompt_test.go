@@ -202,9 +202,9 @@ func TestExactLength(t *testing.T) {
 }
 
 // At most eight questions tell how words are counted if each word is a token or the tokenizer
-// returns its tokens. They come in four volleys, or three without a tokenizer. Where words are
-// several tokens, and only requests tell that, about 25 questions come in five volleys: 5 s at a TTFT of
-// 1 s.
+// returns its tokens. They come in four volleys, or three without a tokenizer. If words are several
+// tokens and there is no tokenizer, about 25 questions come in five volleys, which take 5 s at a
+// TTFT of 1 s.
 func TestFewQuestions(t *testing.T) {
 	for _, tt := range []struct {
 		fake    *fake
@@ -254,7 +254,8 @@ func TestFewQuestions(t *testing.T) {
 	}
 }
 
-// A server that turns away all but three requests at once is asked the rest one by one.
+// If a server refuses all but three requests at once, the refused questions are repeated
+// one by one.
 func TestTurnedAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: byPiece, around: 9, without: true}

@@ -19,7 +19,7 @@ type questions struct {
 	ids   func(ctx context.Context, text string) ([]int, error) // token ids of bare text; nil if unknown
 	sep   string
 	base  int   // tokens of lead and of what surrounds a prompt; 0 if not asked yet
-	more  int   // tokens per word of the last text that was tried beyond the words' costs
+	more  int   // tokens per word that the last tried text had beyond the words' costs
 	err   error // the counter's first error
 }
 
@@ -144,15 +144,16 @@ func chosen(list []word, want int) []word {
 	return list[:min(want, len(list))]
 }
 
-// scale says how words are weighed: of each question's words the first is written once, the next
-// base times, then base² times. The extra tokens of each are then a digit of the count.
+// scale is a way to weigh several words with one question. The first word is written once, the
+// next one base times, the third base² times. The extra tokens of each word are then one digit
+// of the count, in base base.
 type scale struct{ base, words int }
 
-// scales are for words cut into few pieces, and for words of up to 16 tokens: a token has at least
-// one byte, and no word with its separator has more than 16.
+// scales lists two ways: for words that are cut into few pieces, and for words of up to 16 tokens.
+// A token has at least one byte, and a word with its separator has at most 16 bytes.
 var scales = []scale{{4, 4}, {16, 2}}
 
-// weigh returns words with the cost of each after a separator, from that many questions. It leaves
+// weigh returns words with the cost of each after a separator. It asks count questions, and leaves
 // out words whose count is impossible.
 func (q *questions) weigh(by scale, count, atOnce int) []word {
 	if q.err = q.ground(); q.err != nil {
@@ -242,7 +243,7 @@ func (s *suspects) over(segment []int) (int, error) {
 	return n - sum, err
 }
 
-// odd returns the segments whose words do not add up.
+// odd returns the segments whose counts do not add up.
 func (s *suspects) odd(segments [][]int, over []int) (odd [][]int) {
 	for i, segment := range segments {
 		if over[i] != s.base {
@@ -252,7 +253,8 @@ func (s *suspects) odd(segments [][]int, over []int) (odd [][]int) {
 	return odd
 }
 
-// hunt cuts the segments that do not add up into quarters until they are pairs.
+// hunt cuts the segments whose counts do not add up into quarters, again and again, until
+// they are pairs.
 func (s *suspects) hunt(odd [][]int, atOnce int) {
 	for len(odd) > 0 && s.err == nil {
 		var parts [][]int
@@ -261,7 +263,7 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 				s.pairs = append(s.pairs, [2]int(segment))
 				continue
 			}
-			step := (len(segment) + 2) / 4 // the pairs of neighbours, rounded up
+			step := (len(segment) + 2) / 4 // a quarter of the pairs of neighbours, rounded up
 			for from := 0; from < len(segment)-1; from += step {
 				parts = append(parts, segment[from:min(from+step+1, len(segment))])
 			}

@@ -128,7 +128,7 @@ type virtual struct {
 	Clock   *clock.Virtual
 	server  *sim.Virtual
 	flights []*virtualFlight // requests in flight, in order of start
-	ended   bool             // some of them are over
+	ended   bool             // some of the flights are over
 	step    func()           // takes it
 	stop    func() bool      // stops the timer for the server's next step
 	next    time.Duration    // time at which that step is due
@@ -292,7 +292,7 @@ func (f *virtualFlight) Headers(at time.Duration, status int) {
 
 // Chunk implements sim.Listener.
 func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
-	e := &f.v.event // one by one, because copying the whole of it took a tenth of a simulation's time for tokens
+	e := &f.v.event // field by field, because copying the whole event took a tenth of a simulation's time for tokens
 	e.Content, e.Reasoning, e.ToolCall, e.Finish, e.Err, e.Done = c.Content, c.Reasoning, c.ToolCall, c.Finish, text(c.Err), c.Done
 	e.Raw, e.Visible, e.Calls, e.Usage = nil, nil, e.Calls[:0], nil
 	switch {

@@ -405,7 +405,7 @@ func series(page []byte) iter.Seq2[[]byte, []byte] {
 func number(rest string) (float64, error) {
 	rest = strings.TrimSpace(rest)
 	if v, err := strconv.ParseFloat(rest, 64); err == nil {
-		return v, nil // most have no time
+		return v, nil // most lines have no time
 	}
 	end := strings.IndexAny(rest, " \t")
 	if rest == "" || end >= 0 && strings.ContainsAny(strings.TrimSpace(rest[end:]), " \t") {

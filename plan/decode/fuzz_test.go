@@ -219,8 +219,8 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 	}
 }
 
-// FuzzShallow: a source that is taken for shallow is within the bounds by its tokens, and its parts
-// make the same tree as the whole.
+// FuzzShallow checks a source that shallow accepts: its tokens are within the bounds, and its parts
+// give the same tree as the whole.
 func FuzzShallow(f *testing.F) {
 	addSeeds(f)
 	for _, src := range []string{

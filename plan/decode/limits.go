@@ -15,7 +15,7 @@ import (
 // file from using up the stack or the memory.
 const (
 	maxFileBytes  = 4 << 20
-	partBytes     = 4 << 10 // bytes of a source that are parsed at once
+	partBytes     = 4 << 10 // bytes of a source that are parsed at a time
 	maxFiles      = 64
 	maxDepth      = 100     // nested brackets and templates
 	maxExponent   = 4       // digits of a number's exponent
@@ -24,7 +24,7 @@ const (
 	maxLevels     = 100_000
 )
 
-// bounds on a source that the parser and the evaluator read recursively.
+// bounds limits a source, because the parser and the evaluator read it recursively.
 type bounds struct {
 	depth     int // nested brackets and templates
 	operators int // operators in one expression at one depth

@@ -66,7 +66,8 @@ func TestLongLargePlansLoad(t *testing.T) {
 	}
 }
 
-// Ordinary sources need no look at their tokens, up to the bounds.
+// Up to the bounds, shallow accepts ordinary sources, so that their tokens need not be
+// counted.
 func TestShallow(t *testing.T) {
 	deep := func(n int) string { return "x = " + strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for src, want := range map[string]bool{

@@ -57,7 +57,7 @@ func (b *body) elements(v cty.Value, rng hcl.Range, name string) []element {
 	return out
 }
 
-// noNull adds an element to a list.
+// noNull adds an element to a list, but refuses null.
 func (b *body) noNull(list []element, e element, name string) []element {
 	if e.value.IsNull() {
 		b.d.errorf(e.rng, sumWrongType, "%s must not hold null.", name)

@@ -8,10 +8,11 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// shallow reports whether a source in native syntax is certainly within b, and if so the ends of
-// parts of about that size, each with whole blocks and arguments. It looks at each byte once, where
-// HCL's lexer counts the columns of all tokens. It gives up on what the lexer tells better: heredocs,
-// comments inside a line, $${, numbers with an exponent, brackets without a pair, broken UTF-8.
+// shallow reports whether a source in native syntax is certainly within the bounds b. If so, it
+// returns the ends of parts of about size bytes, each with whole blocks and arguments. It looks at
+// each byte once, while HCL's lexer counts the columns of all tokens. It leaves difficult sources
+// to the lexer: heredocs, comments inside a line, $${, numbers with an exponent, brackets without a
+// pair, broken UTF-8.
 func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
 	s := scan{src: src, bounds: b, frames: []opened{{by: '{'}}}
 	from := 0
@@ -37,9 +38,9 @@ func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
 	return ends, true
 }
 
-// parseParts parses a source part by part, which takes less memory: HCL's parser holds all tokens of
-// what it parses. It returns nil if the source has a mistake: the parser explains it better if it
-// sees all.
+// parseParts parses a source part by part, which takes less memory, because HCL's parser holds all
+// tokens of what it parses. It returns nil if the source has a mistake, because the parser explains
+// mistakes better if it sees the whole source.
 func parseParts(src []byte, filename string, ends []int) *hcl.File {
 	var whole *hcl.File
 	var body *hclsyntax.Body
@@ -77,10 +78,10 @@ type scan struct {
 	frames []opened // from the outermost
 }
 
-// opened is a bracket, a quote or, by '$', a template's expression that is not closed yet.
+// opened is an open bracket or quote, or an open expression of a template (by is then '$').
 type opened struct {
 	by        byte
-	operators int // at least as many as there are since the last comma or line
+	operators int // upper bound of the operators since the last comma or line
 }
 
 func (s *scan) top() *opened { return &s.frames[len(s.frames)-1] }
@@ -121,7 +122,7 @@ func (s *scan) shut(by ...byte) bool {
 	return true
 }
 
-// plain reads on outside of quotes.
+// plain reads the next piece of the source outside of quotes.
 func (s *scan) plain() bool {
 	c := s.src[s.at]
 	s.at++
@@ -163,7 +164,7 @@ func (s *scan) plain() bool {
 	return true
 }
 
-// comment passes over a comment. Its line end belongs to it.
+// comment passes over a comment, including the end of its line.
 func (s *scan) comment() {
 	s.skip(func(c byte) bool { return c != '\n' })
 	s.at = min(s.at+1, len(s.src))
@@ -181,7 +182,7 @@ func (s *scan) literal() bool {
 	return s.peek()|0x20 != 'e' && s.at-from <= s.digits
 }
 
-// quoted reads on inside quotes.
+// quoted reads the next piece of the source inside quotes.
 func (s *scan) quoted() bool {
 	c := s.src[s.at]
 	s.at++
