@@ -470,5 +470,7 @@ func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) s
 	if most <= 0 {
 		return words + fmt.Sprintf("; %d are too few at any", level.Requests)
 	}
-	return words + fmt.Sprintf("; %d are enough up to %s of it", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100))
+	longest := level.Lasts().Seconds() / lifetimesFor(t.Allowed(), alpha)
+	return words + fmt.Sprintf("; %d are enough up to %s of it, if a request takes no longer than %s", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100),
+		metric.FormatDigits(metric.Seconds, longest, 2))
 }

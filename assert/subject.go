@@ -69,41 +69,6 @@ func (s *subject) crowding() float64 {
 // busy periods.
 func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/worth-1))) }
 
-// together is how many requests those of a window are worth at most, for a percentile that
-// allows the share e, and whether that is fewer than any percentile takes. Where hundreds are
-// answered at once, they are fast or slow together for as long as one takes: the means of rounds
-// show it, but a short window may hold none of the slowest times. Longer ones show those too, in
-// the spread of their rounds. Ten are left, enough to fail. They pass nothing, however few a
-// percentile takes.
-func (s *subject) together(o observations, e float64) (few float64, ok bool) {
-	need, possible := stat.MinimumN(e, s.alpha)
-	if !possible || s.level.Kind != metric.OpenLoop || s.level.Stage != nil {
-		return 0, false
-	}
-	few = s.lifetimes() * stat.PerLifetime(e)
-	alone := stat.Effective(float64(s.n), nil, [][]stat.Ascending{o.values()}, s.policy.Alpha()) >= float64(s.n)
-	if alone || few >= float64(need) {
-		return 0, false
-	}
-	return max(few, leastBlocks), true
-}
-
-// lifetimes is how many times as long as a request the level's windows are, requests weighing
-// by their own times: most of those in flight are long ones.
-func (s *subject) lifetimes() float64 {
-	sum, squares := 0.0, 0.0
-	for _, b := range s.blocks {
-		for _, x := range b.samples {
-			took := (x.End - x.Scheduled).Seconds()
-			sum, squares = sum+took, squares+took*took
-		}
-	}
-	if !(squares > 0) {
-		return math.Inf(1)
-	}
-	return s.seconds() * sum / squares
-}
-
 // nearness writes the rate as a share of the lower bound of the largest rate.
 func (s *subject) nearness() string {
 	_, least, _, _ := largest(s.level, s.policy.Alpha())

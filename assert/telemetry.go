@@ -99,7 +99,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		v.Outcome, v.More = Inconclusive, -1
 		v.Needs = bucketAdvice(t, low, high)
 	default:
-		s.decide(v, stat.Open, atMost/h.N(), e)
+		s.decide(v, stat.Open, s.needed(atMost/h.N(), e, v.Effective))
 	}
 }
 

@@ -26,10 +26,11 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	v.N, v.Over = total, float64(over)
 	p, _ := d.Percentile(t.Stat.P)
 	v.Value = metric.Some(p)
-	v.Effective = s.effective(groups, [][]stat.Ascending{o.values()})
-	few, together := s.together(o, e)
+	counted := s.effective(groups, [][]stat.Ascending{o.values()})
+	v.Effective = counted
+	moments, together := s.together(o, e)
 	if together {
-		v.Effective = min(v.Effective, few)
+		v.Effective = min(counted, atMost(moments))
 	}
 	low, high := percentileBounds(d, v.Effective, e, t.Op, s.alpha)
 	v.Low, v.High = metric.Some(max(low, 0)), metric.Some(max(high, 0))
@@ -39,7 +40,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	if decision == stat.Below && (together || s.ahead() && !s.clear(t, o, e)) {
 		decision = stat.Open
 	}
-	if decision == stat.Open && s.margin(v, t, o, groups, share, e) {
+	if decision == stat.Open && !(together && s.lifetimes() < leastLifetimes) && s.margin(v, t, o, groups, share, e) {
 		decision = stat.Below
 	}
 	what := "requests"
@@ -60,12 +61,25 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		estimated(v, over <= most)
 		return
 	}
-	s.decide(v, decision, share, e)
+	needed := s.needed(share, e, counted)
+	if together {
+		needed = max(needed, float64(s.n)*lifetimesFor(e, s.alpha)/s.lifetimes())
+	}
+	s.decide(v, decision, needed)
 }
 
-// decide gives the outcome of an exact test of a share against the allowed share e. If the outcome
-// is open, it also says what would settle it.
-func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
+// needed is how many requests in all settle a share against e, by what those so far count as.
+func (s *subject) needed(share, e, effective float64) float64 {
+	n, ok := stat.Needed(share, e, s.alpha)
+	if !ok {
+		return math.Inf(1)
+	}
+	return float64(n) / s.worth(effective)
+}
+
+// decide gives the outcome of an exact test of a share, and what would settle an open one:
+// the number of requests that it needs in all.
+func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	switch decision {
 	case stat.Below:
 		v.Outcome = Pass
@@ -76,10 +90,6 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
 		if v.Effective == 0 { // see crowding
 			v.Needs, v.More = "needs a rate below the largest rate; above it no number of requests settles the verdict", -1
 			return
-		}
-		needed := math.Inf(1)
-		if n, ok := stat.Needed(share, e, s.alpha); ok {
-			needed = float64(n) / s.worth(v.Effective)
 		}
 		v.Needs, v.More = s.more(needed)
 	}
@@ -178,7 +188,7 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	}
 	v.N = d.Count()
 	v.Value = metric.Some(m)
-	s.interval(v, t, o.means())
+	s.interval(v, t, s.apart(o.means()))
 	s.notes(v, o, 0)
 	if o.failed > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves %s out", verdict.Count(o.failed, "failed requests")))

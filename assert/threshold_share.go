@@ -23,6 +23,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
 	var quantities [][]stat.Ascending // quantities that show how requests depend on each other even if all are good
+	moments := math.Inf(1)
 	switch {
 	case t.Metric.OfAnswers:
 		s = s.asked(t.Metric)
@@ -34,11 +35,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 			return
 		}
 		noun, point = "were not good", s.level.GoodputShare(good)
-		for _, g := range s.workload.Good {
-			if !g.Metric.OfAnswers {
-				quantities = append(quantities, s.observe(g.Metric).values())
-			}
-		}
+		quantities, moments = s.goodBy(t.Allowed())
 	}
 	v.Value = point
 	if !point.OK {
@@ -72,10 +69,30 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	k, n, why := s.toPass(groups, spells, clusters, share, s.effective(groups, quantities))
+	if moments < n {
+		k, n, why = k*moments/n, moments, s.tooShort(moments, e)
+	}
 	s.certifyShare(v, t, s.toFail(groups, clusters), k, n, share, e)
 	if n < 0.995*float64(s.n) && (v.Outcome == Pass || v.Outcome == Inconclusive) && s.policy.Decide != plan.Estimate {
 		v.Notes = append(v.Notes, why)
 	}
+}
+
+// goodBy returns the values that decide which requests are good, and how many independent moments
+// the level holds at most for a share of e bad ones; see together.
+func (s *subject) goodBy(e float64) (quantities [][]stat.Ascending, moments float64) {
+	moments = math.Inf(1)
+	for _, g := range s.workload.Good {
+		if g.Metric.OfAnswers {
+			continue
+		}
+		o := s.observe(g.Metric)
+		quantities = append(quantities, o.values())
+		if few, ok := s.together(o, e); ok {
+			moments = min(moments, few)
+		}
+	}
+	return quantities, moments
 }
 
 // asked returns s without the requests that do not ask for the property that a metric of answers
@@ -309,7 +326,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	case !sample.Meets(x.low, t.Op, t.Limit):
 		v.Outcome = Fail
 		v.Message = "not sustained, judging by its backlog: " + v.Message
-	case x.below && s.level.Cut == "":
+	case x.below && s.level.Cut == "" && sample.Meets(float64(g.Lost)/float64(g.Arrivals), t.Op, t.Limit):
 		v.Outcome = Pass
 		v.Message = "sustained, because the rate is below the largest rate: " + v.Message
 		if !sample.Meets(g.Share, t.Op, t.Limit) {

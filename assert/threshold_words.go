@@ -13,14 +13,13 @@ import (
 // notes adds to the verdict how many independent requests the requests count as. e is the share
 // that a percentile allows; 0 for other statistics.
 func (s *subject) notes(v *Verdict, o observations, e float64) {
-	few, together := s.together(o, e)
+	moments, together := s.together(o, e)
 	switch {
 	case !s.sound && v.Effective > 0:
 		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
 			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
-	case together && v.Effective == few:
-		v.Notes = append(v.Notes, fmt.Sprintf("about %s in flight at once are fast or slow together: in a window as long as %.0f of them %s are worth %.0f independent ones at most",
-			verdict.Count(s.wave(), "requests"), s.lifetimes(), verdict.Count(s.n, "requests"), math.Floor(few)))
+	case together && v.Effective == atMost(moments):
+		v.Notes = append(v.Notes, s.tooShort(v.Effective, e))
 	case s.crowding() < 1 && v.Effective > 0.995*s.crowding()*float64(s.n):
 		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate %s are worth %s independent ones at most: busy periods are few and long",
 			s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective))))
@@ -44,6 +43,15 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	} else if missing > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value", verdict.Count(missing, "requests")))
 	}
+}
+
+// tooShort says how little a window shows in which requests move together, and how long one that shows
+// enough is.
+func (s *subject) tooShort(worth, e float64) string {
+	has := s.lifetimes()
+	return fmt.Sprintf("about %s in flight at once are fast or slow together: in a window as long as %s of them %s are worth %.0f independent ones at most. A window of %s would be long enough",
+		verdict.Count(s.wave(), "requests"), metric.FormatDigits(metric.Count, has, 2), verdict.Count(s.n, "requests"), math.Floor(worth),
+		plan.PlainDuration(Window(lifetimesFor(e, s.alpha), s.seconds()/has)))
 }
 
 // perChunk is the mean number of tokens in a chunk of the level; 0 if unknown.

@@ -101,6 +101,27 @@ func PerLifetime(e float64) float64 {
 	return math.Pi * e * (1 - e) / sum
 }
 
+// Persistence is how many times as far apart the means of equal parts of a window would be if
+// parts were independent. The window is as long as the given number of lifetimes of a request.
+// It is 1 where a part is as long as three: the interval of a mean then is 3 % too short at most.
+//
+// Where as many requests are in flight as arrived within a lifetime (see PerLifetime), the mean of
+// a window of L lifetimes has the variance V(L) = 2∫(L−τ)(1−τ)dτ/L² for τ from 0 to min(1, L), as a
+// share of that at a moment. The spread of m parts shows (V(L/m) − V(L))/(m − 1) of it.
+func Persistence(lifetimes float64, parts int) float64 {
+	m := float64(parts)
+	if parts < 2 || !(lifetimes > 0) || lifetimes >= 3*m {
+		return 1
+	}
+	variance := func(l float64) float64 {
+		if l < 1 {
+			return 1 - l/3
+		}
+		return (l - 1.0/3) / (l * l)
+	}
+	return math.Sqrt((m - 1) * variance(lifetimes) / (variance(lifetimes/m) - variance(lifetimes)))
+}
+
 // MeanEffect is the design effect of the mean of a measured quantity, by the variance of block
 // means (batch means: Law and Kelton, Simulation Modeling and Analysis, chapter 9). Unlike
 // ShareEffect it also shows dependence if no observation is bad. Empty blocks do not count. It is 1

@@ -619,6 +619,24 @@ func TestPerLifetime(t *testing.T) {
 	}
 }
 
+// With V(1) = 2/3 and V(0.1) = 29/30 ten parts of a lifetime are √(9·(2/3)/(29/30 − 2/3)) times as
+// near to each other as independent ones.
+func TestPersistence(t *testing.T) {
+	for _, tt := range []struct {
+		lifetimes float64
+		parts     int
+		want      float64
+	}{
+		{1, 10, math.Sqrt(20)},
+		{4, 10, math.Sqrt(9 * (11.0 / 48) / (13.0/15 - 11.0/48))}, // V(4) = (11/3)/16, V(0.4) = 13/15
+		{29.9, 10, 1.06}, {30, 10, 1}, {math.Inf(1), 10, 1}, {1, 1, 1}, {0, 10, 1}, {math.NaN(), 10, 1},
+	} {
+		if got := Persistence(tt.lifetimes, tt.parts); math.Abs(got-tt.want) > 0.005 {
+			t.Errorf("%v lifetimes in %d parts: %v, want %v", tt.lifetimes, tt.parts, got, tt.want)
+		}
+	}
+}
+
 // plackett computes the integral in PerLifetime by the rectangle rule over r.
 func plackett(e float64) (sum float64) {
 	const n = 200_000

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -18,12 +19,14 @@ import (
 
 // lastRun holds the times of the last recorded run of a plan.
 type lastRun struct {
-	path  string             // results.json of that run
-	by    string             // kind of that run: "run" or "simulation"
-	cases map[string]float64 // seconds for each measured request, by case
-	rest  float64            // seconds outside of cases, searches and starts: warm-up, teardown
-	loads map[string]float64 // seconds of the last start, by address, and by image or command
-	spent map[string]float64 // seconds that a capacity search took, by case
+	path     string             // results.json of that run
+	by       string             // kind of that run: "run" or "simulation"
+	cases    map[string]float64 // seconds for each measured request, by case
+	requests map[string]float64 // seconds that a request takes, weighted by itself, by case of a rate; at a search's lowest rate
+	passes   map[string]bool    // requirements that passed, by case with the requirement's name for the level
+	rest     float64            // seconds outside of cases, searches and starts: warm-up, teardown
+	loads    map[string]float64 // seconds of the last start, by address, and by image or command
+	spent    map[string]float64 // seconds that a capacity search took, by case
 }
 
 func caseKey(server, workload, level string) string {
@@ -61,7 +64,7 @@ func readRunAt(path string) *lastRun {
 	if doc == nil {
 		return nil
 	}
-	last := &lastRun{path: path, by: "run", cases: map[string]float64{}, rest: doc.Duration, loads: map[string]float64{}, spent: map[string]float64{}}
+	last := &lastRun{path: path, by: "run", cases: map[string]float64{}, rest: doc.Duration, loads: map[string]float64{}, spent: map[string]float64{}, requests: map[string]float64{}, passes: map[string]bool{}}
 	for i := range doc.Servers {
 		s := &doc.Servers[i]
 		for _, took := range s.Starts {
@@ -74,6 +77,7 @@ func readRunAt(path string) *lastRun {
 	}
 	for i := range doc.Cases {
 		c := &doc.Cases[i]
+		last.readRate(c)
 		if c.Probe != nil {
 			continue // of a search
 		}
@@ -82,6 +86,10 @@ func readRunAt(path string) *lastRun {
 			last.cases[caseKey(c.Server, c.Workload, c.Level)] = c.Duration / float64(c.Due)
 		}
 	}
+	for i := range doc.Verdicts {
+		v := &doc.Verdicts[i]
+		last.passes[caseKey(v.Server, v.Workload, v.Name)] = v.Outcome == report.Pass
+	}
 	for i := range doc.Capacities {
 		c := &doc.Capacities[i]
 		last.rest -= c.Spent
@@ -89,6 +97,29 @@ func readRunAt(path string) *lastRun {
 	}
 	last.rest = max(last.rest, 0)
 	return last
+}
+
+// readRate reads how long a request of a rate took, by its curve: at evenly spaced shares of
+// the requests, those without an end left out.
+func (l *lastRun) readRate(c *report.Case) {
+	e2e := c.Summary("e2e")
+	if c.Rate == 0 || e2e == nil || len(e2e.Curve) == 0 {
+		return
+	}
+	var took []float64
+	for _, x := range e2e.Curve {
+		if x.OK && !math.IsInf(x.V, 0) {
+			took = append(took, x.V)
+		}
+	}
+	key, one := caseKey(c.Server, c.Workload, c.Level), assert.Lifetime(slices.Values(took))
+	if c.Probe != nil {
+		key = caseKey(c.Server, c.Workload, exec.CapacityLevel)
+		if had, ok := l.requests[key]; ok {
+			one = min(one, had) // a request takes least at the lowest rate
+		}
+	}
+	l.requests[key] = one
 }
 
 // of is the time of the case in the last run, scaled to its present number of
@@ -185,12 +216,12 @@ func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	return sum, ok
 }
 
-// slowestRequest is the longest time of a request that the thresholds at a level
+// slowestRequest is the longest time of a request that the thresholds of some sla blocks
 // allow: by e2e, or by TTFT and speed together.
-func slowestRequest(w *plan.Workload, level string) (d time.Duration, ok bool) {
+func slowestRequest(w *plan.Workload, binds func(*plan.SLA) bool) (d time.Duration, ok bool) {
 	limits := map[string]float64{}
 	for _, sla := range w.SLAs {
-		if !slices.Contains(sla.At, level) {
+		if !binds(sla) {
 			continue
 		}
 		for _, t := range sla.Thresholds {
@@ -231,7 +262,7 @@ func longestLoad(c exec.Case) (d time.Duration, ok bool) {
 	if c.Level.Duration > 0 {
 		return c.Level.Duration, true
 	}
-	request, ok := slowestRequest(c.Workload, c.Level.Name)
+	request, ok := slowestRequest(c.Workload, func(s *plan.SLA) bool { return slices.Contains(s.At, c.Level.Name) })
 	waves := c.Level.Rounds
 	switch c.Load.Kind {
 	case metric.ClosedLoop:

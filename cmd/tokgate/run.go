@@ -251,7 +251,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		return 0, err
 	}
 	defer stop()
-	config.Observer = observers{writer, display}
+	config.Observer = observers{writer, foretell(display, p)}
 	release := context.AfterFunc(drain, func() {
 		if now.Err() == nil {
 			display.Say("stopping: waiting for the requests in flight; interrupt again to stop at once")

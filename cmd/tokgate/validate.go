@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
@@ -21,8 +22,9 @@ func (a *app) validateCommand() *cobra.Command {
 		Short: "Check plans: everything that can be known before a server starts",
 		Long: `Checks plans without starting anything: syntax, names, units, references,
 expressions, context lengths, whether the planned requests can certify each
-threshold, and whether each level is loaded for at least a minute. All problems
-are reported at once. Secrets may be unset.
+threshold, whether each level is loaded for at least a minute, and whether the
+window of a rate is long enough for its percentiles, by the last run or by the
+plan's own limits. All problems are reported at once. Secrets may be unset.
 
 Exit code 0: valid (warnings may be printed); 2: not.`,
 		Example: `  tokgate validate plans/demo.hcl
@@ -42,7 +44,7 @@ Exit code 0: valid (warnings may be printed); 2: not.`,
 				return err
 			}
 			for i, p := range plans {
-				if err := a.showDiagnostics(p, brief(p)); err != nil {
+				if err := a.showDiagnostics(p, foreseen(p)); err != nil {
 					return err
 				}
 				fmt.Fprintf(a.Out, "%s is valid: %s\n", files[i], planSize(p))
@@ -59,6 +61,11 @@ Exit code 0: valid (warnings may be printed); 2: not.`,
 	return cmd
 }
 
+// foreseen warns of what a run would find out after its load.
+func foreseen(p *plan.Plan) hcl.Diagnostics {
+	return append(brief(p), movingTogether(p, readLastRun(p.Path))...)
+}
+
 // validateJSON prints one object: {"valid": …, "diagnostics": […]}.
 func (a *app) validateJSON(files []string, in inputs) error {
 	out := struct {
@@ -68,7 +75,7 @@ func (a *app) validateJSON(files []string, in inputs) error {
 	for _, path := range files {
 		p, diags := a.load(path, in, false)
 		if !diags.HasErrors() {
-			diags = append(diags, brief(p)...)
+			diags = append(diags, foreseen(p)...)
 		}
 		a.actions.diagnose(diags)
 		out.Valid = out.Valid && !diags.HasErrors()

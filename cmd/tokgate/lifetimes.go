@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report/progress"
+)
+
+// rateWindow is the window in which a rate's thresholds are judged.
+type rateWindow struct {
+	exec.Case
+	lasts time.Duration // with all extensions; of a search the budget of all its probes. 0: unknown
+	looks []plan.Look
+}
+
+// rateWindows lists the windows of a plan, and those of its searches over rates. A comparison
+// has a window for each leg, and stages share theirs.
+func rateWindows(p *plan.Plan) []rateWindow {
+	var out []rateWindow
+	for _, c := range append(exec.Cases(p), exec.Searches(p)...) {
+		if legs, _ := exec.Legs(p, c); legs > 1 {
+			continue
+		}
+		if c.Load == nil {
+			if s := c.Workload.Capacity; s.Over == metric.OpenLoop {
+				out = append(out, rateWindow{Case: c, lasts: s.Budget})
+			}
+			continue
+		}
+		if c.Load.Kind != metric.OpenLoop || c.Level.Stage != nil {
+			continue
+		}
+		w := rateWindow{Case: c, looks: p.Looks(c.Workload, c.Load, c.Level)}
+		last := w.looks[len(w.looks)-1]
+		w.lasts = c.Level.Lasts() * time.Duration(last.Requests) / time.Duration(max(c.Level.Requests, 1))
+		out = append(out, w)
+	}
+	return out
+}
+
+// binds reports whether an sla block holds in the window.
+func (w rateWindow) binds(s *plan.SLA) bool {
+	if w.Load == nil {
+		return s.AtCapacity
+	}
+	return slices.Contains(s.At, w.Level.Name)
+}
+
+// short is a percentile for which a window is too short.
+type short struct {
+	window    rateWindow
+	of        *plan.Workload // the workload, or a part of it
+	threshold *plan.Threshold
+	request   time.Duration // how long a request takes
+	lifetimes float64       // requests one after the other that the window must last
+	by        string        // where request is from
+}
+
+// takes is the window that is long enough.
+func (s short) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
+
+// tooShort returns the percentile that takes the longest window of all for which this one is too
+// short, given how long a request of a part takes; nil if there is none, or the time is 0.
+func (w rateWindow) tooShort(request func(part *plan.Workload) (took time.Duration, by string)) *short {
+	var worst *short
+	for _, part := range w.Workload.Whole() {
+		took, by := request(part)
+		for _, sla := range part.SLAs {
+			for _, t := range sla.Thresholds {
+				s := &short{w, part, t, took, assert.Lifetimes(t, part.Policy, w.looks), by}
+				if long := s.lifetimes * took.Seconds(); w.binds(sla) && w.lasts > 0 && long > w.lasts.Seconds() && (worst == nil || s.takes() > worst.takes()) {
+					worst = s
+				}
+			}
+		}
+	}
+	return worst
+}
+
+// name writes the percentile: "ttft p95".
+func (s short) name() string { return s.threshold.Metric.Name + " " + s.threshold.Stat.String() }
+
+// where names the window.
+func (s short) where() string {
+	if s.window.Load == nil {
+		return "at the capacity"
+	}
+	return "at " + s.window.Level.Name
+}
+
+// advice is what makes the window long enough.
+func (s short) advice() string {
+	long := s.takes()
+	if s.window.Load == nil {
+		return fmt.Sprintf("Allow a search more than %s for a probe: budget, max_requests", plan.PlainDuration(long))
+	}
+	if s.window.Level.Speedup > 0 {
+		return "Replay a longer stretch of the trace"
+	}
+	return fmt.Sprintf("Set duration = %q", plan.PlainDuration(long))
+}
+
+// movingTogether warns, once a workload, of percentiles of a rate that a window may be too short
+// for, by how long a request took in the last run, or may take by the plan's own limits. What passed
+// in the last run has the margin that it takes.
+func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
+	if p.Gate.MeasureOnly {
+		return nil
+	}
+	var diags hcl.Diagnostics
+	warned := map[*plan.Workload]bool{}
+	for _, w := range rateWindows(p) {
+		s := w.tooShort(func(part *plan.Workload) (time.Duration, string) { return w.expects(part, last) })
+		if s == nil || warned[w.Workload] || last.passed(s) {
+			continue
+		}
+		warned[w.Workload] = true
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagWarning, Summary: "Percentile may pass only by its margin", Subject: s.threshold.Range.Ptr(),
+			Detail: fmt.Sprintf("%s of %s %s: requests in flight together are fast or slow together, so it takes a window as long as %.0f of them. %s, so that is %s, and the plan has %s. If rounds differ, it passes only far from its limit. %s.",
+				s.name(), s.of.Address(), s.where(), s.lifetimes, s.by, plan.PlainDuration(s.takes()), plan.PlainDuration(w.lasts), s.advice()),
+		})
+	}
+	return diags
+}
+
+// expects is how long a request is expected to take, and by what; 0 if nothing tells.
+func (w rateWindow) expects(part *plan.Workload, last *lastRun) (took time.Duration, by string) {
+	if last != nil {
+		if s, ok := last.requests[caseKey(w.Server.Address(), part.Address(), w.Level.Name)]; ok {
+			took = time.Duration(s * float64(time.Second))
+			return took, fmt.Sprintf("One took %s, by the %s in %s", roundTime(took), last.by, last.path)
+		}
+	}
+	if took, ok := slowestRequest(part, w.binds); ok {
+		return took, fmt.Sprintf("One takes up to %s on a server that just meets its limits", roundTime(took))
+	}
+	return 0, ""
+}
+
+// passed reports whether the percentile passed in the last run, or a search certified a rate.
+func (l *lastRun) passed(s *short) bool {
+	w := s.window
+	return l != nil && l.passes[caseKey(w.Server.Address(), s.of.Address(), fmt.Sprintf("sla.%s.%s at %s", s.threshold.Metric.Name, s.threshold.Stat, w.Level.Name))]
+}
+
+// foretelling is the display of a run that also says which percentiles a window is too short
+// for, as soon as the warm-up of a rate has shown how long requests take.
+type foretelling struct {
+	*progress.Display
+	windows []rateWindow
+
+	mu    sync.Mutex
+	took  map[string][]float64 // seconds of the warm-up's requests, by case
+	begun map[string]bool      // cases whose warm-up is over
+}
+
+func foretell(d *progress.Display, p *plan.Plan) *foretelling {
+	return &foretelling{Display: d, windows: rateWindows(p), took: map[string][]float64{}, begun: map[string]bool{}}
+}
+
+// SampleDone implements exec.Observer.
+func (f *foretelling) SampleDone(s *metric.Sample) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if key := caseKey(s.Server, s.Workload, s.Level); s.Phase == metric.Warmup && s.FromDue && s.Completed() && !f.begun[key] {
+		f.took[key] = append(f.took[key], (s.End - s.Scheduled).Seconds())
+	}
+	return f.Display.SampleDone(s)
+}
+
+// RequestStarted implements exec.Observer.
+func (f *foretelling) RequestStarted(of *metric.Level, phase metric.Phase) {
+	f.Display.RequestStarted(of, phase)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := caseKey(of.Server, of.Workload, of.Name)
+	if phase != metric.Measured || f.begun[key] {
+		return
+	}
+	f.begun[key] = true
+	one := time.Duration(assert.Lifetime(slices.Values(f.took[key])) * float64(time.Second))
+	delete(f.took, key)
+	i := slices.IndexFunc(f.windows, func(w rateWindow) bool {
+		at := w.Level.Name == of.Name || w.Load == nil && of.Probe != nil
+		return at && w.Server.Address() == of.Server && w.Workload.Address() == of.Workload
+	})
+	if i < 0 {
+		return
+	}
+	w := f.windows[i]
+	s := w.tooShort(func(*plan.Workload) (time.Duration, string) { return one, "" })
+	if s == nil {
+		return
+	}
+	f.windows = slices.Delete(f.windows, i, i+1) // said once
+	f.Say(fmt.Sprintf("%s %s: a request takes about %s, so %s takes a window of %s to pass without a large margin if rounds differ; the plan has %s",
+		s.of.Address(), s.where(), roundTime(one), s.name(), plan.PlainDuration(s.takes()), plan.PlainDuration(w.lasts)))
+}

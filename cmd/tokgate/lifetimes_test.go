@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// Three minutes of requests that take about twenty seconds are too short for a p95, which takes 32 of
+// them. validate says so by the plan's limits, a run by its warm-up, and validate by the run.
+func TestLongWindowTooShort(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const src = `
+server "sim" {
+  simulator { profile = "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm" }
+}
+workload "chat" {
+  input_tokens  = 100
+  output_tokens = 1000
+  load {
+    rate     = "4 req/s"
+    duration = "3m"
+  }
+  sla {
+    ttft  = "p95 < 2s"
+    speed = "mean > 50 tok/s"
+  }
+}
+`
+	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// 2 s + 1,000 tokens at 50 tok/s are 22 s, and 31.6 of them 694 s; 180 s are 31.6 of 5.7 s.
+	const warns = "Percentile may pass only by its margin"
+	tokgate(t, "validate", "gate.hcl").check(t, assert.ExitPass, warns, "takes up to 22s", `Set duration = "12m"`)
+	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 are enough up to 64% of it, if a request takes no", "longer than 5.7 s")
+	if r := tokgate(t, "run", "--simulate", "gate.hcl"); !strings.Contains(r.err, "so ttft p95 takes a window of ") {
+		t.Errorf("the run does not say that its window is too short:\n%s", r.err)
+	}
+	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
+	p, _ := a.load("gate.hcl", inputs{}, false)
+	last := readLastRun("gate.hcl")
+	if d := movingTogether(p, last); len(d) > 0 {
+		t.Errorf("it passed in the last run, and yet: %s", d[0].Detail)
+	}
+	last.passes = nil
+	if d := movingTogether(p, last); len(d) != 1 || !strings.Contains(d[0].Detail, ", by the simulation in results/gate-simulated/results.json, so that is ") {
+		t.Errorf("%v", d)
+	}
+	p.Gate.MeasureOnly = true
+	if d := movingTogether(p, nil); len(d) > 0 {
+		t.Errorf("nothing is required, and yet: %s", d[0].Detail)
+	}
+}
