@@ -20,7 +20,7 @@ type Config struct {
 	Observer Observer
 	// Meter observes the generator; if nil, its health is unknown.
 	Meter Meter
-	// Calibrate measures the generator, once, while the first server starts; nil
+	// Calibrate measures the generator, once, while a server starts or after the load; nil
 	// leaves that out. The run continues after an error.
 	Calibrate func(context.Context) (*metric.Calibration, error)
 	// Drain ends when the run should start no more requests, wait for those in flight

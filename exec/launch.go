@@ -20,7 +20,7 @@ func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, rea
 		t, err = r.Launch(r.starting, s, func(state string) { r.Observer.ServerStarting(found.Address, r.secrets.Text(state)) })
 		ready = r.Clock.Now()
 	}
-	if r.yield == nil && r.Calibrate != nil {
+	if r.yield == nil && r.Calibrate != nil && started(s) {
 		r.sideBySide(start, r.calibrate)
 	} else {
 		start()
@@ -36,6 +36,10 @@ func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, rea
 	t.Fingerprint = r.redacted(t.Fingerprint)
 	return t, ready
 }
+
+// started reports whether tokgate starts the program of a server, which takes longer than a
+// calibration. Other servers are ready at once.
+func started(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
 // calibrate measures the generator, once.
 func (r *runner) calibrate() {

@@ -51,6 +51,7 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 		}
 	}
 	r.run.End = c.Clock.Now()
+	r.calibrate() // if nothing was started
 	r.run.Stopped = r.stopped
 	for _, l := range r.run.Levels {
 		l.Divide() // legs are added once both are over

@@ -742,6 +742,7 @@ func TestCalibrationBesideTheStart(t *testing.T) {
 	} {
 		shared := &clock.Shared{Clock: clock.NewVirtual()}
 		p := planOf(1, closedLoad(2, 10))
+		p.Servers[0].Process = &plan.Process{}
 		second := &plan.Server{Name: "second"}
 		p.Servers = append(p.Servers, second)
 		p.Workloads[0].Servers = p.Servers
@@ -770,6 +771,21 @@ func TestCalibrationBesideTheStart(t *testing.T) {
 		if got := first.Sent - run.Servers[0].Starts[0].At; got != tt.load {
 			t.Errorf("the load began after %v, want %v", got, tt.load)
 		}
+	}
+}
+
+// Where nothing is started, the generator measures itself after the load.
+func TestCalibrationAfterTheLoad(t *testing.T) {
+	shared := &clock.Shared{Clock: clock.NewVirtual()}
+	b := newBench(t, shared, planOf(1, closedLoad(2, 10)), steady(s, 0))
+	var began time.Duration
+	b.Calibrate = func(ctx context.Context) (*metric.Calibration, error) {
+		began = shared.Now()
+		return &metric.Calibration{Streams: 64}, clock.Sleep(ctx, shared, s)
+	}
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil || run.Calibration == nil || began < run.End {
+		t.Errorf("calibrated %+v at %v, the run ended at %v, %v", run.Calibration, began, run.End, err)
 	}
 }
 

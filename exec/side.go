@@ -109,7 +109,10 @@ func (t *turns) startAll() bool {
 		}
 		return true
 	}
-	strands := []func(){t.calibrate}
+	var strands []func()
+	if slices.ContainsFunc(sides, func(x *side) bool { return started(x.server) }) {
+		strands = append(strands, t.calibrate)
+	}
 	for _, x := range sides {
 		strands = append(strands, func() { t.launched(x) })
 	}

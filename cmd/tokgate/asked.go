@@ -32,7 +32,7 @@ func (x *expansion) asked() {
 	for _, a := range all {
 		x.para("  ", strings.Join(a.servers, ", ")+": "+strings.Join(a.lines, " "))
 	}
-	x.para("  ", "This generator: 64 streams of the built-in server for 0.6s, while the first server starts, once after each start of this machine.")
+	x.para("  ", "This generator: 64 streams of the built-in server for 0.6s, while a server starts or after the load, once after each start of this machine.")
 }
 
 // asks returns sentences about the requests that a server gets before its first measured

@@ -85,7 +85,7 @@ func (r result) check(t *testing.T, code int, words ...string) {
 }
 
 // writePlan puts a plan into a folder of its own and returns its path.
-func writePlan(t *testing.T, src string) string {
+func writePlan(t testing.TB, src string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.hcl")
 	if err := os.WriteFile(path, []byte(src), 0o644); err != nil {

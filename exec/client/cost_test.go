@@ -34,8 +34,6 @@ const (
 	answerHead    = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 
-func chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
-
 // perRead is a body of n ordinary chunks, one per read.
 type perRead struct{ n, i int }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -14,6 +15,9 @@ import (
 // answerTail ends a streamed answer.
 const answerTail = `data: {"choices":[{"delta":{},"finish_reason":"length"}]}` + "\n\n" +
 	`data: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":8}}` + "\n\ndata: [DONE]\n\n"
+
+// chunked is a chunk of HTTP.
+func chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 
 // realNow returns a monotonic clock that is never zero.
 func realNow() func() time.Duration {

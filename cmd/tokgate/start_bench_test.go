@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
+)
+
+// BenchmarkStart runs a small gate on the built-in server, as a process of its own, and reports the
+// time from the start of that process to its first measured request, and that from the ready server
+// to there. The first run calibrates the generator and learns how the server counts; the next finds
+// both in the state folder.
+func BenchmarkStart(b *testing.B) {
+	plan := writePlan(b, `gate { decide = "estimate" }
+server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 256
+  output_tokens = 4
+  load {
+    concurrency = 1
+    requests    = 5
+    warmup      = 0
+  }
+  sla { ttft = "p95 < 60s" }
+}
+`)
+	for _, row := range []string{"first", "met"} {
+		b.Run(row, func(b *testing.B) {
+			state := b.TempDir()
+			var all, ready []float64
+			if row == "met" {
+				started(b, plan, state)
+			}
+			for n := 0; b.Loop(); n++ {
+				if row == "first" {
+					state = filepath.Join(b.TempDir(), fmt.Sprint(n))
+				}
+				run, begin := started(b, plan, state)
+				sent := run.Levels[0].Rounds[0].Samples[0].Sent
+				for _, s := range run.Levels[0].Rounds[0].Samples {
+					if s.Phase == metric.Measured {
+						sent = min(sent, s.Sent)
+					}
+				}
+				all = append(all, float64(run.Started.Add(sent).Sub(begin).Microseconds())/1e3)
+				ready = append(ready, float64((sent-run.Servers[0].Starts[0].Ready).Microseconds())/1e3)
+			}
+			slices.Sort(all)
+			slices.Sort(ready)
+			b.ReportMetric(all[len(all)/2], "start-ms")
+			b.ReportMetric(all[len(all)-1], "slowest-ms")
+			b.ReportMetric(ready[len(ready)/2], "ready-ms")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// started runs a plan with a state folder, and returns its recording and when the process began.
+func started(b *testing.B, plan, state string) (*metric.Run, time.Time) {
+	out := filepath.Join(b.TempDir(), "out")
+	cmd := exec.Command(os.Args[0], "run", "--out", out, plan)
+	cmd.Env = append(os.Environ(), asProgram+"=real", "TOKGATE_STATE_DIR="+state)
+	begin := time.Now()
+	said, failed := cmd.CombinedOutput() // a disturbed run is invalid, and was started all the same
+	run, _, err := record.Read(out)
+	if err != nil || len(run.Levels) == 0 || len(run.Levels[0].Rounds) == 0 {
+		b.Fatalf("%v, %v: %s", err, failed, said)
+	}
+	return run, begin
+}
