@@ -245,9 +245,9 @@ func (l *level) inOrder() []*round {
 	return out
 }
 
-// rates adds the events in the window, divided by its length. The windows of a rate's
-// rounds follow each other, and a request may span several, so each window counts the
-// events of requests of all rounds.
+// rates computes rates: the events in the window, divided by the window's length. The
+// windows of a rate's rounds follow each other, and a request may span several, so each
+// window counts the events of requests of all rounds.
 func (f figures) rates(rounds []*round, all, together bool) {
 	var length, output, input, ended float64
 	for _, r := range rounds {

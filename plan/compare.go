@@ -78,7 +78,7 @@ type Control struct {
 type Claim struct {
 	Improve   bool
 	Workloads []*Workload // the named workloads; all compared ones if none is named
-	At        []string    // level names; a workload is bound at those that it has. The capacity is not a level
+	At        []string    // level names; the claim holds for a workload at those levels that the workload has. The capacity is not a level
 	Severity  Severity    `plan:"severity"`
 	Changes   []*Change
 	Range     hcl.Range

@@ -62,8 +62,8 @@ func (o *Open) String() string {
 // RateStep is the unit of a capacity over rates, in requests per second.
 const RateStep = 0.001
 
-// TraceWarmup is the default length of the recording before its stretch that a replay
-// sends first, measured in the time of the replay.
+// TraceWarmup is how much of the recording before its stretch a replay sends first, by
+// default. It is measured in the time of the replay.
 const TraceWarmup = time.Minute
 
 // SpeedupStep is the unit of a speedup.

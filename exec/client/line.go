@@ -161,8 +161,8 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// opening is the head of a plain stream and its meaning. Servers repeat it byte for
-// byte, because its date is in seconds.
+// opening is the head of a plain stream and its meaning. Within a second servers repeat it
+// byte for byte, because its date counts seconds.
 type opening struct {
 	wire  []byte
 	resp  *http.Response

@@ -26,8 +26,8 @@ type Options struct {
 	Tokenizer Counter
 	// Usage returns prompt_tokens of a real request for one token. Required.
 	Usage Counter
-	// IDs, if set, returns the token ids of bare text, which count many words in one
-	// question.
+	// IDs, if set, returns the token ids of bare text. With them one question counts many
+	// words.
 	IDs func(ctx context.Context, text string) ([]int, error)
 	// AsIDs makes prompts of token ids. IDs is then required.
 	AsIDs bool

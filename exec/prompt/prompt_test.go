@@ -382,8 +382,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// Within a round the first two digits alone make prompts differ, however short they
-// are.
+// Within a round the two digits of a prompt's number make it differ from the others,
+// however short it is.
 func TestUniqueWhenShort(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	m := calibrated(t, f, 7)

@@ -325,8 +325,8 @@ var scenarios = []scenario{
 	}, .9, .95, .3, 0},
 	{"flat at the limit", flatAtLimit, .75, .95, .15, 0},
 	{"not monotone", func(r *rand.Rand, _ uint64) *server {
-		// A wave of ±20% on top of the increase, with a period of about a factor of
-		// two in N.
+		// Latency has a wave of ±20% on top of its increase, with a period of about a
+		// factor of two in N.
 		top, phase := logBetween(r, 12, 100), between(r, 0, 2*math.Pi)
 		up := knee(r, top)
 		return &server{sigma: between(r, .2, .4), sat: top / 2, margin: func(n int) float64 {
