@@ -282,7 +282,7 @@ func (a *auditor) metric(k key, f figures, m figure) bool {
 		}
 		return false
 	case "scaling_efficiency":
-		return true // scaling compares it, against the level with one request in flight
+		return true // the function scaling compares it with the level of one request in flight
 	}
 	return false
 }

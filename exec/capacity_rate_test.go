@@ -19,7 +19,7 @@ import (
 
 // The server answers at most 20 req/s. The judge takes its TTFT as ρ/(1 − ρ) seconds and
 // allows 4 s, so the limit is 16 req/s. The saturation is measured once for the fixed level
-// and the search. The first estimate is at 0.8 of it, and 0.82 of the estimate is
+// and the search. The first estimate is at 0.8 of that rate, and 0.82 of the estimate is
 // certified.
 func TestRateCapacity(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {

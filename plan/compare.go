@@ -33,7 +33,7 @@ type Compare struct {
 	Name      string
 	Control   Control
 	Candidate *Server
-	Rounds    int // number of rounds, at least 5; even under RestartOrder
+	Rounds    int // number of rounds, at least 5; an even number under RestartOrder
 	Restart   Restart
 	// SideBySide runs both legs of a round at the same time. The servers swap their
 	// GPUs from round to round, so two rounds are one observation. It requires

@@ -65,8 +65,8 @@ func TestPlant(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", r, to.PrefixCache, want)
 		}
 	}
-	// A round has 30 requests. The sixth, the sixteenth, … round are hit; the sixth after
-	// warm-up begins at request 450.
+	// A round has 30 requests. The sixth, the sixteenth, … round are hit; 450 requests come
+	// before the sixteenth.
 	queue := sim.DefaultProfile()
 	(Regression{Kind: Queue}).Plant(p, queue)
 	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {

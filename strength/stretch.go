@@ -25,7 +25,7 @@ func Stretchable() []Regression {
 	return out
 }
 
-// Told lists the regressions that every report of strength shows for its run.
+// Told lists the regressions that the report of every run shows, planted in its recording.
 func Told() []Regression {
 	var out []Regression
 	for _, r := range Stretchable() {

@@ -273,9 +273,9 @@ func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 }
 
 // HitRate returns the share of the stretch's prompt tokens that a cache which forgets nothing would
-// find: the tokens with which earlier requests, counted from the row from, began too. A real cache
-// finds less if those requests are still being processed. It is 0 if the lengths of prompts are
-// unknown.
+// find: the tokens with which an earlier request began too. Requests count from the row with index
+// from. A real cache finds less if those requests are still being processed. It is 0 if the lengths
+// of prompts are unknown.
 func (r *Replay) HitRate(from, context int) float64 {
 	sum, all := 0, 0
 	for i, n := range r.Repeats(from, r.First+r.Due, context, false) {

@@ -119,7 +119,7 @@ func (c *child) wait() (code int, said string) {
 func TestCancelledJob(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
-	// Server and child write their process ids before the server can be ready.
+	// The server and its child write their process ids before the server can be ready.
 	server := fmt.Sprintf(`trap '' TERM INT; echo $$ >> %[1]s; sh -c 'echo $$ >> %[1]s; exec "$0" sim --listen "127.0.0.1:$1"' %[2]s $0 & while :; do sleep 1; done`, pids, programFile(t, ""))
 	plan := fmt.Sprintf(`server "stubborn" {
   process {

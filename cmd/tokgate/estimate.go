@@ -128,7 +128,7 @@ func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	switch {
 	case c.Level.Duration > 0:
 		return c.Level.Duration, true
-	case c.Load != nil && c.Level.Speedup > 0: // a replay lasts as long as its trace, at its speed
+	case c.Load != nil && c.Level.Speedup > 0: // a replay lasts as long as its trace, divided by the speedup
 		return c.Level.Lasts(), true
 	case l == nil:
 		return 0, false

@@ -116,7 +116,7 @@ func faults(t *testing.T, every int) {
 		{"dies mid-run", []string{"die:from=20"}, 4, nil},
 		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
 		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
-		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // a share above this would make every answer contain text that the server did not count
+		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // not every answer, because each hostile one contains text that the server did not count
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}
 	for i, tt := range tests {

@@ -35,7 +35,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	if err != nil {
 		return 0, false
 	}
-	alive, hold, err := os.Pipe() // the other end of the pipe, which the run holds, closes when this process ends
+	alive, hold, err := os.Pipe() // when this process ends, hold closes, and the run sees the end of alive
 	if err != nil {
 		return 0, false
 	}

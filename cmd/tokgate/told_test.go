@@ -78,8 +78,8 @@ func TestLongStrengthTold(t *testing.T) {
 }
 
 // toldBySimulation compares a stretched recording with simulated runs, for one gate and
-// each regression. It first makes the given number of runs; if their results differ, it
-// continues up to -told runs.
+// each regression. It makes the given number of runs, and -told runs where these leave a
+// result uncertain.
 func toldBySimulation(t *testing.T, profile string, set []string, list []strength.Regression, runs int) (out []toldPair) {
 	t.Helper()
 	o := initOf(set...)

@@ -241,8 +241,8 @@ func TestDoomed(t *testing.T) {
 				t.Fatalf("%d slots: %+v was sent", tt.slots, turn)
 			}
 		}
-		// A request may be in flight on each slot when the last one fails; these were sent
-		// too.
+		// When the last request fails, each other slot may have a request in flight; these
+		// were sent too.
 		if len(turns) < tt.want || len(turns) >= tt.want+tt.slots {
 			t.Errorf("%d slots: given up after %d requests, want about %d", tt.slots, len(turns), tt.want)
 		}

@@ -288,8 +288,8 @@ func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]i
 }
 
 // agree compares tokenizer and usage by two prompts. If the difference is constant, the
-// tokenizer leaves out that many tokens, and m is corrected by it. With any other
-// difference they do not agree.
+// tokenizer leaves out that many tokens, and m is corrected by this difference. With any
+// other difference the two do not agree.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	off, err := m.off(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
 	if err != nil {

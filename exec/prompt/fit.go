@@ -18,10 +18,11 @@ type fit struct {
 	pad   string // text that follows them; "" for none
 }
 
-// Fit gives the first rows of the order, at most most of them, the requested number of
-// tokens by the server's count, template included. The other rows are not sent. A row's
-// question is cut at its end, or continues with the texts of the rows after it. The
-// server's tokenizer is asked a few times for each row, and the model for two tokens.
+// Fit gives the first rows of the order the requested number of tokens by the server's
+// count, template included. most bounds the number of these rows. The other rows are not
+// sent. A row's question is cut at its end, or continues with the texts of the rows after
+// it. The server's tokenizer is asked a few times for each row, and the model for two
+// tokens.
 func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	if o.Tokenizer == nil {

@@ -146,7 +146,7 @@ func chosen(list []word, want int) []word {
 
 // scale is a way to weigh several words with one question. The first word is written once, the
 // next one base times, the third base² times. The extra tokens of each word are then one digit
-// of the count, in base base.
+// of the count.
 type scale struct{ base, words int }
 
 // scales lists two ways: for words that are cut into few pieces, and for words of up to 16 tokens.

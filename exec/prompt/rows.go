@@ -32,13 +32,13 @@ func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 	return r
 }
 
-// byBytes bounds the ratio of two shares of a prompt that one of its parts has: the share
-// of the tokens, and the share of the bytes.
+// byBytes bounds how much larger a part's share of a prompt's tokens may be than its share
+// of the prompt's bytes, as a ratio.
 const byBytes = 1.25
 
-// Prompt returns the prompt of a request. number counts all measured requests that the
-// server is sent, from 0. No row is repeated before all were sent. Requests that are not
-// measured get the rows that would come last.
+// Prompt returns the prompt of a request. For a measured request, number is its number
+// among all that the server is sent, from 0. No row is repeated before all were sent.
+// Requests that are not measured get the rows that would come last.
 func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	n := len(r.order)
 	if number %= n; phase != metric.Measured {

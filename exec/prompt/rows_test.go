@@ -72,8 +72,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// byOther is the largest share of a row that "07 is a number" has in common with the
-// beginning of another row, by bytes, plus a quarter: one digit of 14 bytes.
+// byOther bounds the share that a row such as "07 is a number" has in common with another
+// row: one byte of 14, plus a quarter.
 const byOther = 1.25 / 14
 
 func TestRowAsSent(t *testing.T) {

@@ -99,7 +99,7 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	pass, fail := s.bounds()
 	n := s.top() - 1
 	if l := s.find(fail); l != nil && l.deep != nil {
-		n = int(float64(fail) / apart) // just below the lowest fail, the same requests would raise the answer no further
+		n = int(float64(fail) / apart) // just below the lowest fail, the same number of requests would show no more
 	}
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
 		n = max(n-step(n), pass)

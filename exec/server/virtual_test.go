@@ -169,7 +169,7 @@ func sameSample(a, b *metric.Sample) bool {
 // TestFaultsInVirtualTime: every fault has the same effect on the client as over
 // HTTP, except faults of the connection, which virtual time does not have.
 func TestFaultsInVirtualTime(t *testing.T) {
-	// Messages that differ between the two, and why.
+	// Messages that differ between HTTP and virtual time, and why.
 	words := map[string]string{
 		"not-sse": "the object itself is quoted over HTTP",
 		"die":     "over HTTP the words are those of the network",

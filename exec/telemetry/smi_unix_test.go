@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// program returns a stand-in for a program, a shell script.
+// program writes a shell script that stands in for a program.
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "smi")

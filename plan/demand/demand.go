@@ -19,7 +19,7 @@ import (
 // requirement.
 type demand struct {
 	key      string
-	warns    bool     // failing the demand only warns; a requirement without it fails the gate
+	warns    bool     // a failure of this demand only warns; otherwise it fails the gate
 	strength float64  // more is stricter
 	exact    string   // the part of the demand that has no order
 	allows   []string // what the demand lets pass
