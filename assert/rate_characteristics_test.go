@@ -23,10 +23,7 @@ import (
 
 var (
 	rateGates = flag.Int("rates", 4, "simulated gates of each row of the table of rates; below 50 what is true is measured for a quarter as long")
-	rateFull  = flag.Bool("rates-full", false, "on every model of a server, at 2 and 10 requests a second, Poisson and in bursts: hours")
-	rateOnly  = flag.String("rates-model", "", "of the full table only models whose name holds this")
-	rateAbout = flag.Float64("rates-about", 0, "and only those of about so many requests a second")
-	rateTails = flag.Bool("rates-percentiles", false, "of the full table only the percentiles")
+	rateFull  = flag.Bool("rates-full", false, "on every model of a server, at 2 and 10 requests a second, Poisson and in bursts: hours; -run TestLongRateCharacteristics/H100/2/shape_0.5/0.95 runs one row")
 	rateSeed  = flag.Int64("rates-seed", 0, "added to the seed of each gate")
 	rateTable = flag.String("rates-table", "", "file for the table of rates")
 )
@@ -110,7 +107,7 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 				free++
 				inFlight--
 				answering--
-				if first == 0 {
+				if first == 0 && from == never {
 					first = x.At
 					warm = min(warm, 2*first)
 				}
@@ -289,35 +286,43 @@ func deficient(l *metric.Level) bool {
 	return float64(ended) < 0.95*float64(p.Arrivals)
 }
 
-// rateModels returns the servers of the full table that the flags select. Their answers have such a
-// length that the largest rate is about the given one.
-func rateModels(about float64) []*rateModel {
-	if *rateAbout > 0 && about != *rateAbout {
-		return nil
-	}
+// rateModels returns the servers of the full table.
+func rateModels() []*rateModel {
 	models := []*rateModel{usualRates()}
-	for _, name := range []string{"qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", "qwen3.5-35b-a3b-fp8.1x-h100", "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.vanilla"} {
-		p, err := sim.LoadProfile(name, "")
+	for _, m := range []struct{ name, profile string }{
+		{"H200", "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm"}, {"H100", "qwen3.5-35b-a3b-fp8.1x-h100"}, {"DGX Spark", "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.vanilla"},
+	} {
+		p, err := sim.LoadProfile(m.profile, "")
 		if err != nil {
 			panic(err)
 		}
-		_, short, _ := strings.Cut(name, ".1x-")
-		models = append(models, &rateModel{name: short, profile: p, input: 256, shape: 1})
+		models = append(models, &rateModel{name: m.name, profile: p, input: 256, answers: 96, shape: 1})
 	}
 	unlimited, crowded := usualRates(), usualRates()
 	unlimited.name, crowded.name, crowded.lost = "no admission limit", "loses throughput", 24
 	p := *unlimited.profile
 	p.Limits.MaxSeqs, p.Limits.KVTokens, unlimited.profile = 0, 0, &p
-	models = append(models, unlimited, crowded)
-	models = slices.DeleteFunc(models, func(m *rateModel) bool { return !strings.Contains(m.name, *rateOnly) })
-	for _, m := range models {
-		m.answers = 96
-		for range 2 {
-			mean, _ := stat.Moments(m.saturated(1, plan.SaturationSlots, 2*time.Minute, 2).parts)
-			m.answers = max(4, int(math.Round(float64(m.answers)*mean/about)))
-		}
+	return append(models, unlimited, crowded)
+}
+
+// scale makes answers so long that the largest rate is about the given one.
+func (m *rateModel) scale(about float64) {
+	for range 2 {
+		mean, _ := stat.Moments(m.saturated(1, plan.SaturationSlots, 2*time.Minute, 2).parts)
+		m.answers = max(4, int(math.Round(float64(m.answers)*mean/about)))
 	}
-	return models
+}
+
+// known returns the model at about so many requests a second, and its largest rate. That takes so
+// long that only the rows that run measure it.
+func (m *rateModel) known(about float64) func() (*rateModel, float64) {
+	return sync.OnceValues(func() (*rateModel, float64) {
+		out := *m
+		if *rateFull {
+			out.scale(about)
+		}
+		return &out, out.largest()
+	})
 }
 
 // shorter is the factor by which long simulations for true values are shortened.
@@ -411,65 +416,66 @@ func onAll[T any](gates int, gate func(i int64) T) []T {
 	return out
 }
 
-// sustains writes the table rows of a server: how often a rate near its largest rate is judged
-// sustained.
-func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests int, truth float64, nears []float64) {
+// sustains writes a row: how often a rate near the largest one of the model is judged sustained.
+func (m *rateModel) sustains(t *testing.T, out *strings.Builder, requests int, truth, near float64) {
 	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
-	for _, near := range nears {
-		count := map[Outcome]int{}
-		trend, deficit := 0, 0
-		for _, x := range onAll(gates, func(i int64) (out struct {
-			Outcome
-			trends, deficient bool
-		}) {
-			seed := int64(1000*near) + 10_000*i + *rateSeed
-			l, _ := m.arriving(seed, near*truth, requests, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
-			out.Outcome, out.trends, out.deficient = m.judged(l, growth), trending(l), deficient(l)
-			return out
-		}) {
-			count[x.Outcome]++
-			if x.trends {
-				trend++
-			}
-			if x.deficient {
-				deficit++
-			}
-		}
-		share := func(n int) float64 { return float64(n) / float64(gates) }
-		row := fmt.Sprintf("| %s, %.1f req/s, shape %v | %.2f | %.1f%% | %.1f%% | %.1f%% | %.1f%% | %.1f%% |\n", m.name, truth, m.shape, near,
-			100*share(count[Pass]), 100*share(count[Fail]), 100*share(count[Inconclusive]), 100*share(trend), 100*share(deficit))
-		out.WriteString(row)
+	count, trend, deficit := map[Outcome]int{}, 0, 0
+	for _, x := range onAll(*rateGates, func(i int64) (out struct {
+		Verdict
+		trends, deficient bool
+	}) {
+		seed := int64(1000*near) + 10_000*i + *rateSeed
+		l, _ := m.arriving(seed, near*truth, requests, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
+		out.Verdict, out.trends, out.deficient = m.judged(l, growth), trending(l), deficient(l)
 		if *rateTrace {
-			fmt.Print(row)
+			p := l.Passages()[0]
+			fmt.Printf("   %-12s %d→%d in flight, the saturated server answered %.0f; %s\n", out.Outcome, p.Begin, p.End, l.SaturationAt, out.Message)
 		}
-		wrong, decided := Fail, 0.75
-		if near > 1 {
-			wrong = Pass
+		return out
+	}) {
+		count[x.Outcome]++
+		if x.trends {
+			trend++
 		}
-		if near <= 0.85 || near >= 1.15 {
-			decided = 0.9
+		if x.deficient {
+			deficit++
 		}
-		if truth < 5 {
-			decided = 0
-			if near <= 0.7 || near >= 1.3 {
-				decided = 0.75
-			}
+	}
+	gates := float64(*rateGates)
+	share := func(n int) float64 { return float64(n) / gates }
+	row := fmt.Sprintf("| %s, %.1f req/s, shape %v | %.2f | %.1f%% | %.1f%% | %.1f%% | %.1f%% | %.1f%% |\n", m.name, truth, m.shape, near,
+		100*share(count[Pass]), 100*share(count[Fail]), 100*share(count[Inconclusive]), 100*share(trend), 100*share(deficit))
+	out.WriteString(row)
+	if *rateTrace {
+		fmt.Print(row)
+	}
+	wrong, decided := Fail, 0.75
+	if near > 1 {
+		wrong = Pass
+	}
+	if near <= 0.85 || near >= 1.15 {
+		decided = 0.9
+	}
+	if truth < 5 {
+		decided = 0
+		if near <= 0.7 || near >= 1.3 {
+			decided = 0.75
 		}
-		// The limit is three standard errors above 5 % of n gates.
-		if most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(gates)); share(count[wrong]) > most {
-			t.Errorf("%s: at %.2f of the largest rate %.1f%% are decided wrongly", m.name, near, 100*share(count[wrong]))
-		}
-		if least := decided - 3*math.Sqrt(decided*(1-decided)/float64(gates)); 1-share(count[Inconclusive]) < least {
-			t.Errorf("%s: at %.2f of the largest rate only %.1f%% are decided", m.name, near, 100*(1-share(count[Inconclusive])))
-		}
+	}
+	// Three standard errors above 5 % of n gates.
+	if most := 0.05 + 3*math.Sqrt(0.05*0.95/gates); share(count[wrong]) > most {
+		t.Errorf("%s: at %.2f of the largest rate %.1f%% are decided wrongly", m.name, near, 100*share(count[wrong]))
+	}
+	if least := decided - 3*math.Sqrt(decided*(1-decided)/gates); 1-share(count[Inconclusive]) < least {
+		t.Errorf("%s: at %.2f of the largest rate only %.1f%% are decided", m.name, near, 100*(1-share(count[Inconclusive])))
 	}
 }
 
-// judged returns the verdict of a threshold on a level of this server.
-func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Outcome {
+// judged returns the verdict of a threshold on a level of the model.
+func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Verdict {
 	w := &plan.Workload{Loads: []*plan.Load{{Open: &plan.Open{Arrivals: plan.Gamma, Burstiness: m.shape}, Levels: []plan.Level{{Name: l.Name}}}}}
 	s := subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
-	return s.judge(th).Outcome
+	return s.judge(th)
 }
 
 // TestLongRateCharacteristics measures how often a rate is judged sustained, and a
@@ -480,26 +486,35 @@ func TestLongRateCharacteristics(t *testing.T) {
 	fmt.Fprintf(&sustained, "\n**Sustained?** 5 minutes of requests, %d gates a row; shape 1 is Poisson.\n\n", *rateGates)
 	sustained.WriteString("| server, its largest rate, arrivals | rate / largest | sustained | not sustained | undecided | *trend of in-flight: overloaded* | *fewer than 95 % ended: overloaded* |\n|---|---|---|---|---|---|---|\n")
 	fmt.Fprintf(&percentiles, "\n**A TTFT p95 at its limit** (by %d,000 requests at that rate): false passes of gates with 3,000 requests, with the cap on what they count as, and without it; and of a part of a mix, a quarter of them at random, with that of its own; passes with the cap of a p95 that is 20 %% below its limit.\n\n| server | rate / largest | with the cap | without | of a part | 20 %% below: passes |\n|---|---|---|---|---|---|\n", truly()/1000)
+	models, abouts, shapes := []*rateModel{usualRates()}, []float64{10}, []float64{1}
+	nears, tails := []float64{0.85, 0.95, 1.05, 1.15}, []float64{0.7, 0.85}
 	if *rateFull {
-		for _, about := range []float64{10, 2} {
-			for _, m := range rateModels(about) {
-				truth := m.largest()
-				for _, m.shape = range []float64{1, 0.5} {
-					if *rateTails {
-						continue
-					}
-					m.sustains(t, &sustained, *rateGates, int(about*300), truth, []float64{0.5, 0.7, 0.85, 0.95, 1.05, 1.15, 1.3})
+		models, abouts, shapes = rateModels(), []float64{10, 2}, []float64{1, 0.5}
+		nears, tails = []float64{0.5, 0.7, 0.85, 0.95, 1.05, 1.15, 1.3}, []float64{0.7, 0.8, 0.85, 0.9}
+	}
+	for _, about := range abouts {
+		for _, m := range models {
+			known := m.known(about)
+			row := func(kind string, shape, near float64, measure func(t *testing.T, m *rateModel, truth float64)) {
+				t.Run(fmt.Sprintf("%s/%v/%s/%v", m.name, about, kind, near), func(t *testing.T) {
+					m, truth := known()
+					m.shape = shape
+					measure(t, m, truth)
+				})
+			}
+			for _, shape := range shapes {
+				for _, near := range nears {
+					row(fmt.Sprintf("shape %v", shape), shape, near, func(t *testing.T, m *rateModel, truth float64) {
+						m.sustains(t, &sustained, int(about*300), truth, near)
+					})
 				}
-				if m.shape = 1; about == 10 {
-					m.certifies(t, &percentiles, truth, []float64{0.7, 0.8, 0.85, 0.9})
+			}
+			for _, near := range tails {
+				if about == 10 {
+					row("p95", 1, near, func(t *testing.T, m *rateModel, truth float64) { m.certifies(t, &percentiles, truth, near) })
 				}
 			}
 		}
-	} else {
-		m := usualRates()
-		truth := m.largest()
-		m.sustains(t, &sustained, *rateGates, 3000, truth, []float64{0.85, 0.95, 1.05, 1.15})
-		m.certifies(t, &percentiles, truth, []float64{0.7, 0.85})
 	}
 	out := sustained.String() + percentiles.String()
 	if *rateTable != "" {
@@ -513,47 +528,46 @@ func TestLongRateCharacteristics(t *testing.T) {
 // truly is the number of requests from which a true percentile is computed.
 func truly() int { return 40_000 / shorter() }
 
-// certifies writes the table rows of a server: how often a p95 of TTFT passes if the true p95 is
-// just above its limit.
-func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth float64, nears []float64) {
-	for _, near := range nears {
-		long, _ := m.arriving(7, near*truth, truly(), saturation{})
-		d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
-		at, _ := d.Percentile(95)
-		limit := *threshold("ttft", "p95 < 2s")
-		limit.Limit = at
-		far := limit
-		far.Limit = at / 0.8
-		with, without, parts, clear := 0, 0, 0, 0
-		for _, passes := range onAll(*rateGates, func(i int64) [4]bool {
-			seed := int64(2000*near) + 10_000*i + *rateSeed
-			l, _ := m.arriving(seed, near*truth, 3000, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
-			capped, below, part := m.judged(l, &limit) == Pass, m.judged(l, &far) == Pass, m.judged(quarter(l, seed), &limit) == Pass
-			l.Saturation = nil
-			return [4]bool{capped, m.judged(l, &limit) == Pass, part, below}
-		}) {
-			if passes[0] {
-				with++
-			}
-			if passes[1] {
-				without++
-			}
-			if passes[2] {
-				parts++
-			}
-			if passes[3] {
-				clear++
-			}
-		}
-		n := float64(*rateGates)
-		row := fmt.Sprintf("| %s | %.2f | %.1f%% | %.1f%% | %.1f%% | %.1f%% |\n", m.name, near, 100*float64(with)/n, 100*float64(without)/n, 100*float64(parts)/n, 100*float64(clear)/n)
-		out.WriteString(row)
+// certifies writes a row: how often a p95 of TTFT passes that is just above its limit.
+func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth, near float64) {
+	long, _ := m.arriving(7, near*truth, truly(), saturation{})
+	d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
+	at, _ := d.Percentile(95)
+	limit := *threshold("ttft", "p95 < 2s")
+	limit.Limit = at
+	far := limit
+	far.Limit = at / 0.8
+	var passes [4]int // with the cap, without, of a part, and 20 % below
+	for _, passed := range onAll(*rateGates, func(i int64) [4]bool {
+		seed := int64(2000*near) + 10_000*i + *rateSeed
+		l, _ := m.arriving(seed, near*truth, 3000, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
+		v := m.judged(l, &limit)
+		below, part := m.judged(l, &far).Outcome == Pass, m.judged(quarter(l, seed), &limit).Outcome == Pass
 		if *rateTrace {
-			fmt.Print(row)
+			p := l.Passages()[0]
+			fmt.Printf("   %-12s begins after %v with %d in flight, mean %.1f; %s\n", v.Outcome, p.From, p.Begin, p.Mean, v.Message)
 		}
-		if most := 0.05 + 3*math.Sqrt(0.05*0.95/n); float64(max(with, parts))/n > most {
-			t.Errorf("%s: at %.2f of the largest rate %d of %d gates pass a p95 at its limit, and %d of a part", m.name, near, with, *rateGates, parts)
+		l.Saturation = nil
+		return [4]bool{v.Outcome == Pass, m.judged(l, &limit).Outcome == Pass, part, below}
+	}) {
+		for i, p := range passed {
+			if p {
+				passes[i]++
+			}
 		}
+	}
+	n := float64(*rateGates)
+	row := fmt.Sprintf("| %s | %.2f |", m.name, near)
+	for _, k := range passes {
+		row += fmt.Sprintf(" %.1f%% |", 100*float64(k)/n)
+	}
+	row += "\n"
+	out.WriteString(row)
+	if *rateTrace {
+		fmt.Print(row)
+	}
+	if most := 0.05 + 3*math.Sqrt(0.05*0.95/n); float64(max(passes[0], passes[2]))/n > most {
+		t.Errorf("%s: at %.2f of the largest rate %d of %d gates pass a p95 at its limit, and %d of a part", m.name, near, passes[0], *rateGates, passes[2])
 	}
 }
 

@@ -341,7 +341,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		if x.over {
 			v.Notes[len(v.Notes)-1] = "the rate is above the largest rate, but by chance fewer requests arrived"
 		} else if x.fills {
-			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end are not necessarily a queue: the saturated server answered %.0f at once", g.End, s.level.SaturationAt))
+			v.Notes = append(v.Notes, fmt.Sprintf("the %d in flight at the end are not all a queue: the saturated server answered %.0f at once", g.End, s.level.SaturationAt))
 		}
 		// The fluctuation of a stable backlog does not grow with the window.
 		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
@@ -355,13 +355,14 @@ type grown struct {
 	known           bool
 	below           bool // the rate is certainly below the largest rate
 	over            bool // the rate is certainly above the largest rate, and the server was no faster than when saturated
-	fills           bool // no more requests are in flight than the server answers at the same time
+	fills           bool // some of the growth may be requests that the server answers at the same time, and no queue
 }
 
 func (s *subject) bounded(g metric.Growth) (x grown) {
 	above := 0.0
 	x.most, x.least, above, x.known = largest(s.level, s.alpha)
-	x.half = stat.NormalQuantile(1-s.alpha) * g.Error
+	z := stat.NormalQuantile(1 - s.alpha)
+	x.half = z * g.Error
 	x.low, x.high = g.Share-x.half, g.Share+x.half
 	if !x.known {
 		return x
@@ -369,16 +370,28 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 	x.below = s.level.Rate < x.least
 	// Above the largest rate, a backlog can still stay constant if by chance fewer requests arrive.
 	x.over = s.level.Rate > above && answered(s.level) <= above
-	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
-	if x.fills { // up to that number, requests in flight need not be in a queue
-		x.low = min(x.low, 0)
+	if s.level.Rate >= above {
+		return x
 	}
-	if x.below {
-		// Near the largest rate a backlog moves like a random walk with a step at each arrival. It
-		// varies more than its distance from its own line shows.
-		x.low = min(x.low, g.Share-stat.NormalQuantile(1-s.alpha)*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals)))
-	}
+	// The backlog of a server that fills up grows like that of one that falls behind. Near the largest
+	// rate a backlog also moves like a random walk with a step at each arrival. It varies more than
+	// its distance from its own line shows.
+	queue := queued(s.level)
+	x.fills = queue < g.Share
+	x.low = min(x.low, queue-max(x.half, z*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals))))
 	return x
+}
+
+// queued is the growth of a backlog that must be a queue, as a share of the arrivals: requests that
+// timed out, and requests in flight beyond the number that the saturated server answered at the same
+// time.
+func queued(l *metric.Level) float64 {
+	grew, arrivals := 0.0, 0
+	for _, p := range l.Passages() {
+		grew += float64(p.Lost) + max(float64(p.End), l.SaturationAt) - max(float64(p.Begin), l.SaturationAt)
+		arrivals += p.Arrivals
+	}
+	return grew / float64(arrivals)
 }
 
 // answered is the number of requests per second that ended in the windows of a rate for other
