@@ -25,6 +25,7 @@ var (
 	rateGates = flag.Int("rates", 4, "simulated gates of each row of the table of rates; below 50 what is true is measured for a quarter as long")
 	rateFull  = flag.Bool("rates-full", false, "on every model of a server, at 2 and 10 requests a second, Poisson and in bursts: hours; -run TestLongRateCharacteristics/H100/2/shape_0.5/0.95 runs one row")
 	rateSeed  = flag.Int64("rates-seed", 0, "added to the seed of each gate")
+	rateTail  = flag.Int("rates-requests", 3000, "requests of each gate of a percentile")
 	rateTable = flag.String("rates-table", "", "file for the table of rates")
 )
 
@@ -485,12 +486,12 @@ func TestLongRateCharacteristics(t *testing.T) {
 	var sustained, percentiles strings.Builder
 	fmt.Fprintf(&sustained, "\n**Sustained?** 5 minutes of requests, %d gates a row; shape 1 is Poisson.\n\n", *rateGates)
 	sustained.WriteString("| server, its largest rate, arrivals | rate / largest | sustained | not sustained | undecided | *trend of in-flight: overloaded* | *fewer than 95 % ended: overloaded* |\n|---|---|---|---|---|---|---|\n")
-	fmt.Fprintf(&percentiles, "\n**A TTFT p95 at its limit** (by %d,000 requests at that rate): false passes of gates with 3,000 requests, with the cap on what they count as, and without it; and of a part of a mix, a quarter of them at random, with that of its own; passes with the cap of a p95 that is 20 %% below its limit.\n\n| server | rate / largest | with the cap | without | of a part | 20 %% below: passes |\n|---|---|---|---|---|---|\n", truly()/1000)
+	fmt.Fprintf(&percentiles, "\n**A TTFT p95 at its limit** (by %d,000 requests at that rate): false passes of %d gates a row with %d requests, with the cap on what they count as, and without it; and of a part of a mix, a quarter of them at random, with that of its own; passes with the cap of a p95 that is 20 %% below its limit.\n\n| server | rate / largest | with the cap | without | of a part | 20 %% below: passes |\n|---|---|---|---|---|---|\n", truly()/1000, *rateGates, *rateTail)
 	models, abouts, shapes := []*rateModel{usualRates()}, []float64{10}, []float64{1}
 	nears, tails := []float64{0.85, 0.95, 1.05, 1.15}, []float64{0.7, 0.85}
 	if *rateFull {
 		models, abouts, shapes = rateModels(), []float64{10, 2}, []float64{1, 0.5}
-		nears, tails = []float64{0.5, 0.7, 0.85, 0.95, 1.05, 1.15, 1.3}, []float64{0.7, 0.8, 0.85, 0.9}
+		nears, tails = []float64{0.5, 0.7, 0.85, 0.95, 1.05, 1.15, 1.3}, []float64{0.3, 0.7, 0.8, 0.85, 0.9}
 	}
 	for _, about := range abouts {
 		for _, m := range models {
@@ -525,22 +526,26 @@ func TestLongRateCharacteristics(t *testing.T) {
 	t.Log(out)
 }
 
-// truly is the number of requests from which a true percentile is computed.
-func truly() int { return 40_000 / shorter() }
+// truly is the number of requests from which a true percentile is computed. The H200 answers hundreds at once,
+// which are fast or slow together: 40,000 of its requests are 160 lifetimes, and their p95 was 1.3 % too high.
+func truly() int {
+	if *rateFull {
+		return 400_000 / shorter()
+	}
+	return 40_000 / shorter()
+}
 
-// certifies writes a row: how often a p95 of TTFT passes that is just above its limit.
+// certifies writes a row: how often a p95 of TTFT passes that is exactly at its limit.
 func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth, near float64) {
+	limit, far := *threshold("ttft", "p95 < 2s"), *threshold("ttft", "p95 < 2s")
 	long, _ := m.arriving(7, near*truth, truly(), saturation{})
 	d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
-	at, _ := d.Percentile(95)
-	limit := *threshold("ttft", "p95 < 2s")
-	limit.Limit = at
-	far := limit
-	far.Limit = at / 0.8
+	limit.Limit, _ = d.Percentile(95)
+	far.Limit = limit.Limit / 0.8
 	var passes [4]int // with the cap, without, of a part, and 20 % below
 	for _, passed := range onAll(*rateGates, func(i int64) [4]bool {
 		seed := int64(2000*near) + 10_000*i + *rateSeed
-		l, _ := m.arriving(seed, near*truth, 3000, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
+		l, _ := m.arriving(seed, near*truth, *rateTail, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
 		v := m.judged(l, &limit)
 		below, part := m.judged(l, &far).Outcome == Pass, m.judged(quarter(l, seed), &limit).Outcome == Pass
 		if *rateTrace {
