@@ -113,9 +113,9 @@ func (s *saturation) warms(warm bool) {
 	s.at(s.to, func() { s.over = true })
 }
 
-// joins sends further requests, beyond the had requests of before. The first call restarts
-// all requests, because the first ones began together. Each request then begins at a
-// different point of its answer, as if requests had followed each other for a while: its
+// joins sends further requests; had is the number of those sent before. The first call
+// restarts all requests, because the first ones began together. Each request then begins at
+// a different point of its answer, as if requests had followed each other for a while: its
 // prompt contains the answer so far.
 func (s *saturation) joins(had int) {
 	if s.steps.N == had {
