@@ -26,8 +26,8 @@ const Answered metric.Phase = "answers"
 type answering struct {
 	*turns
 	places []place // the level with the most load of each workload
-	due    []int   // prompts of each round
-	most   int     // tokens of an answer
+	due    []int   // number of prompts of each round
+	most   int     // most tokens of an answer
 }
 
 // question is a prompt that both sides answer. The control answers some prompts a

@@ -235,7 +235,7 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 		switch {
 		case t.restart == plan.RestartNever:
 		case t.restart == plan.RestartOrder && last && t.rounds%2 == 0:
-			// The next round begins with this server.
+			// The server keeps running, because the next round begins with it.
 		default:
 			if !t.close(x) {
 				return false

@@ -14,7 +14,7 @@ type Arrivals string
 
 const (
 	Constant Arrivals = "constant" // evenly
-	Poisson  Arrivals = "poisson"  // independently of each other
+	Poisson  Arrivals = "poisson"  // requests arrive independently of each other
 	Gamma    Arrivals = "gamma"    // gaps that make bursts, or are more even than Poisson, by Open.Burstiness
 )
 

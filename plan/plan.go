@@ -263,7 +263,7 @@ type Prices struct {
 
 // Cover is the report block: the head of a report.
 type Cover struct {
-	Title        string   `plan:"title"`        // "": the plan's name
+	Title        string   `plan:"title"`        // title; "" means the plan's name
 	Subtitle     string   `plan:"subtitle"`     // "": none
 	Organization string   `plan:"organization"` // "": none
 	Logo         []byte   // a PNG or JPEG picture; nil: none
@@ -330,7 +330,7 @@ type Output struct {
 
 // Request holds the other settings of a request.
 type Request struct {
-	Model       string   `plan:"model"` // id sent; "": the server's own
+	Model       string   `plan:"model"` // model id sent; "" means the server's own
 	Temperature *float64 `plan:"temperature"`
 	Stop        []string `plan:"stop"`
 	// Extra holds further fields of the request body as declared: arguments of the
@@ -400,7 +400,7 @@ type Capacity struct {
 	// [0, 1).
 	Resolution int
 	Relative   float64
-	Require    int           // required capacity, from From to UpTo; 0: measured only
+	Require    int           // required capacity, from From to UpTo; 0 only measures
 	Budget     time.Duration `plan:"budget"`   // bounds the search on one server; 0 means only the run's budget
 	Requests   int           `plan:"requests"` // requests at the first look at a level; 0 means DefaultRequests
 	Least      int           // the minimum that the preset needs

@@ -206,8 +206,8 @@ func (l *life) judge(way string, code int) error {
 		if code == assert.ExitPass && way != emptied {
 			return err
 		}
-		// Either the folder was removed after the end of the run and is gone, or the
-		// run's error is there.
+		// If the run passed, the folder must be gone: it was removed after the end of the
+		// run. Otherwise the run's error must be there.
 		if left, _ := os.ReadDir(l.out); code == assert.ExitPass && len(left) > 0 {
 			return fmt.Errorf("it passed, and leaves %v", left)
 		}

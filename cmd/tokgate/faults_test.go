@@ -79,7 +79,7 @@ func faults(t *testing.T, every int) {
 		// If no request completed, nothing was measured; a latency of 0 ms would be wrong.
 		{"every request 500", []string{"http-500:from=5"}, 4, []string{"scripted fault: Internal Server Error"}},
 		{"not even ready", []string{"http-500"}, 4, []string{"Internal Server Error"}},
-		// Failed requests count as over every latency limit.
+		// Failed requests count as slower than every latency limit.
 		{"30 % answer 500", []string{"http-500:from=5,share=0.3"}, 1, []string{"FAIL"}},
 		{"30 % answer 429", []string{"http-429:from=5,share=0.3"}, 1, []string{"FAIL"}},
 		{"30 % answer 503", []string{"http-503:from=5,share=0.3"}, 1, []string{"FAIL"}},

@@ -155,7 +155,7 @@ func (o initOptions) plan() ([]byte, error) {
 		return nil, usageError("tokgate init --help names them all", "%v", err)
 	}
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
-		// Remove places, because no file has these lines.
+		// Remove the places of the diagnostics, because no file has these lines.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
 		return nil, usageError("--url, --image, --command, --model or --rate has a value that a plan cannot contain", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}

@@ -416,7 +416,7 @@ func (x *expansion) defaults() {
 	}
 }
 
-// grouped writes n with a thin grouping for people: 1,234,567.
+// grouped writes n with commas, so that people can read it: 1,234,567.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	var b strings.Builder

@@ -171,7 +171,7 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// Commands that read only the plan.
+// These commands read only the plan.
 func TestSecretsStayInPlans(t *testing.T) {
 	t.Parallel()
 	l := secretsLife(t, `exec SERVE`, "http://127.0.0.1:1", 24)

@@ -139,7 +139,7 @@ func toldPairs(t *testing.T) (out []toldPair) {
 	return out
 }
 
-// The table of all pairs: 80 of 100 agree.
+// The test writes the table of all pairs, of which at least 80 of 100 must agree.
 func TestLongStrengthToldTable(t *testing.T) {
 	if *toldTable == "" {
 		t.Skip("writes a table: -told-table")

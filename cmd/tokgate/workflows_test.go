@@ -107,7 +107,7 @@ var repository = func() string {
 type checkout struct {
 	*runner.Machine
 	t         *testing.T
-	artifacts map[string][]string // name → files, with slashes
+	artifacts map[string][]string // files of each artifact, by its name; paths have slashes
 }
 
 func newCheckout(t *testing.T, mode string) *checkout {
@@ -437,7 +437,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), "2 0 2", append(typo, typo...)},
 		{"fails", strings.Replace(good, "2s", "1ms", 1), "1 0 0", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}},
 		{"no simulator", strings.Replace(good, "simulator {}", `endpoint { url = "http://127.0.0.1:1" }`, 1), "2 0 0", []string{"error plans/gate.hcl:1 No simulator"}},
-		// A gate that needs the base branch, which a pull request has.
+		// This gate needs the base branch, which a pull request has.
 		{"against the base", strings.Replace(compared(strings.Replace(good, "simulator {}", "simulator { profile = var.profile }", 1)), `""`, `"default"`, 1), "0 0 0", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// The exact bytes that are sent to each engine. For the reasons see Dialect.
+// The test checks the exact bytes that each engine gets. Dialect has the reasons.
 func TestBody(t *testing.T) {
 	zero, half := 0.0, 0.5
 	chat := Request{API: "chat", Model: "m", Prompt: Prompt{Text: `say "hi"`}, Output: 200}
@@ -61,7 +61,7 @@ func TestBody(t *testing.T) {
 		if err := errors.Join(err, json.Unmarshal([]byte(tt.want), &members)); err != nil {
 			t.Fatalf("%s, %s: %v", tt.engine, tt.name, err)
 		}
-		// Sent in the order of the names, as json.Marshal writes a map.
+		// The members are sent in the order of their names, as json.Marshal writes a map.
 		if want, _ := json.Marshal(members); string(got) != string(want) {
 			t.Errorf("%s, %s:\ngot  %s\nwant %s", tt.engine, tt.name, got, want)
 		}

@@ -60,7 +60,7 @@ type HTTP struct {
 	base   string       // with it
 	host   string       // scheme and authority: the only place the key may go
 	kept   *http.Client // keeps connections alive
-	fresh  *http.Client // a connection for each request
+	fresh  *http.Client // with a new connection for each request
 	direct *direct      // carries streams without net/http; nil if it cannot
 	detour string       // why
 

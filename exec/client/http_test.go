@@ -227,7 +227,7 @@ func TestEventTooLong(t *testing.T) {
 	}
 }
 
-// An event of 2 MB passes.
+// An event of 2 MB is read whole.
 func TestLongEvent(t *testing.T) {
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"logprobs\":%q,\"delta\":{\"content\":\"a\"}}]}\n\n", strings.Repeat("x", 2<<20))

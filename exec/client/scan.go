@@ -26,7 +26,7 @@ type scanner struct {
 }
 
 func (s *scanner) space() {
-	if s.i < len(s.b) && s.b[s.i] <= ' ' { // rare: servers write compact JSON
+	if s.i < len(s.b) && s.b[s.i] <= ' ' { // rare, because servers write compact JSON
 		s.spaces()
 	}
 }

@@ -132,7 +132,7 @@ func TestTokenize(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
 		pages        map[string]page
-		want         map[string]int // API → tokens; missing if there is no tokenizer
+		want         map[string]int // tokens by API; missing if there is no tokenizer
 	}{
 		{"vllm", "vllm", vllm, map[string]int{"chat": 4, "completions": 2, "": 1}},
 		{"sglang", "sglang", vllm, map[string]int{"completions": 2, "": 1}},

@@ -49,7 +49,7 @@ type Maker struct {
 	lead    word   // the cost of lead includes all that surrounds a prompt
 	pool    []word // words of the pool, each spelled with its separator
 	single  bool   // every word of the pool is one token
-	reach   []bool // reach[n]: words of the pool can make n tokens
+	reach   []bool // reach[n] reports whether words of the pool can make n tokens
 	costs   int    // the highest cost of a word of the pool
 	average int    // bytes per token, rounded up
 

@@ -18,7 +18,7 @@ func TestIsotonic(t *testing.T) {
 		{[]float64{1, 2, 3}, []float64{1, 1, 1}, []float64{1, 2, 3}},
 		// 3 and 1 pool to (3·1 + 1·3)/4 = 1.5
 		{[]float64{0, 3, 1, 5}, []float64{1, 1, 3, 1}, []float64{0, 1.5, 1.5, 5}},
-		// 3 2 pool to 2.5, then 1 pulls all three down to 2
+		// 3 and 2 pool to 2.5, then 1 pulls all three down to 2
 		{[]float64{3, 2, 1}, []float64{1, 1, 1}, []float64{2, 2, 2}},
 	} {
 		if diff := cmp.Diff(tt.want, isotonic(tt.values, tt.weights), near); diff != "" {

@@ -131,7 +131,7 @@ type level struct {
 // Search is a running search. Its methods are not safe for concurrent use.
 type Search struct {
 	opts    Options
-	levels  []*level // within [From, UpTo], by ascending n
+	levels  []*level // measured levels within [From, UpTo], by ascending n
 	visits  []Visit
 	pending *Probe
 	spent   time.Duration

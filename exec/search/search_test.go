@@ -454,7 +454,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Looks that exceed the budget are cut off the end of a probe.
+// Looks that exceed the budget are removed from the end of a probe.
 func TestBudgetCutsLooks(t *testing.T) {
 	s := New(Options{From: 10, UpTo: 20, Budget: 400 * time.Second, Looks: Doubling(100, 800), First: 4})
 	p, _ := s.Next()

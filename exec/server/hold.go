@@ -23,7 +23,7 @@ type held struct {
 	inventory gpu.Inventory
 	port      int
 	locks     []*lease.Note
-	note      *lease.Note // nil: nothing is noted
+	note      *lease.Note // nil if nothing is noted
 	left      bool        // the server could not be ended
 }
 

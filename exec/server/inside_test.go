@@ -66,7 +66,7 @@ func TestInsideOfTheBuiltInServer(t *testing.T) {
 	})
 }
 
-// The result for each kind of answer from a metrics page.
+// Each kind of answer from a metrics page has the right result.
 func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string

@@ -32,7 +32,7 @@ type tail struct {
 	partial []byte // an unfinished line
 	end     []byte // at most 2·tailSize
 	total   int    // bytes of complete lines so far
-	skipped bool   // lines that are not in the file
+	skipped bool   // some lines are not in the file
 	last    string // the last line that is not empty, up to lastSize bytes
 	watch   func(line string)
 	closer  io.Closer // closes file; nil if there is none

@@ -11,7 +11,7 @@ import (
 // Watch holds the sources of readings of one server.
 type Watch struct {
 	Clock    clock.Clock
-	Interval time.Duration // between two readings; 0 means 1 s
+	Interval time.Duration // time between two readings; 0 means 1 s
 	// Server reads the server's page, and GPU its GPUs. If one is nil there is
 	// nothing to read, for the reason in NoServer or NoGPU.
 	Server, GPU     Source

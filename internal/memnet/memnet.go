@@ -38,7 +38,7 @@ type Network struct {
 	taken     int // ports
 }
 
-// Listen is net.Listen; port 0 chooses a port that no listener has had.
+// Listen works like net.Listen. Port 0 chooses a port that no listener has had.
 func (n *Network) Listen(_, address string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -181,7 +181,7 @@ const (
 	maxTokens  = 100_000_000 // tokens of one prompt or answer
 	maxInteger = 1 << 53     // the largest number that every JSON reader keeps exact
 	maxLevel   = 1_000_000   // requests in flight or in one burst
-	maxGPUs    = 64          // no machine has more
+	maxGPUs    = 64          // no machine has more GPUs
 	maxPrice   = 1e9
 	maxPort    = 65535
 

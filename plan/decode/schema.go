@@ -300,10 +300,10 @@ func formatNames() []string {
 
 func formatList() string { return "`" + strings.Join(formatNames(), "`, `") + "`" }
 
-// arrivals of a rate.
+// arrivals lists the distributions that the arrivals of a rate can have.
 var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan.Gamma)}
 
-// severities of a threshold, a change or a night.
+// severities lists the severities that a threshold, a change or a night can have.
 var severities = []string{"error", "warn"}
 
 // boundsRequest reports whether a bound on the metric can make a request good or bad.
