@@ -15,18 +15,18 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// AnswersFile is the name of the recorded answers in a run folder: a header, then a
-// line for each answer, in the order in which they ended.
+// AnswersFile is the name of the recorded answers in a run folder: a header, and then a line for
+// each answer, in the order in which the answers ended.
 const AnswersFile = "answers.jsonl"
 
 var answersSchema = schema{name: "tokgate.answers/", major: 1, minor: 0}
 
 const typeAnswer = "answer"
 
-// answerLine is one line. Server, workload, level, round and order identify a request.
-// Without the server they identify its prompt, whose row is that of the data set. For
-// answers that both servers of a comparison gave to the same prompt, the name of the
-// comparison and the side replace server and round.
+// answerLine is one line. Server, workload, level, round and order identify a request. Without the
+// server they identify its prompt; row is the prompt's row in the data set. If both servers of a
+// comparison answered the same prompt, the name of the comparison and the side replace server and
+// round.
 type answerLine struct {
 	Type       string `json:"type"`
 	Schema     string `json:"schema,omitempty"`
@@ -46,7 +46,7 @@ type answerLine struct {
 // sides lists the sides of a comparison, in the order of a pair's answers.
 var sides = []string{"control", "candidate", "again"}
 
-// answersOf returns the answers of a pair by side; nil if one was not asked for.
+// answersOf returns the answers of a pair, one for each side; nil for a side that was not asked.
 func answersOf(p *metric.AnswerPair) []*metric.PairedAnswer {
 	return []*metric.PairedAnswer{p.Control, p.Candidate, p.Again}
 }
@@ -112,7 +112,7 @@ func (w *Writer) answer(l answerLine) error {
 	return w.answers.add(l)
 }
 
-// removeAnswers removes the answers of an earlier run, but no file that tokgate did not
+// removeAnswers removes the answers of an earlier run. It never removes a file that tokgate did not
 // write.
 func removeAnswers(dir string) error {
 	file, err := OpenIn(dir, AnswersFile, os.O_RDONLY)
@@ -136,12 +136,12 @@ func removeAnswers(dir string) error {
 	return nil
 }
 
-// attachAnswers reads the answers of a run from dir and attaches them to its samples.
-// If the run came to its end, all its recorded answers must be there, unchanged.
+// attachAnswers reads the answers of a run from dir and attaches them to its samples. If the run
+// ended normally, all its recorded answers must be there, unchanged.
 func attachAnswers(dir string, run *metric.Run) (Problems, error) {
 	ended := run.Stopped != StoppedUnknown
 	if ended && run.Answers == "" {
-		return nil, nil // there are none: a file there belongs to another run
+		return nil, nil // the run kept none, so a file there belongs to another run
 	}
 	file, err := OpenIn(dir, AnswersFile, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) && !ended {
@@ -194,7 +194,7 @@ func readAnswers(r io.Reader, run *metric.Run) (problems Problems, err error) {
 	return problems, nil
 }
 
-// placesOf maps the answers of a run to where they belong.
+// placesOf maps each possible answer of a run to a function that stores it where it belongs.
 func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	places := map[answerKey]func(*answerLine){}
 	for _, l := range run.Levels {
@@ -225,7 +225,7 @@ func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	return places
 }
 
-// readAnswer reads the n-th line, without its line feed; the first is the header.
+// readAnswer reads line n, without its line feed. The first line is the header.
 func readAnswer(n int, raw []byte, sum *chain) (*answerLine, error) {
 	if n == 1 {
 		if _, err := answersSchema.parse(raw); err != nil {

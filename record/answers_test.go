@@ -33,8 +33,8 @@ func answered(t testing.TB) (dir string, n int) {
 	return dir, n
 }
 
-// small returns, of several runs, the one with the fewest requests that has enough
-// answers.
+// small tries several random runs, and returns the one with the fewest requests that has at least
+// this many answers.
 func small(answers int) (run *metric.Run) {
 	for seed := range uint64(40) {
 		if r := random(seed); answersOf(r) >= answers && (run == nil || requestsOf(r) < requestsOf(run)) {
@@ -76,8 +76,8 @@ func answersOf(run *metric.Run) (n int) {
 	return n
 }
 
-// Answers that are missing, cut, changed, moved or from another run are an error, as
-// for samples.
+// Answers that are missing, cut, changed, moved or from another run are an error, just like
+// samples.
 func TestDamagedAnswers(t *testing.T) {
 	dir, _ := answered(t)
 	other := recorded(t, small(answersOf(small(3))+1))
@@ -133,8 +133,8 @@ func TestDamagedAnswers(t *testing.T) {
 	}
 }
 
-// A killed run has the answers of its recorded requests. The last line may be torn,
-// and one more answer than requests may have been written.
+// A killed run keeps the answers of its recorded requests. The last line may be torn, and one
+// answer may have been written whose request was not.
 func TestAnswersOfAKilledRun(t *testing.T) {
 	dir, n := answered(t)
 	samples, err := os.ReadFile(filepath.Join(dir, record.File))
@@ -200,7 +200,8 @@ func TestAnswersOfAnEarlierRun(t *testing.T) {
 	}
 }
 
-// Equal answers have equal hashes, wherever they were cut; others do not.
+// Equal answers have equal hashes, wherever their text was cut. Different answers have different
+// hashes.
 func TestHashed(t *testing.T) {
 	a := metric.Said{Text: "Paris", AtLimit: true}.Hashed()
 	if a.Text != "" || len(a.Hash) != 64 || !a.AtLimit || a.Hashed().Hash != a.Hash {

@@ -7,11 +7,10 @@ import (
 	"errors"
 )
 
-// chain protects a recording: each line ends with a check over its own bytes and all
-// lines before it. A line that was changed, removed, added or moved breaks its own
-// check and every later one. The sum after the last line identifies the whole
-// recording. It detects damage; only a sum that is stored elsewhere, such as in an
-// attestation, detects tampering.
+// chain protects a recording: each line ends with a check over its own bytes and all lines before
+// it. A line that was changed, removed, added or moved breaks its own check and every later one.
+// The sum after the last line identifies the whole recording. The checks detect damage. To detect
+// tampering, the sum must be stored elsewhere, such as in an attestation.
 type chain [sha256.Size]byte
 
 const (
@@ -45,8 +44,8 @@ func (c *chain) open(line []byte) error {
 	return nil
 }
 
-// SealLine returns an object with a check over its own bytes, for a file whose lines
-// may be merged with others.
+// SealLine returns an object with a check over its own bytes only. It is for files whose lines may
+// be merged with others.
 func SealLine(object []byte) []byte { return new(chain).seal(object) }
 
 // CheckLine verifies a line of SealLine, without its line feed.
@@ -59,5 +58,5 @@ func (c *chain) add(body []byte) {
 	h.Sum(c[:0])
 }
 
-// String is the sum, as 64 hexadecimal digits.
+// String returns the sum as 64 hexadecimal digits.
 func (c *chain) String() string { return hex.EncodeToString(c[:]) }

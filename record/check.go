@@ -9,9 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// possible returns an error if a request's record is impossible: its times come from one monotonic
-// clock, in this order, and its gaps are their differences. It does not check what the server
-// reported.
+// possible returns an error if a request's record is impossible. Times come from one monotonic
+// clock, so they must be in order, and the gaps must fit them. Values that the server reported are
+// not checked.
 func possible(s *metric.Sample) error {
 	if s.Round < 0 || s.Slot < 0 || s.Order < 0 {
 		return errors.New("its place in the round is negative")
@@ -30,7 +30,7 @@ func possible(s *metric.Sample) error {
 		{s.End, "it ended"},
 	} {
 		if stamp.at == 0 {
-			continue // it did not happen
+			continue // a zero time means that it did not happen
 		}
 		if stamp.at < last {
 			return fmt.Errorf("%s before %s", stamp.what, after)
@@ -61,8 +61,8 @@ func possibleWait(s *metric.Sample) error {
 	return nil
 }
 
-// possibleChunks compares the gaps with the timestamps. Each gap was rounded up to a
-// microsecond, so their sum is too long by less than one microsecond for each.
+// possibleChunks compares the gaps with the timestamps. Each gap was rounded up to a microsecond,
+// so the sum of the gaps is too long by less than one microsecond for each gap.
 func possibleChunks(s *metric.Sample) error {
 	if (s.Chunks > 0) != (s.First > 0 && s.Last > 0) || len(s.Gaps) != max(s.Chunks-1, 0) {
 		return fmt.Errorf("it has %d chunks and %d gaps between them", s.Chunks, len(s.Gaps))
@@ -70,7 +70,7 @@ func possibleChunks(s *metric.Sample) error {
 	var sum time.Duration
 	for _, gap := range s.Gaps {
 		if gap == 1<<32-1 {
-			return nil // the longest gap that is recorded, or longer
+			return nil // a gap of this length may stand for a longer one
 		}
 		sum += time.Duration(gap) * time.Microsecond
 	}
@@ -80,7 +80,7 @@ func possibleChunks(s *metric.Sample) error {
 	return nil
 }
 
-// possibleRound checks the end of a round against its requests.
+// possibleRound checks what the end of a round says against the round's requests.
 func possibleRound(r *metric.Round, measured tally) error {
 	if r.Index < 0 || r.Due < 0 {
 		return errors.New("its place or size is negative")

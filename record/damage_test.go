@@ -13,7 +13,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// A recording with one changed bit is an error, or ends at its last intact line feed.
+// If one bit of a recording is changed, reading it is an error, or the recording ends at its last
+// intact line feed.
 func TestLongBitFlips(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(recorded(t, random(3)), record.File))
 	if err != nil {
@@ -31,7 +32,7 @@ func TestLongBitFlips(t *testing.T) {
 	}
 }
 
-// A recording with lines removed, doubled or moved is an error.
+// A recording in which lines were removed, doubled or moved cannot be read.
 func TestMovedLines(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(recorded(t, random(3)), record.File))
 	if err != nil {
@@ -52,8 +53,8 @@ func TestMovedLines(t *testing.T) {
 	}
 }
 
-// An impossible record is an error, with or without a valid check: older versions
-// wrote none.
+// An impossible record is an error, whether or not its line has a valid check, because older
+// versions wrote no checks.
 func TestImpossible(t *testing.T) {
 	sample := func() *metric.Sample {
 		return &metric.Sample{
@@ -69,7 +70,7 @@ func TestImpossible(t *testing.T) {
 		name   string
 		sample func(*metric.Sample)
 		round  func(*metric.Round)
-		want   string // "": it is possible
+		want   string // "" if the record is possible
 	}{
 		{"as it was", nil, nil, ""},
 		{"sent after its headers came", func(s *metric.Sample) { s.Sent = 3500 }, nil, "its headers came before it was sent"},
@@ -83,7 +84,7 @@ func TestImpossible(t *testing.T) {
 		{"no finish reason", func(s *metric.Sample) { s.Finish = "" }, nil, "finish reason"},
 		{"failed by a status of 200", func(s *metric.Sample) { s.Failure = &metric.Failure{Kind: metric.FailStatus} }, nil, "failed by its status"},
 		{"many chunks", func(s *metric.Sample) { s.Chunks = 1e15 }, nil, "gaps between them"},
-		// 4 µs stand for 3.001 to 4 µs, and the tokens arrived over 3.5.
+		// A gap of 4 µs stands for 3.001 to 4 µs, and the tokens arrived within 3.5 µs.
 		{"a longer gap", func(s *metric.Sample) { s.Gaps[0] = 5 }, nil, "its gaps add up to 5µs"},
 		{"a shorter gap", func(s *metric.Sample) { s.Gaps[0] = 3 }, nil, "its gaps add up to 3µs"},
 		{"no first token", func(s *metric.Sample) { s.First = 0 }, nil, "chunks"},
@@ -110,8 +111,8 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// Somebody may remove, move or fill the folder of a run while it runs: then there is
-// no evidence.
+// If somebody removes, moves or fills the folder of a run while it runs, the run fails, because its
+// evidence is lost.
 func TestRecordingIsLost(t *testing.T) {
 	for name, lose := range map[string]func(dir string) error{
 		"removed":  os.RemoveAll,
@@ -147,7 +148,7 @@ func TestRecordingIsLost(t *testing.T) {
 	}
 }
 
-// A link in place of a recording is not followed.
+// A link in place of a recording is not followed, neither by reading nor by writing.
 func TestLinksAreNotFollowed(t *testing.T) {
 	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
 	if err := os.WriteFile(victim, nil, 0o644); err != nil {

@@ -7,16 +7,17 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// ReadFrom and ReadAnswers are Read without the disk.
+// ReadFrom and ReadAnswers read without the disk.
 var (
 	ReadFrom    = read
 	ReadAnswers = readAnswers
 )
 
-// ReadStored is ReadFrom for a recording that is too long for memory.
+// ReadStored reads like ReadFrom, but keeps requests out of memory as for a long recording.
 func ReadStored(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, newStore()) }
 
-// DecodeFast reads the line of a request; false leaves it to encoding/json.
+// DecodeFast reads the line of a request with the fast decoder. It returns false for a line that
+// encoding/json would have to read.
 func DecodeFast(line []byte) (*metric.Sample, bool) {
 	l := requestLine{reading: true, words: map[string]string{}}
 	s := new(metric.Sample)
@@ -29,7 +30,7 @@ func Encoder() func(*metric.Sample) ([]byte, error) {
 	return l.encode
 }
 
-// Packed packs requests and gives them back.
+// Packed packs requests and unpacks them again.
 func Packed(samples []*metric.Sample) ([]*metric.Sample, error) {
 	p := packed{store: newStore()}
 	for _, s := range samples {

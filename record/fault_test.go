@@ -10,14 +10,14 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Any call may fail while a run is recorded, at once or in the middle of a write,
-// once or from then on. Every request that the writer accepted can still be read, and
-// a run whose end was lost does not count as ended.
+// Any call may fail while a run is recorded: once or from then on, and a write also in the middle.
+// Every request that the writer accepted can still be read. A run whose end was lost does not count
+// as ended.
 func TestDiskFaults(t *testing.T) {
 	run := small(3) // with answers
 	for _, kind := range []string{"once", "half", "for ever"} {
 		at, calls := 0, 0
-		for calls >= at { // in the last pass there are fewer calls, and none fails
+		for calls >= at { // in the last pass there are fewer calls than at, so none fails
 			dir := t.TempDir()
 			at++
 			calls, run.Recording = 0, ""
@@ -42,12 +42,12 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// kept describes what is wrong with what is read back of a run, given the requests
-// that the writer accepted and its error.
+// kept describes what is wrong with a run that was read back, given the requests that the writer
+// accepted and the writer's error; "" if nothing.
 func kept(dir string, run *metric.Run, taken map[place]bool, err error) string {
 	back, problems, unread := record.Read(dir)
 	if unread != nil {
-		// There may be no file, or one without a run.
+		// There may be no file, or a file without a run.
 		if len(taken) > 0 {
 			return fmt.Sprintf("%d requests are lost: %v", len(taken), unread)
 		}
@@ -83,8 +83,8 @@ func key(s *metric.Sample) place {
 	return place{s.Server, s.Workload, s.Level, s.Round, s.Phase, s.Order}
 }
 
-// recordTaken records a run as exec would, which reports events even after an error.
-// It returns the requests that the writer accepted, and its first error.
+// recordTaken records a run in the same way as exec, which goes on reporting events after an error.
+// It returns the requests that the writer accepted, and the writer's first error.
 func recordTaken(dir string, run *metric.Run) (taken map[place]bool, first error) {
 	w, err := record.Create(dir)
 	if err != nil {

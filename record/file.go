@@ -11,10 +11,10 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// WriteFile writes a whole file. After a crash, or for a concurrent reader, the file has either
-// its old content or all of data: it is written next to its place and then renamed. Missing
-// folders are created. A file that is not regular (/dev/stdout, a named pipe) is written directly,
-// because renaming would replace it.
+// WriteFile writes a whole file. After a crash, or for a concurrent reader, the file has either its
+// old content or all of data, because WriteFile writes a temporary file in the same folder and
+// renames it. Missing folders are created. A file that is not regular (/dev/stdout, a named pipe)
+// is written directly, because renaming would replace it.
 func WriteFile(path string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -32,7 +32,7 @@ func WriteFile(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer disk.Remove(temp.Name()) // fails once the file was renamed, as intended
+	defer disk.Remove(temp.Name()) // after the rename there is nothing left to remove
 	_, err = temp.Write(data)
 	if err == nil {
 		err = temp.Chmod(0o644)
@@ -49,8 +49,8 @@ func WriteFile(path string, data []byte) (err error) {
 	if err := disk.Rename(temp.Name(), path); err != nil {
 		return err
 	}
-	// Sync the folder, so that the new name is on disk. Some systems cannot do that;
-	// the content is safe either way.
+	// Sync the folder, so that the new name is on disk. Some systems cannot sync a folder; the
+	// content is safe either way.
 	if d, err := disk.OpenFile(dir, os.O_RDONLY, 0); err == nil {
 		_ = d.Sync()
 		d.Close()
@@ -78,7 +78,8 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It may have become a link since: the open file must be the one with the name.
+	// The name may have become a link since the check: the open file must be the file with that
+	// name.
 	opened, err := f.Stat()
 	if err == nil {
 		var named os.FileInfo
@@ -95,8 +96,8 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 
 func notRegular(path string) error { return fmt.Errorf("%s is not a regular file", path) }
 
-// special reports whether path must be written to and not replaced. /dev/stdout may
-// be a regular file under another name.
+// special reports whether path is a file that must be written in place and not replaced.
+// /dev/stdout may be another name of a regular file.
 func special(path string) bool {
 	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return true

@@ -12,15 +12,15 @@ import (
 // File is the name of the recording in a run folder.
 const File = "samples.jsonl"
 
-// Schema is the version of the lines, as "tokgate.samples/MAJOR.MINOR". A reader
-// accepts every minor version of its major version, and ignores what was added.
+// Schema is the version of the lines, as "tokgate.samples/MAJOR.MINOR". A reader accepts every
+// minor version of its major version, and ignores fields and lines that it does not know.
 var Schema = samplesSchema.String()
 
 var samplesSchema = schema{name: "tokgate.samples/", major: 1, minor: 3}
 
 const chainMinor = 3 // the first minor version of samples with checks on lines
 
-// schema is the version in the first line of a file.
+// schema is the version of a file's format, written in its first line.
 type schema struct {
 	name         string
 	major, minor int
@@ -28,31 +28,31 @@ type schema struct {
 
 func (s schema) String() string { return fmt.Sprintf("%s%d.%d", s.name, s.major, s.minor) }
 
-// The types of lines, in the order in which they first occur.
+// These are the types of lines, in the order in which each type first occurs.
 const (
 	typeHeader      = "header" // the first line, the only one with a schema
-	typeRun         = "run"    // without servers, levels and end
+	typeRun         = "run"    // the run, without servers, levels and end
 	typeServerReady = "server_ready"
 	typeLevel       = "level"  // without rounds
 	typeSample      = "sample" // one request, at its end
 	typeRoundDone   = "round_done"
 	typeLevelDone   = "level_done"
-	typeCapacity    = "capacity"   // a search, at its end; since 1.1
-	typeComparison  = "comparison" // a comparison, at its end; since 1.2
+	typeCapacity    = "capacity"   // the result of a search; since 1.1
+	typeComparison  = "comparison" // the record of a comparison, at its end; since 1.2
 	typeServerDone  = "server_done"
 	typeRunDone     = "run_done"
 )
 
-// line is one line. Besides Type it holds the fields of that type.
+// line is one line. Type says which of the other fields are set.
 type line struct {
 	Type   string            `json:"type"`
 	Schema string            `json:"schema,omitempty"`
 	Run    *metric.Run       `json:"run,omitempty"`
 	Server *metric.ServerRun `json:"server,omitempty"`
 	Level  *metric.Level     `json:"level,omitempty"`
-	Due    int               `json:"due,omitempty"` // of a level, over all rounds
+	Due    int               `json:"due,omitempty"` // number of requests due at a level, over all rounds
 	Round  *metric.Round     `json:"round,omitempty"`
-	Of     *levelKey         `json:"of,omitempty"` // the level of a round
+	Of     *levelKey         `json:"of,omitempty"` // the level that a round belongs to
 	Sample *metric.Sample    `json:"sample,omitempty"`
 
 	Capacity   *metric.Capacity   `json:"capacity,omitempty"`
@@ -68,7 +68,7 @@ type levelKey struct {
 
 func keyOf(l *metric.Level) levelKey { return levelKey{l.Server, l.Workload, l.Name} }
 
-// bare returns the run without the parts that have their own lines.
+// bare returns the run without those parts that have lines of their own.
 func bare(r *metric.Run) *metric.Run {
 	c := *r
 	c.Servers, c.Levels, c.Capacities, c.Comparisons = nil, nil, nil, nil

@@ -14,9 +14,11 @@ import (
 )
 
 // A recording is read on all cores. One goroutine splits it into lines and verifies the chain,
-// which is sequential. Others decode batches of lines, and the caller takes them in order.
+// which must be done in sequence. Other goroutines decode batches of lines, and the caller takes
+// the batches in order.
 
-// batchSize is the number of bytes decoded at once; one line may be longer.
+// batchSize is the number of bytes that are decoded as one batch. A batch with a single line may be
+// longer.
 const batchSize = 128 << 10
 
 // batch is a sequence of lines.
@@ -26,11 +28,11 @@ type batch struct {
 	ends  []int
 	ready chan struct{} // closed when the lines are decoded
 	lines []decoded
-	rooms []*room // memory for requests that is reused after the batch was taken
-	err   error   // error after its last line
+	rooms []*room // memory for requests; it is reused after the batch was taken
+	err   error   // an error that occurred after the batch's last line
 }
 
-// decoded is a line that was read. impossible is set if its request could not have
+// decoded is a line that was read. impossible is set if the request on the line could not have
 // happened.
 type decoded struct {
 	line
@@ -47,7 +49,7 @@ type room struct {
 type lines struct {
 	minor  int // of the recording's schema
 	chain  chain
-	torn   int  // number of a last line that was cut; 0 if none was
+	torn   int  // number of an incomplete last line; 0 if there is none
 	reused bool // the memory of a batch is reused after it was taken
 
 	count int
@@ -57,7 +59,7 @@ type lines struct {
 	stop  chan struct{}
 }
 
-// read calls take with each line after the first, in order, until an error.
+// read calls take with each line after the first, in order, and stops at the first error.
 func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
 	workers := runtime.GOMAXPROCS(0)
 	ls.order, ls.work, ls.free = make(chan *batch, 2*workers), make(chan *batch, 2*workers), make(chan *batch, 4*workers)
@@ -101,7 +103,8 @@ func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
 	return nil
 }
 
-// split distributes the lines, up to one with an error or a torn one.
+// split cuts the recording into lines and batches, up to the end or to a line that is torn or has
+// an error.
 func (ls *lines) split(r io.Reader) {
 	defer close(ls.order)
 	defer close(ls.work)
@@ -161,7 +164,8 @@ func (ls *lines) batch() *batch {
 	return b
 }
 
-// hand passes a batch on to be decoded and taken; false if nobody takes any more.
+// hand passes a batch on to be decoded and taken. It returns false if nobody takes batches any
+// more.
 func (ls *lines) hand(b *batch) bool {
 	for _, to := range []chan *batch{ls.work, ls.order} {
 		select {
@@ -191,7 +195,8 @@ func (b *batch) decode(requests *requestLine, reused bool) {
 	}
 }
 
-// room returns empty memory; with reused that of the i-th line of an earlier batch.
+// room returns empty memory for a request. With reused, it is the memory of line i of an earlier
+// batch.
 func (b *batch) room(i int, reused bool) *room {
 	if !reused {
 		return new(room)

@@ -11,18 +11,18 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// packing writes requests in few bytes, or reads them back: the same walk over the fields
-// does both. The bytes never leave the process.
+// packing writes requests in few bytes, or reads them back. One walk over the fields does both, so
+// that they cannot differ. The bytes never leave the process.
 type packing struct {
-	raw     []byte // written so far, or still to be read
+	raw     []byte // bytes written so far, or still to be read
 	reading bool
-	err     error // of what was read
+	err     error // why the bytes cannot be read
 	words   *words
 	usage   *metric.Usage // memory for the usage of the next request
-	room    metric.Gaps   // memory for gaps; they are appended
+	room    metric.Gaps   // memory for gaps, to which they are appended
 }
 
-// words stores each string once and refers to it by number.
+// words stores each string once and gives it a number.
 type words struct {
 	list  []string
 	index map[string]int
@@ -38,7 +38,7 @@ func (w *words) number(word string) int {
 	return n
 }
 
-// sample packs or unpacks a request, without what was said.
+// sample packs or unpacks a request, without the text of its answer.
 func (p *packing) sample(s *metric.Sample) {
 	p.word(&s.Server)
 	p.word(&s.Workload)
@@ -69,8 +69,8 @@ func (p *packing) sample(s *metric.Sample) {
 	}
 }
 
-// has packs whether there is a value. When reading, the value is stored in room, or
-// in new memory.
+// has packs whether there is a value. When reading, it provides memory for the value: room, or new
+// memory.
 func has[T any](p *packing, to **T, room *T) bool {
 	there := *to != nil
 	if p.flag(&there); p.reading && there {
@@ -94,7 +94,7 @@ func (p *packing) varint(v *int64) {
 	*v, p.raw = got, p.raw[n:]
 }
 
-// fail records that the bytes are not the written ones.
+// fail records that the bytes are not those that were written.
 func (p *packing) fail() {
 	p.err, p.raw = errors.New("what was packed is damaged"), nil
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Problems lists what was wrong with a recording that could still be read, in order
-// of the lines, one sentence each. It is empty if nothing was.
+// Problems lists what was wrong with a recording that could still be read, in order of the lines,
+// one sentence each. It is empty if nothing was wrong.
 type Problems []string
 
-// StoppedUnknown is the Stopped of a run, and of a round, whose end is missing in the
+// StoppedUnknown is the value of Stopped for a run, or a round, whose end is missing in the
 // recording.
 const StoppedUnknown = "the recording ends here"
 
@@ -28,9 +28,9 @@ const StoppedUnknown = "the recording ends here"
 //
 // A recording that ends too early is read up to its end. A torn last line is left out, a round
 // without an end has Complete = false, and the run is Stopped; Problems reports this. A line that
-// cannot be read, was changed, or is impossible is an error. So are missing answers, and a recording
-// of another major version. Run.Recording is "" for a recording of a version without checks on lines,
-// whose damage would not be found.
+// cannot be read, was changed, or is impossible is an error. Missing answers, and a recording of
+// another major version, are errors too. Recordings of early versions have no checks on their
+// lines, so damage would not be found; Run.Recording is then "".
 func Read(dir string) (*metric.Run, Problems, error) {
 	path := filepath.Join(dir, File)
 	f, err := OpenIn(dir, File, os.O_RDONLY)
@@ -57,7 +57,7 @@ func Read(dir string) (*metric.Run, Problems, error) {
 type reader struct {
 	run      *metric.Run
 	minor    int    // of the recording's schema
-	kept     *store // of the requests; nil if they stay in memory
+	kept     *store // keeps the requests; nil if they stay in memory
 	ended    bool
 	servers  map[string]*metric.ServerRun
 	levels   map[levelKey]*metric.Level
@@ -65,17 +65,17 @@ type reader struct {
 	problems Problems
 }
 
-// openRound is a round whose samples were read, but not yet its own line.
+// openRound is a round whose samples were read, but whose own line has not come yet.
 type openRound struct {
 	round    *metric.Round
 	ended    bool
 	seen     map[place]bool
 	measured tally
 	last     time.Duration // end of its last request
-	packed   *packed       // its requests; nil if the round holds them
+	packed   *packed       // the round's requests; nil if the round itself holds them
 }
 
-// tally holds the beginning and end of a round, according to its measured requests.
+// tally holds what the measured requests of a round say about its beginning and end.
 type tally struct {
 	n          int
 	start, end time.Duration
@@ -97,16 +97,16 @@ type place struct {
 	order int
 }
 
-// maxLine bounds the length of a line, in bytes: that of a request with a million
-// tokens has 7 MB.
+// maxLine bounds the length of a line, in bytes. The line of a request with a million tokens has 7
+// MB.
 const maxLine = 64 << 20
 
-// longFile is the size in bytes from which the requests of a recording are kept out of
-// memory: 16,000 requests of 250 tokens.
+// longFile is the size, in bytes, from which the requests of a recording are not kept in memory:
+// that of 16,000 requests of 250 tokens.
 const longFile = 32 << 20
 
-// long reports whether a recording is too long for memory. A recording with answers is
-// not: they are examined again, request by request.
+// long reports whether a recording is too long for memory. A recording with answers always stays in
+// memory, because the answers are examined again, request by request.
 func long(f *disk.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Size() < longFile {
@@ -116,7 +116,7 @@ func long(f *disk.File) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// read is readAll with all requests in memory.
+// read reads a recording with all requests in memory.
 func read(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, nil) }
 
 func readAll(r io.Reader, kept *store) (*metric.Run, Problems, error) {
@@ -146,7 +146,7 @@ func readAll(r io.Reader, kept *store) (*metric.Run, Problems, error) {
 	return rd.run, rd.problems, nil
 }
 
-// wholeLines splits after each line feed; a last line without one is torn.
+// wholeLines splits the input after each line feed. A last line without a line feed is torn.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
@@ -193,8 +193,8 @@ func (rd *reader) take(n int, l *decoded) error {
 	case typeRunDone:
 		rd.runDone(l.Run)
 	default:
-		// A later minor version may have new types of lines. In a known version an
-		// unknown type means damage.
+		// A later minor version may have new types of lines. In a version that this reader knows,
+		// an unknown type means damage.
 		if rd.minor <= samplesSchema.minor {
 			return fmt.Errorf("the type %q is unknown", l.Type)
 		}
@@ -203,7 +203,7 @@ func (rd *reader) take(n int, l *decoded) error {
 	return nil
 }
 
-// runDone takes how the run ended; its parts were read before.
+// runDone takes over how the run ended. The other parts of the run were read before.
 func (rd *reader) runDone(r *metric.Run) {
 	before := rd.run
 	rd.run = bare(r)
@@ -211,7 +211,7 @@ func (rd *reader) runDone(r *metric.Run) {
 	rd.ended = true
 }
 
-// hollow reports whether the line lacks the object of its type.
+// hollow reports whether the line lacks the object that its type requires.
 func (l *line) hollow() bool {
 	switch l.Type {
 	case typeRun, typeRunDone:
@@ -285,7 +285,7 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	return nil
 }
 
-// end drops what only an open round needs.
+// end drops what is needed only while the round is open.
 func (o *openRound) end() {
 	o.ended, o.seen = true, nil
 	if o.packed != nil {
@@ -329,7 +329,7 @@ func (rd *reader) round(l *metric.Level, index int) *openRound {
 	return open
 }
 
-// close handles servers and rounds without an end.
+// close completes servers and rounds whose end is missing.
 func (rd *reader) close() {
 	last := rd.run.End
 	for _, s := range rd.run.Servers {
@@ -354,13 +354,13 @@ func (rd *reader) close() {
 	if !rd.ended {
 		rd.run.End, rd.run.Stopped = last, StoppedUnknown
 		for _, s := range rd.run.Servers {
-			s.Unended = true // an error of the server may have followed the last line
+			s.Unended = true // a server error may have followed the last line
 		}
 		rd.problem("the run has no end: its process was killed, or still runs")
 	}
 }
 
-// divide gives the parts of mixes their requests, which were recorded with the mix.
+// divide gives the parts of mixes their requests, which were recorded only with the mix.
 func (rd *reader) divide() {
 	for _, l := range rd.run.Levels {
 		if mix := rd.levels[levelKey{l.Server, l.Of, l.Name}]; l.Of != "" && mix != nil && mix != l {
@@ -372,7 +372,7 @@ func (rd *reader) divide() {
 	}
 }
 
-// firstLine reads at most the length of a header, because the file may be anything.
+// firstLine reads at most as many bytes as a header may have, because the file may be anything.
 func firstLine(r io.Reader) []byte {
 	line, _ := bufio.NewReader(io.LimitReader(r, 4096)).ReadBytes('\n')
 	return line

@@ -18,7 +18,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// replay reports a run to w as exec would.
+// replay reports a run to w in the same way as exec.
 func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 	t.Helper()
 	must := func(err error) {
@@ -37,7 +37,7 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			if l.Skipped == "" {
 				must(w.LevelStarted(l, l.Due(), 0))
 			}
-			var legs []*metric.Round // legs that wait for their pairs
+			var legs []*metric.Round // legs that wait for the other leg of their pair
 			for _, round := range rounds(l) {
 				for _, x := range round.Samples {
 					w.RequestStarted(l, x.Phase)
@@ -53,7 +53,7 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			for _, round := range legs {
 				must(w.RoundDone(l, round))
 			}
-			if len(l.Looks) > 1 { // it was extended, later
+			if len(l.Looks) > 1 { // it was extended later
 				must(w.LevelStarted(l, l.Due(), 0))
 				must(w.LevelDone(l))
 			}
@@ -198,7 +198,7 @@ func random(seed uint64) *metric.Run {
 	return run
 }
 
-// settle sets the end of a round from its requests.
+// settle sets the end of a round to match its requests.
 func settle(r *metric.Round, complete bool) {
 	for i, x := range r.MeasuredSamples() {
 		if i == 0 {
@@ -237,10 +237,10 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLongCutAnywhere cuts a recording after every byte, as a crash may. Complete
-// lines are read, and the rest is reported as missing.
+// TestLongCutAnywhere cuts a recording after every byte, as a crash may. The complete lines are
+// read, and what is missing is reported.
 func TestLongCutAnywhere(t *testing.T) {
-	var raw []byte // the shortest of several runs with rounds
+	var raw []byte // the shortest of several recordings that have rounds
 	for seed := range uint64(20) {
 		r, err := os.ReadFile(filepath.Join(recorded(t, random(seed)), record.File))
 		if err != nil {

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Redacted replaces a secret.
+// Redacted is the text that replaces a secret.
 const Redacted = "[redacted]"
 
-// minSecret is the length of the shortest secret that is removed, in bytes. A shorter
-// one occurs in ordinary words, and removing it would reveal it.
+// minSecret is the length, in bytes, of the shortest secret that is removed. A shorter secret
+// occurs inside ordinary words, and the gaps would reveal it.
 const minSecret = 4
 
-// Redactor removes secrets from foreign text. The zero Redactor knows none.
+// Redactor removes secrets from foreign text. The zero Redactor removes nothing.
 type Redactor struct {
 	replacer *strings.Replacer
-	forms    []string // forms in which secrets occur, longest first
+	forms    []string // forms in which the secrets may occur, longest first
 }
 
-// NewRedactor returns a Redactor for secrets in plain form, URL-encoded and as JSON.
+// NewRedactor returns a Redactor that recognises secrets in plain form, URL-encoded and as JSON.
 func NewRedactor(secrets []string) Redactor {
 	var forms []string
 	for _, s := range slices.Concat(secrets, longLines(secrets)) {
@@ -28,7 +28,8 @@ func NewRedactor(secrets []string) Redactor {
 			forms = append(forms, s, url.QueryEscape(s), url.PathEscape(s), quoted(s, true), quoted(s, false))
 		}
 	}
-	// Longest first, so that no secret leaves the rest of a longer one.
+	// The longest comes first. Otherwise a short secret could be removed from the middle of a
+	// longer one, and leave the rest.
 	slices.SortFunc(forms, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(b) - len(a)
@@ -46,12 +47,10 @@ func NewRedactor(secrets []string) Redactor {
 	return Redactor{strings.NewReplacer(pairs...), forms}
 }
 
-// minLine is the length of the shortest line of a longer secret that is removed by
-// itself.
+// minLine is the length of the shortest line of a multi-line secret that is also removed alone.
 const minLine = 16
 
-// longLines returns the long lines of secrets with several lines, because logs are
-// read line by line.
+// longLines returns the long lines of multi-line secrets, because logs are read line by line.
 func longLines(secrets []string) []string {
 	var out []string
 	for _, s := range secrets {
@@ -67,22 +66,22 @@ func longLines(secrets []string) []string {
 	return out
 }
 
-// quoted is s inside a JSON string; html sets whether <, > and & are escaped.
+// quoted returns s as it appears inside a JSON string; html sets whether <, > and & are escaped.
 func quoted(s string, html bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(html)
 	if e.Encode(s) != nil {
-		return s // strings can be encoded
+		return s // a string can always be encoded
 	}
 	return b.String()[1 : b.Len()-len("\"\n")]
 }
 
-// cut is the end of a text that was cut before it arrived.
+// cut is what stands at the end of a text that was cut before it arrived here.
 const cut = "…"
 
-// Text returns s without the secrets. If s was cut, the beginning of a secret at its
-// end is removed too.
+// Text returns s without the secrets. If s was cut, and its end is the beginning of a secret, that
+// beginning is removed too.
 func (r Redactor) Text(s string) string {
 	if r.replacer == nil {
 		return s
@@ -101,8 +100,8 @@ func (r Redactor) Text(s string) string {
 	return strings.Join(parts, cut)
 }
 
-// Pending is the number of bytes at the end of s that may begin a secret. They must
-// be held back if a text arrives in pieces.
+// Pending is the number of bytes at the end of s that may begin a secret. If a text arrives in
+// pieces, these bytes must be held back.
 func (r Redactor) Pending(s string) int {
 	most := 0
 	for _, f := range r.forms {

@@ -25,7 +25,7 @@ func TestRedactCutText(t *testing.T) {
 	}
 }
 
-// Logs are read line by line, so each line of a secret counts.
+// Logs are read line by line, so each long line of a secret is removed.
 func TestRedactLines(t *testing.T) {
 	r := NewRedactor([]string{"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nab==\n-----END KEY-----"})
 	if got := r.Text("read MIIEvQIBADANBgkqhkiG9w0"); got != "read [redacted]" {

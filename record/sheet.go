@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// sheet is a file to which lines are appended; each line's check covers those before
-// it.
+// sheet is a file to which lines are appended. The check of each line covers the line and all lines
+// before it.
 type sheet struct {
 	file  *disk.File
 	size  int64
@@ -32,8 +32,7 @@ func (s *sheet) append(raw []byte) error {
 	return err
 }
 
-// keep syncs the file to disk. It returns an error if the file with its name is not
-// the one that was written.
+// keep syncs the file to disk. It returns an error if the file's name now belongs to another file.
 func (s *sheet) keep() error {
 	if err := s.file.Sync(); err != nil {
 		return err
@@ -50,7 +49,7 @@ func (s *sheet) close() error {
 	return err
 }
 
-// there reports whether the written file is still in its place.
+// there reports whether the file's name still belongs to the file that was written.
 func (s *sheet) there() error {
 	written, err := s.file.Stat()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Lost is the panic value when the requests of a long recording cannot be read again. It is a
-// panic because no caller can continue without the requests.
+// Lost is the panic value when the requests of a long recording cannot be read again. It is a panic
+// value because no caller can continue without the requests.
 type Lost struct{ error }
 
 // Unwrap returns the underlying error.
@@ -18,22 +18,22 @@ func (l Lost) Unwrap() error { return l.error }
 
 func (l Lost) Error() string { return "could not read requests again: " + l.error.Error() }
 
-// store keeps the requests of a long recording packed, in an unnamed file, or in memory if no
-// file can be made. The rounds that were used last are unpacked.
+// store keeps the requests of a long recording in packed form: in an unnamed file, or in memory if
+// no file can be created. The rounds that were used most recently are also kept unpacked.
 type store struct {
 	words words
 	file  *disk.File
 	size  int64
-	room  []byte // for the next part
+	room  []byte // memory for the next part
 
 	mu     sync.Mutex
 	recent []*packed
-	weight int // of recent, in bytes
+	weight int // bytes of the rounds in recent
 }
 
 const (
 	partSize   = 256 << 10 // bytes that are written at once
-	mostRecent = 32 << 20  // bytes of requests that stay unpacked besides those of the last round
+	mostRecent = 32 << 20  // bytes of requests that stay unpacked, in addition to the last round
 )
 
 func newStore() *store {
@@ -64,7 +64,7 @@ func (st *store) keep(raw []byte) part {
 	return p
 }
 
-// read returns a part, in room if that is large enough.
+// read returns a part. It uses the memory of room if that is large enough.
 func (st *store) read(p part, room []byte) ([]byte, error) {
 	if p.raw != nil {
 		return p.raw, nil
@@ -87,7 +87,7 @@ type part struct {
 	at   int64
 	size int
 	sum  uint32
-	raw  []byte // if the file could not take it
+	raw  []byte // the bytes, if the file could not take them
 }
 
 // packed holds the packed requests of a round.
@@ -95,7 +95,7 @@ type packed struct {
 	store   *store
 	n, gaps int
 	parts   []part
-	open    []byte // packed, but not yet in a part
+	open    []byte // packed requests that are not yet in a part
 	samples []*metric.Sample
 }
 
@@ -130,7 +130,7 @@ func (p *packed) all() []*metric.Sample {
 	if samples != nil {
 		return samples
 	}
-	samples = p.unpack() // at worst twice, by two who ask at once
+	samples = p.unpack() // two callers at the same time may unpack twice, which does no harm
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if p.samples != nil {
@@ -149,7 +149,7 @@ func (p *packed) all() []*metric.Sample {
 	return p.samples
 }
 
-// weight estimates the bytes of the requests in memory.
+// weight estimates how many bytes the unpacked requests take in memory.
 func (p *packed) weight() int { return p.n*480 + p.gaps*4 }
 
 func (p *packed) unpack() []*metric.Sample {

@@ -20,7 +20,7 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Every field that a request can have comes back from where long recordings keep it.
+// Every field that a request can have comes back from the packed form.
 func TestPackedRequest(t *testing.T) {
 	whole := filled()
 	bare := &metric.Sample{Server: "s", Phase: metric.Measured, End: 1}

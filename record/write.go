@@ -20,15 +20,14 @@ type Writer struct {
 	sheet    // the samples
 	requests requestLine
 	answers  *sheet // nil if no answer was recorded so far
-	err      error  // of the first line that could not be written; none is written after it
+	err      error  // the first write error; nothing is written after it
 }
 
-// Create makes the run folder dir, with its parents, and begins a recording in it. A
-// folder holds one run. An earlier recording there is replaced, and with it its answers
-// and the files named in stale (names within dir). So no report of an earlier run can
-// be mistaken for one of this run, and none is written through a link. Create returns
-// an error if a file with the name of the recording or the answers was not written by
-// tokgate, or if another process is recording there.
+// Create makes the run folder dir, with its parents, and begins a recording in it. A folder holds
+// one run. An earlier recording in dir is removed, with its answers and the files named in stale
+// (names within dir). So no report of an earlier run can be mistaken for a report of this run, and
+// no report is written through a link. Create returns an error if a file with the name of the
+// recording or the answers was not written by tokgate, or if another process is recording there.
 func Create(dir string, stale ...string) (*Writer, error) {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("could not make the results folder: %w", err)
@@ -71,7 +70,7 @@ func (w *Writer) begin(dir string, stale []string) error {
 		return fmt.Errorf("could not replace the earlier recording: %w", err)
 	}
 	if err := w.write(line{Type: typeHeader, Schema: Schema}); err != nil {
-		_ = w.file.Truncate(0) // otherwise half a header would block the next run
+		_ = w.file.Truncate(0) // otherwise half a header would prevent the next run from recording here
 		return err
 	}
 	return nil
@@ -86,7 +85,7 @@ func (w *Writer) write(l line) error {
 // put appends one line, unless err says why there is none.
 func (w *Writer) put(raw []byte, err error) error {
 	if w.err != nil {
-		return w.err // a line after half a line could not be read
+		return w.err // after half a line, no further line could be read
 	}
 	if err == nil {
 		err = w.append(raw)
@@ -97,8 +96,8 @@ func (w *Writer) put(raw []byte, err error) error {
 	return w.err
 }
 
-// Close ends the recording and syncs it to disk. It returns an error if the file is
-// no longer in its place.
+// Close ends the recording and syncs it to disk. It returns an error if the file's name no longer
+// belongs to it.
 func (w *Writer) Close() error {
 	err := w.close()
 	if w.answers != nil {
@@ -112,7 +111,7 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// RunStarted records what is known of the run beforehand.
+// RunStarted records what is known about the run at its start.
 func (w *Writer) RunStarted(r *metric.Run) error {
 	return w.write(line{Type: typeRun, Run: bare(r)})
 }
@@ -120,12 +119,12 @@ func (w *Writer) RunStarted(r *metric.Run) error {
 // ServerStarting records nothing.
 func (w *Writer) ServerStarting(server, state string) {}
 
-// ServerReady records the server as it was found.
+// ServerReady records the server as found at its start.
 func (w *Writer) ServerReady(s *metric.ServerRun) error {
 	return w.write(line{Type: typeServerReady, Server: s})
 }
 
-// ServerDone records the server as it was left.
+// ServerDone records the server as found at its end.
 func (w *Writer) ServerDone(s *metric.ServerRun) error {
 	return w.write(line{Type: typeServerDone, Server: s})
 }
@@ -152,8 +151,8 @@ func (w *Writer) RoundDone(l *metric.Level, r *metric.Round) error {
 	return w.write(line{Type: typeRoundDone, Of: &key, Round: r})
 }
 
-// LevelDone records the level. Its rounds were recorded before, except that of a leg,
-// which waits for its pair.
+// LevelDone records the level. Its rounds were recorded before, except the round of a leg whose
+// pair is not complete yet.
 func (w *Writer) LevelDone(l *metric.Level) error {
 	return w.write(line{Type: typeLevelDone, Level: hollow(l)})
 }
@@ -163,7 +162,7 @@ func (w *Writer) CapacityDone(c *metric.Capacity) error {
 	return w.write(line{Type: typeCapacity, Capacity: c})
 }
 
-// keepAnswers writes answers, unless an earlier write failed.
+// keepAnswers calls write, unless an earlier write of answers failed.
 func (w *Writer) keepAnswers(write func() error) {
 	if w.err != nil {
 		return
@@ -180,9 +179,9 @@ func (w *Writer) ComparisonDone(c *metric.Comparison) error {
 	return w.write(line{Type: typeComparison, Comparison: c})
 }
 
-// RunDone records how the run ended, syncs the recording to disk, and sets r.Answers
-// and r.Recording. It returns an error if the file with the recording's name is not
-// the one that was written: a verdict needs its evidence.
+// RunDone records how the run ended, syncs the recording to disk, and sets r.Answers and
+// r.Recording. It returns an error if the recording's name no longer belongs to the file that was
+// written, because a verdict needs its evidence.
 func (w *Writer) RunDone(r *metric.Run) error {
 	if w.answers != nil {
 		if err := w.answers.keep(); err != nil {

@@ -4,15 +4,15 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// answer is the text of an answer. Token i depends only on seed and i, unless the
-// text is written out.
+// answer is the text of an answer. Token i depends only on the seed and i, unless the tokens are
+// written out.
 type answer struct {
 	seed    rng
-	written []string // its tokens; nil: drawn
-	call    string   // the tool whose arguments it is; "" if it is text
+	written []string // the tokens, if written out; nil: drawn from the seed
+	call    string   // the tool that the answer calls, whose arguments are the text; "" if the answer is text
 }
 
-// append appends the text of tokens from to to (exclusive), as JSON writes it.
+// append appends tokens from up to, but not including, to, escaped as in JSON.
 func (a answer) append(b []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		switch {
@@ -29,7 +29,7 @@ func (a answer) append(b []byte, from, to int) []byte {
 	return b
 }
 
-// size is the number of bytes of the first n tokens, written as JSON.
+// size is the number of bytes of the first n tokens, escaped as in JSON.
 func (a answer) size(n int) int {
 	switch {
 	case a.written != nil:
@@ -40,7 +40,7 @@ func (a answer) size(n int) int {
 	return len(opening) + (n-1)*len(words[0])
 }
 
-// write writes out the first n tokens of the answer.
+// write fixes the first n tokens of the answer by writing them out.
 func (a *answer) write(n int) {
 	if a.written != nil {
 		return
@@ -51,9 +51,9 @@ func (a *answer) write(n int) {
 	}
 }
 
-// rightly lets the model give the right answer if it knows one: to the question of a
-// built-in task by reading the prompt, or else the JSON or the call that the request
-// wants. It is false if the request wants only words.
+// rightly gives the answer that is right, if the model knows it: the answer to the question of a
+// built-in task, found by reading the prompt, or else the JSON or the tool call that the request
+// asks for. It returns false if the request asks for neither.
 func (a *answer) rightly(want *wanted, fx *effect) bool {
 	reach := 1.0
 	if fx.halfContext {
@@ -75,8 +75,8 @@ func (a *answer) rightly(want *wanted, fx *effect) bool {
 	return true
 }
 
-// greedily returns the model's most likely answer, or the one to another prompt if
-// the faults say so.
+// greedily returns the model's most likely answer. If the faults say so, it is the answer to
+// another prompt.
 func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	key, text, share := want.key, want.text, 1.0
 	if fx.halfContext {
@@ -100,8 +100,8 @@ func (fx *effect) onAnswer() bool {
 	return fx.circle || fx.garble || fx.swapOne > 0 || fx.blank || fx.broken || fx.endless
 }
 
-// spoil changes a natural answer, token by token, according to its faults; limit is the
-// largest number of its tokens.
+// spoil changes a natural answer according to its faults. limit is the largest number of tokens
+// that the answer may have.
 func (fx *effect) spoil(a *answer, limit int) {
 	if fx.blank {
 		a.written, a.call = []string{" "}, ""
@@ -125,7 +125,7 @@ func (fx *effect) spoil(a *answer, limit int) {
 	}
 }
 
-// repeat repeats the first few tokens.
+// repeat makes the answer repeat its first few tokens up to limit.
 func (a *answer) repeat(limit int) {
 	first := a.written[:min(4, len(a.written))]
 	a.written = make([]string, limit)
@@ -144,7 +144,7 @@ func (a *answer) garble(limit int) {
 	}
 }
 
-// swap replaces one token in so many by another.
+// swap replaces, on average, one token in one by another.
 func (a *answer) swap(one int) {
 	r := a.seed ^ 0x5a
 	for i := range a.written {

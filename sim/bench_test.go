@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// BenchmarkServe streams over loopback, 64 at a time, from an engine that costs next
-// to nothing. It measures what a chunk costs the server and a reader that only
-// discards it.
+// BenchmarkServe streams over loopback, 64 streams at a time, from an engine that costs almost
+// nothing. It measures what a chunk costs the server and a reader that discards it.
 func BenchmarkServe(b *testing.B) {
 	p := plain()
 	p.OverheadMS, p.Prefill, p.Decode = 0, PrefillCost{}, DecodeCost{BaseMS: 0.01}
@@ -47,8 +46,7 @@ func BenchmarkServe(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*streams*tokens), "ns/chunk")
 }
 
-// BenchmarkChunk is the writing of one chunk without a connection: it does not
-// allocate.
+// BenchmarkChunk measures writing one chunk, without a connection. It must not allocate.
 func BenchmarkChunk(b *testing.B) {
 	s, err := New(Options{Profile: plain()})
 	if err != nil {

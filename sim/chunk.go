@@ -18,7 +18,7 @@ type chunker struct {
 	served  Served
 
 	flush  func() error
-	head   []byte // beginning of every chunk, up to its choices
+	head   []byte // the beginning of every chunk, up to the field choices
 	buf    []byte
 	usage  usage
 	roled  bool
@@ -45,7 +45,7 @@ func (c *chunker) begin() {
 	}
 }
 
-// identity writes the fields with which every object of an answer begins.
+// identity writes the fields with which every object of the answer begins.
 func (c *chunker) identity(b []byte, object string) []byte {
 	b = append(b, `{"id":`...)
 	b = appendQuoted(b, c.id)
@@ -152,7 +152,7 @@ func (c *chunker) text(from, to int) {
 	c.buf = append(c.buf, '"')
 }
 
-// said appends the text of some tokens, as JSON writes it.
+// said appends the text of some tokens, escaped as in JSON.
 func (r *reply) said(b []byte, from, to int, fx *effect) []byte {
 	if from == 0 && fx.text != "" {
 		quoted := appendQuoted(nil, fx.text)
@@ -168,7 +168,7 @@ func (r *reply) said(b []byte, from, to int, fx *effect) []byte {
 	return b
 }
 
-// calls is the tool that the answer calls; "" if it is text.
+// calls returns the tool that the answer calls; "" if the answer is text.
 func (r *reply) calls(fx *effect) string {
 	if fx.toolCall {
 		return "lookup"
@@ -176,7 +176,7 @@ func (r *reply) calls(fx *effect) string {
 	return r.text.call
 }
 
-// end sends what comes after the last token.
+// end sends everything that follows the last token.
 func (c *chunker) end() {
 	if c.fx.emptyDelta {
 		c.start()
@@ -202,7 +202,7 @@ func (c *chunker) end() {
 	c.sentinel()
 }
 
-// last writes the choices of a chunk without tokens.
+// last writes the field choices of a chunk without tokens.
 func (c *chunker) last(finish string) {
 	if c.order.chat {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)
@@ -251,7 +251,7 @@ func (c *chunker) running() {
 	}
 }
 
-// start begins a chunk, send ends and writes it.
+// start begins a chunk, and send ends and writes it.
 func (c *chunker) start() {
 	c.open()
 	c.buf = append(c.buf, c.head...)
@@ -262,7 +262,7 @@ func (c *chunker) send() {
 	c.close()
 }
 
-// open begins an event, close ends and writes it.
+// open begins an event, and close ends and writes it.
 func (c *chunker) open() {
 	c.buf = c.buf[:0]
 	if c.fx.bom && c.events == 0 {

@@ -50,7 +50,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 	finish := o.finish
 	if finish == "tool_calls" {
-		finish = "stop" // what the engine sees
+		finish = "stop" // the finish reason that the engine would give
 	}
 	run, err := s.submit(job, finish)
 	if err != nil {
@@ -67,13 +67,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 }
 
-// known reports whether the server got the prompt before.
+// known reports whether the server has received the prompt before.
 func (s *Server) known(o *order) bool {
 	_, known := s.answered.LoadOrStore(o.text.seed, true)
 	return known
 }
 
-// answerID is "chatcmpl-" or "cmpl-" and the request's own id, if it has one.
+// answerID returns the id of an answer: "chatcmpl-" or "cmpl-", and then the request's own id if it
+// has one.
 func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	own := r.Header.Get("X-Request-Id")
 	if own == "" {
@@ -86,7 +87,7 @@ func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	return "cmpl-" + own
 }
 
-// stream sends the engine's emissions as they happen.
+// stream sends what the engine emits, when it emits it.
 func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	fx := c.fx
 	var batch []Emission
@@ -122,7 +123,7 @@ func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	}
 }
 
-// breakOff ends a stream as its fault says.
+// breakOff ends a stream in the way that its fault describes.
 func (s *Server) breakOff(c *chunker, r *http.Request) {
 	fx := c.fx
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bytewise writes and flushes every byte alone.
+// bytewise writes and flushes every byte separately.
 type bytewise struct{ http.ResponseWriter }
 
 // Write implements io.Writer.
@@ -23,10 +23,10 @@ func (w bytewise) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Unwrap implements what http.ResponseController looks for.
+// Unwrap is a method that http.ResponseController looks for.
 func (w bytewise) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// compress wraps w where the client accepts gzip; finish ends the answer.
+// compress wraps w if the client accepts gzip; finish ends the compressed answer.
 func compress(w http.ResponseWriter, r *http.Request) (wrapped http.ResponseWriter, finish func()) {
 	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		return w, func() {}
@@ -44,7 +44,7 @@ type compressed struct {
 // Write implements io.Writer.
 func (w compressed) Write(b []byte) (int, error) { return w.z.Write(b) }
 
-// FlushError implements what http.ResponseController looks for.
+// FlushError is a method that http.ResponseController looks for.
 func (w compressed) FlushError() error {
 	if err := w.z.Flush(); err != nil {
 		return err

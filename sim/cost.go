@@ -4,15 +4,15 @@ import "math"
 
 // cost is a profile's step model with all constants computed once, in ms.
 type cost struct {
-	base, perSeq, perToken, longest float64 // of decoding; perToken and longest apply to each context token
+	base, perSeq, perToken, longest float64 // cost of decoding; perToken and longest are multiplied by context tokens
 	linear, square, chunk           float64 // prefill
 	moe, active                     float64
 	verify                          int
-	expert                          []float64 // the expert term by batch size
+	expert                          []float64 // cost of experts, by batch size
 }
 
-// newCost multiplies all of p's times by factor: a server with a slow start is slow
-// throughout.
+// newCost computes the constants of p, with all times multiplied by factor: after a slow start the
+// server stays slow.
 func newCost(p *Profile, factor float64) cost {
 	return cost{
 		base:     p.Decode.BaseMS * factor,
@@ -28,13 +28,13 @@ func newCost(p *Profile, factor float64) cost {
 	}
 }
 
-// decode is the time of a step over n sequences, n above 0, without prefill.
+// decode is the time of a step that decodes n sequences, at least 1, and prefills nothing.
 func (c *cost) decode(n, resident, longest int) float64 {
 	return c.base + c.perSeq*float64(n-1) + c.perToken*float64(resident) + c.longest*float64(longest) + c.experts(n)
 }
 
-// experts is the extra cost of n sequences over one because together they use more
-// experts. It saturates once all are used.
+// experts is the extra cost of n sequences over one sequence, because n sequences together use more
+// experts. It stops growing once all experts are used.
 func (c *cost) experts(n int) float64 {
 	if c.moe == 0 {
 		return 0
@@ -46,7 +46,7 @@ func (c *cost) experts(n int) float64 {
 	return c.expert[n]
 }
 
-// prefill is the time of n prompt tokens after the first done.
+// prefill is the time for n prompt tokens that follow the first done tokens.
 func (c *cost) prefill(done, n int) float64 {
 	from, to := float64(done), float64(done+n)
 	return c.linear*float64(n) + c.square*(to*to-from*from)

@@ -11,35 +11,33 @@ import (
 type Job struct {
 	ID     uint64 // chosen by the caller, unique among the jobs in flight
 	Input  int    // prompt tokens, at least 1
-	Output int    // tokens that it emits exactly, at least 1
-	// Prefix identifies the leading blocks of prompt and answer by hashes; each
-	// covers all tokens up to the end of its block. It is used only with a prefix
-	// cache. The prompt's blocks are looked up, and stored once the prompt is
-	// prefilled. The answer's blocks are stored when it is finished, without its last
-	// token.
+	Output int    // tokens that the job emits, at least 1
+	// Prefix identifies the leading blocks of prompt and answer by hashes; each covers all tokens
+	// up to the end of its block. Only a prefix cache uses it. It looks up the prompt's blocks, and
+	// stores them once the prompt is prefilled. When the answer is finished, it stores the answer's
+	// blocks, without the last token.
 	Prefix []uint64
 }
 
 // Emission holds the new visible tokens of one job after a step.
 type Emission struct {
 	ID     uint64
-	At     time.Duration // the end of the step
+	At     time.Duration // end of the step
 	Tokens int           // new tokens, at least 1
-	Total  int           // tokens so far, including these
+	Total  int           // tokens of the job so far, including these
 	Last   bool          // the job is finished
-	// Times holds the job's times up to the end of this Advance, which may be later
-	// than At. It is valid until the next Advance.
+	// Times holds the job's times as known at the end of this Advance, which may be later than At.
+	// It is valid until the next Advance.
 	Times *Times
 }
 
-// Times holds the times of a job, as offsets of the engine's clock. A time that has
-// not come yet is -1.
+// Times holds the times of a job, as offsets of the engine's clock. A time is -1 until it is known.
 type Times struct {
 	Submitted time.Duration // Submit's
-	Queued    time.Duration // past the front end, in the engine's queue
+	Queued    time.Duration // when the front end has passed the job to the engine's queue
 	Scheduled time.Duration // start of the step with its first prompt chunk
 	Prefilled time.Duration // end of the step with its last prompt chunk, which makes the first token
-	First     time.Duration // first emission; later than Prefilled if tokens are held back
+	First     time.Duration // first emission; later than Prefilled if the profile holds back the first tokens
 	Finished  time.Duration // last emission
 	Cached    int           // prompt tokens found in the prefix cache
 }
@@ -47,7 +45,7 @@ type Times struct {
 // State holds the engine's current state and totals since its start.
 type State struct {
 	Running int     // sequences admitted and not finished
-	Waiting int     // in the queue, not admitted
+	Waiting int     // sequences in the queue that are not admitted yet
 	KV      float64 // share of the KV budget reserved, in [0, 1]; 0 without a budget
 
 	Steps           int
@@ -66,27 +64,27 @@ type State struct {
 	PeakBatchTokens int   // most tokens spent in one step so far
 }
 
-// Engine is a continuous-batching inference engine, step by step. It has no clock and
-// no goroutine, and its only randomness comes from the seed. Submit gives it jobs,
-// and Advance asks what has happened by now. It is not safe for concurrent use.
+// Engine is a continuous-batching inference engine, step by step. It has no clock and no goroutine,
+// and all its randomness comes from the seed. Submit gives it jobs, and Advance returns what has
+// happened up to a time. It is not safe for concurrent use.
 //
-// A step is planned when it starts, from the queue at that time, and runs to its end.
-// Sequences are admitted in order of arrival. Each reserves input + output +
-// kv_per_seq_tokens of the KV budget until it leaves; nothing is ever preempted.
+// A step is planned when it starts, from the queue at that time, and runs to its end. Sequences are
+// admitted in order of arrival. Each sequence reserves input + output + kv_per_seq_tokens of the KV
+// budget until it leaves, so no sequence is ever preempted.
 type Engine struct {
 	profile Profile
 	cost    cost
 	accept  []float64 // chance of acceptance, given that the position before was accepted
-	hold    int       // first visible token, at least 1
+	hold    int       // number of the first token that is visible, at least 1
 	maxSeqs int
 
 	clock    time.Duration // end of the last finished step
-	stepping bool          // a step is running, until stepEnd
+	stepping bool          // a step is running; it ends at stepEnd
 	stepEnd  time.Duration
 	decodes  bool // it decodes
-	decoded  int  // steps that decoded; counted only with stalls
+	decoded  int  // steps that decoded; counted only if the profile has stalls
 
-	front    time.Duration // time at which the serial front end is free
+	front    time.Duration // when the serial front end is free again
 	queue    queue
 	prefill  []*sequence
 	decode   []*sequence
@@ -96,7 +94,7 @@ type Engine struct {
 	dropped  int // cancelled sequences in prefill and decode
 
 	out   []Emission
-	spent []*sequence // finished in the last Advance, so that their Times can still be read
+	spent []*sequence // sequences that finished in the last Advance; kept so that their Times can still be read
 	spare []*sequence
 
 	cache *prefixCache
@@ -128,7 +126,7 @@ func NewEngine(p *Profile, seed int64) *Engine {
 		seeds:   rng(seed),
 	}
 	if p.Policy == Mixed {
-		// Every running sequence must fit into one step.
+		// A step must have room for every running sequence.
 		if fit := p.Limits.MaxBatchedTokens / p.verify(); e.maxSeqs == 0 || e.maxSeqs > fit {
 			e.maxSeqs = fit
 		}
@@ -153,9 +151,9 @@ func NewEngine(p *Profile, seed int64) *Engine {
 	return e
 }
 
-// Submit gives the engine a job at a time that must not be before that of the last
-// Submit. Submit all jobs with the same time before advancing the engine, because a
-// step takes the jobs that are there when it starts.
+// Submit gives the engine a job at the time at. Times must not decrease from one Submit to the
+// next. Submit all jobs of one time before calling Advance, because a step takes the jobs that are
+// there when it starts.
 func (e *Engine) Submit(at time.Duration, j Job) error {
 	switch {
 	case j.Input < 1:
@@ -183,9 +181,9 @@ func (e *Engine) Submit(at time.Duration, j Job) error {
 	return nil
 }
 
-// ownAcceptance draws the chance that the sequence's first draft token is accepted. Its mean number
-// of tokens a step is drawn from a triangle within ±spread of the overall mean. Later positions
-// keep their conditional chances.
+// ownAcceptance draws the chance that the sequence's first draft token is accepted. The sequence's
+// mean number of tokens per step is drawn from a triangular distribution within ±spread of the
+// overall mean. Later positions keep their conditional chances.
 func (e *Engine) ownAcceptance(s *sequence) float64 {
 	spec := e.profile.Speculation
 	if spec == nil {
@@ -221,11 +219,10 @@ func (e *Engine) Cancel(id uint64) bool {
 	return true
 }
 
-// Advance lets the engine work until now. It returns what was emitted since the last
-// call, in order, in a slice that is valid until the next call. next is the time
-// after now at which the engine has something to do again. busy is false, and next
-// meaningless, if it is idle until the next Submit. Calling Advance late, or not at
-// every next, only delays the report of emissions.
+// Advance lets the engine work until now. It returns what was emitted since the last call, in
+// order, in a slice that is valid until the next call. next is the time after now at which the
+// engine has something to do again. If the engine is idle until the next Submit, busy is false and
+// next has no meaning. If Advance is called later than next, emissions are only reported later.
 func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Duration, busy bool) {
 	e.spare = append(e.spare, e.spent...)
 	e.spent = e.spent[:0]
@@ -251,7 +248,7 @@ func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Durat
 	}
 }
 
-// State returns what the engine is doing, as of the last Advance to now.
+// State returns the engine's state after the last Advance, which was for the time now.
 func (e *Engine) State(now time.Duration) State {
 	s := e.state
 	s.AcceptedAt = slices.Clone(s.AcceptedAt)
@@ -270,7 +267,7 @@ func (e *Engine) ResetPrefixCache() {
 	}
 }
 
-// plan starts a step: it decides who decodes, whose prompt gets how many tokens, and
+// plan starts a step: it decides which sequences decode, which prompts get how many tokens, and
 // when the step ends.
 func (e *Engine) plan(start time.Duration) {
 	budget := e.profile.Limits.MaxBatchedTokens
@@ -323,8 +320,8 @@ func (e *Engine) stall() float64 {
 	return s.MS
 }
 
-// admissible reports whether the head of the queue may start now. Nobody overtakes
-// it, so that small requests do not starve a large one.
+// admissible reports whether the head of the queue may start now. No job overtakes the head, so
+// that small requests do not starve a large one.
 func (e *Engine) admissible(now time.Duration) bool {
 	if e.queue.len() == 0 || e.queue.front().Queued > now {
 		return false
@@ -342,8 +339,8 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	e.kv += s.need
 	e.state.PromptTokens += s.Input
 	if e.cache != nil {
-		// The last prompt token is always computed, because its output is the
-		// answer's first token.
+		// The last prompt token is always computed, because computing it yields the answer's first
+		// token.
 		s.Cached = min(e.cache.match(e.blocks(s, s.Input))*e.profile.PrefixCache.BlockTokens, s.Input-1)
 		s.prefilled = s.Cached
 		e.state.CacheQueries += s.Input
@@ -353,7 +350,7 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	return s
 }
 
-// chunk takes as much of the prompt as the budget allows, and returns its cost in ms.
+// chunk prefills as much of the prompt as the budget allows, and returns the cost in ms.
 func (e *Engine) chunk(s *sequence, budget *int) float64 {
 	n := min(s.Input-s.prefilled, *budget)
 	if n <= 0 {
@@ -365,8 +362,8 @@ func (e *Engine) chunk(s *sequence, budget *int) float64 {
 	return took
 }
 
-// longest is the context of the longest decoding sequence; it is computed only if it
-// costs anything.
+// longest is the context length of the longest decoding sequence. It is computed only if the
+// profile has a cost for it.
 func (e *Engine) longest() int {
 	most := 0
 	if e.cost.longest > 0 {
@@ -417,7 +414,7 @@ func (e *Engine) finishStep() {
 	e.prefill = stay
 }
 
-// emit adds n tokens to the sequence, emits the visible ones, and reports whether the
+// emit adds n tokens to the sequence and emits those that are visible. It reports whether the
 // sequence is finished.
 func (e *Engine) emit(s *sequence, n int) bool {
 	s.made += n

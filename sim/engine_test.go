@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// plain is a profile for calculations by hand: no noise, 1 ms for each prompt token,
+// plain is a profile that is easy to compute by hand: no noise, 1 ms for each prompt token, and
 // decode steps of 10 ms + 1 ms for each further sequence.
 func plain() *Profile {
 	return &Profile{
@@ -63,13 +63,15 @@ func TestArithmetic(t *testing.T) {
 		want   [][]float64 // ms, by job
 	}{
 		{
-			// overhead 5, then one step of 10 + 100·1; two more of 10 each.
+			// The overhead is 5 ms. The first step takes 10 + 100·1 ms, and two more take 10 ms
+			// each.
 			name: "one request",
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{115, 125, 135}},
 		}, {
-			// prefill of 100 after 0: 100·1 + 0.01·100² = 200; step 10 + 3 + 200;
-			// context 101, then 102: 101/1024·1024 (resident) + 101 (longest).
+			// Prefilling 100 tokens takes 100·1 + 0.01·100² = 200 ms, so the first step takes 10 +
+			// 3 + 200. The context is 101, then 102 tokens: 101/1024·1024 ms (resident) + 101 ms
+			// (longest).
 			name: "every term of the cost",
 			change: func(p *Profile) {
 				p.Prefill.NSPerToken2 = 10_000 // 0.01 ms per token squared
@@ -80,8 +82,8 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{218, 218 + 10 + 202, 430 + 10 + 204}},
 		}, {
-			// Two sequences use 1 − 0.5² = 0.75 of the experts, one 0.5: 100·0.25
-			// more, in addition to 1 for the second sequence.
+			// Two sequences use 1 − 0.5² = 0.75 of the experts and one uses 0.5. So two cost
+			// 100·0.25 more, in addition to 1 for the second sequence.
 			name: "experts saturate",
 			change: func(p *Profile) {
 				p.Decode.MoEMS, p.Decode.MoEActiveShare = 100, 0.5
@@ -89,9 +91,10 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 2}},
 			want: [][]float64{{35, 71, 81}, {35, 71}},
 		}, {
-			// A front end of 20 + 10·0.1 for each, one after another: queued at 5 +
-			// 21 and 47. A's step ends at 26 + 20. Its decode step takes the 10 ms
-			// until 56, when B is there: 10 + 1·0 + 10 for A's decode and B's chunk.
+			// The front end takes 20 + 10·0.1 ms for each request, one after the other. So A and B
+			// enter the queue at 5 + 21 and at 47 ms. A's first step ends at 26 + 20. Its decode
+			// step takes the 10 ms until 56, when B is in the queue. The next step takes 10 + 1·0 +
+			// 10 for A's decoding and B's chunk.
 			name: "serial front end",
 			change: func(p *Profile) {
 				p.FrontMSPerRequest, p.FrontUSPerToken = 20, 100
@@ -99,51 +102,54 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 1}},
 			want: [][]float64{{46, 56, 76}, {76}},
 		}, {
-			// The budget of 1000 covers all of A and 400 of B: 10 + 1000. Then A
-			// decodes (1 token of the budget) while B's last 200 are prefilled: 10 +
-			// 200.
+			// The token budget of 1000 covers all of A and 400 tokens of B: 10 + 1000 ms. Then A
+			// decodes with 1 token of the budget while the last 200 tokens of B are prefilled: 10 +
+			// 200 ms.
 			name: "the budget splits a prompt",
 			jobs: []Job{{Input: 600, Output: 3}, {Input: 600, Output: 2}},
 			want: [][]float64{{1015, 1225, 1236}, {1225, 1236}},
 		}, {
-			// A decodes while B's prompt is prefilled in chunks of 1000 − 1:
-			// steps of 10 + 999 stretch A's gaps from 10 ms.
+			// A decodes while B's prompt is prefilled in chunks of 1000 − 1 tokens. Steps of 10 +
+			// 999 ms lengthen A's gaps from 10 ms.
 			name: "a long prompt stretches decode",
 			jobs: []Job{{Input: 10, Output: 5}, {Input: 2988, Output: 1}},
-			// step 1: A 10 + B 990; 2: B 999; 3: B 999 (all 2988 done).
+			// Step 1 prefills A 10 + B 990, step 2 B 999, and step 3 B 999, which completes B's
+			// 2988.
 			want: [][]float64{{1015, 2024, 3033, 3043, 3053}, {3033}},
 		}, {
-			// Prefill first: three prompts of 400 fill steps of 1000 and 200, which
-			// take 10 + 1000 and 10 + 200. Only then all three decode: 10 + 2.
+			// Prompts come first: three prompts of 400 fill steps of 1000 and 200 tokens, which
+			// take 10 + 1000 and 10 + 200 ms. Only then do all three decode: 10 + 2 ms.
 			name:   "prefill first",
 			change: func(p *Profile) { p.Policy = PrefillFirst },
 			jobs:   []Job{{Input: 400, Output: 2}, {Input: 400, Output: 2}, {Input: 400, Output: 2}},
 			want:   [][]float64{{1015, 1237}, {1015, 1237}, {1225, 1237}},
 		}, {
-			// One at a time: B's first step starts when A's last has ended.
+			// Requests run one at a time: B's first step starts when A's last step has ended.
 			name:   "admission cap",
 			change: func(p *Profile) { p.Limits.MaxSeqs = 1 },
 			jobs:   []Job{{Input: 100, Output: 2}, {Input: 100, Output: 1}},
 			want:   [][]float64{{115, 125}, {235}},
 		}, {
-			// B needs 100 + 2 + 50 of 300 while A holds 152, so it waits. C would
-			// fit, but does not overtake it.
+			// B needs 100 + 2 + 50 of the 300 tokens while A holds 152, so B waits. C would fit,
+			// but does not overtake B.
 			name: "KV budget, first come first served",
 			change: func(p *Profile) {
 				p.MaxModelLen, p.Limits.KVTokens, p.Limits.KVPerSeqTokens = 250, 300, 50
 			},
 			jobs: []Job{{Input: 100, Output: 2}, {Input: 100, Output: 2}, {Input: 10, Output: 1}},
-			// A: 115, 125. Then B + C: 10 + 110 → 245; B decodes alone → 255.
+			// A emits at 115 and 125. Then B and C take 10 + 110 until 245, and B decodes alone
+			// until 255.
 			want: [][]float64{{115, 125}, {245, 255}, {245}},
 		}, {
-			// Nothing is visible before token 3, which comes with the two before it.
+			// Nothing is visible before token 3. It comes together with the two tokens before it.
 			name:   "held-back stream",
 			change: func(p *Profile) { p.FirstVisibleToken = 3 },
 			jobs:   []Job{{Input: 100, Output: 4}, {Input: 100, Output: 2}},
-			// step 10 + 200 → 215; 11 → 226 (B ends: shown); 10 → 236, 246.
+			// The first step takes 10 + 200 until 215, and the second 11 until 226, when B ends and
+			// is shown. Then steps of 10 end at 236 and 246.
 			want: [][]float64{{236, 246}, {226}},
 		}, {
-			// Both drafts always accepted: 1, then 3, 3 and the last of 8.
+			// Both drafts are always accepted: 1 token, then 3, 3 and the last one of 8.
 			name:   "speculation",
 			change: func(p *Profile) { p.Speculation = &Speculation{Accept: []float64{1, 1}} },
 			jobs:   []Job{{Input: 100, Output: 8}},
@@ -186,8 +192,9 @@ func TestTimesOfAJob(t *testing.T) {
 	submit(t, e, time.Second, Job{ID: 1, Input: 100, Output: 3}, Job{ID: 2, Input: 50, Output: 3})
 	all := drain(e)
 	last := all[len(all)-1]
-	// 1: queued 1005, prefilled 1115, tokens 1125, 1135. 2: scheduled 1135,
-	// prefilled 1195, its second token is the first one seen, 1205, 1215.
+	// Job 1 is queued at 1005 and prefilled at 1115, with tokens at 1125 and 1135. Job 2 is
+	// scheduled at 1135 and prefilled at 1195. Its second token, at 1205, is the first visible one;
+	// the next is at 1215.
 	want := Times{
 		Submitted: 1000 * time.Millisecond, Queued: 1005 * time.Millisecond, Scheduled: 1135 * time.Millisecond,
 		Prefilled: 1195 * time.Millisecond, First: 1205 * time.Millisecond, Finished: 1215 * time.Millisecond,
@@ -211,11 +218,11 @@ func TestPrefixCache(t *testing.T) {
 		cached int
 	}{
 		{prompt(40, 0), 0},
-		{prompt(40, 0), 32},   // two full blocks; the rest is computed
-		{prompt(32, 0), 31},   // all known, but the last token is always computed
-		{prompt(40, 20), 0},   // differs in the second block, and from its first token on in the first one too
+		{prompt(40, 0), 32},   // two full blocks are cached; the rest is computed
+		{prompt(32, 0), 31},   // all blocks are cached, but the last token is always computed
+		{prompt(40, 20), 0},   // the prompt differs from the first token on, so no block is cached
 		{prompt(100, 20), 32}, // 6 blocks: more than the capacity of 4
-		{prompt(40, 0), 0},    // least recently used: gone
+		{prompt(40, 0), 0},    // evicted as least recently used
 	} {
 		step.job.ID = uint64(i)
 		submit(t, e, time.Duration(i)*time.Hour, step.job)
@@ -236,7 +243,7 @@ func TestCancel(t *testing.T) {
 	p.Limits.MaxSeqs = 2
 	e := NewEngine(p, 1)
 	submit(t, e, 0, Job{ID: 1, Input: 100, Output: 50}, Job{ID: 2, Input: 100, Output: 3}, Job{ID: 3, Input: 100, Output: 2}, Job{ID: 4, Input: 100, Output: 1})
-	// 1 and 2 run: 10 + 200 → 215. At 220 both decode until 226.
+	// Jobs 1 and 2 are prefilled in 10 + 200 ms until 215. At 220 both decode until 226.
 	e.Advance(220 * time.Millisecond)
 	if !e.Cancel(1) || !e.Cancel(3) || e.Cancel(1) || e.Cancel(77) {
 		t.Error("Cancel must report whether the job was in flight")
@@ -248,7 +255,7 @@ func TestCancel(t *testing.T) {
 	if got := at(all, 3); len(got) != 0 {
 		t.Errorf("the cancelled waiting job emitted at %v", got)
 	}
-	// 226: 2 has two tokens and 4 is admitted: 10 + 100 → 336.
+	// At 226 job 2 has two tokens and job 4 is admitted; the next step takes 10 + 100 until 336.
 	if got := at(all, 2); !slices.Equal(got, []float64{226, 336}) {
 		t.Errorf("job 2 emitted at %v after the cancellation", got)
 	}
@@ -258,7 +265,7 @@ func TestCancel(t *testing.T) {
 	if s := e.State(time.Hour); s.Running != 0 || s.Waiting != 0 || e.kv != 0 || e.resident != 0 || len(e.jobs) != 0 {
 		t.Errorf("something is left: %+v, kv %d, resident %d, jobs %d", s, e.kv, e.resident, len(e.jobs))
 	}
-	submit(t, e, time.Hour, Job{ID: 1, Input: 1, Output: 1}) // the id may be used again
+	submit(t, e, time.Hour, Job{ID: 1, Input: 1, Output: 1}) // the id of a finished job may be used again
 }
 
 func TestSubmitRefuses(t *testing.T) {
@@ -335,8 +342,8 @@ func randomLoad(r *rand.Rand, p *Profile) (load []action) {
 	return load
 }
 
-// play runs a load. With stops it also calls Advance at other times, which must not
-// change anything.
+// play runs a load. With stops it also calls Advance at other times, which must not change the
+// results.
 func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emission, cancelled map[uint64]bool) {
 	t.Helper()
 	cancelled = make(map[uint64]bool)
@@ -346,7 +353,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 		emitted, next, busy := e.Advance(to)
 		for _, m := range emitted {
 			times := *m.Times
-			if m.Times = nil; m.Last { // earlier emissions show how far one Advance went
+			if m.Times = nil; m.Last { // for earlier emissions, Times depends on how far one Advance went
 				m.Times = &times
 			}
 			all = append(all, m)
@@ -364,7 +371,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 			advance(now + time.Duration(stops.Int64N(int64(a.at-now))+1))
 		}
 		if stops != nil || a.cancel {
-			// A cancellation applies to jobs in flight at its time.
+			// A cancellation applies to jobs that are in flight at its time.
 			_, _ = advance(a.at)
 		}
 		if a.cancel {
@@ -453,7 +460,7 @@ func TestLongEngineProperties(t *testing.T) {
 			t.Fatalf("seed %d: the idle engine holds %d KV, %d resident tokens, %d jobs", seed, e.kv, e.resident, len(e.jobs))
 		}
 
-		// The same seed gives the same run, whenever Advance is called.
+		// The same seed gives the same results, whenever Advance is called.
 		again, _ := play(t, NewEngine(p, int64(seed)), load, nil)
 		same := slices.EqualFunc(all, again, func(a, b Emission) bool {
 			if a.Last && b.Last && *a.Times != *b.Times {
@@ -482,7 +489,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// Noise has mean 1 and the given spread; drafts are accepted with the given shares.
+// Noise has the mean 1 and the given spread. Drafts are accepted with the given shares.
 func TestLongRandomnessIsCalibrated(t *testing.T) {
 	const n = 100_000
 	p := plain()
@@ -516,14 +523,14 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	}
 	mean /= float64(len(steps))
 	cv := math.Sqrt(square/float64(len(steps))-mean*mean) / mean
-	// About 35,000 steps: the mean's standard error is 0.2/√35000 = 0.001.
+	// With about 35,000 steps, the standard error of the mean is 0.2/√35000 = 0.001.
 	if math.Abs(mean-1) > 0.005 || math.Abs(cv-0.2) > 0.005 {
 		t.Errorf("step factor: mean %.4f, cv %.4f, want 1 and 0.2", mean, cv)
 	}
 	s := e.State(now)
 	for i, want := range p.Speculation.Accept {
-		// 100 requests, each within ±20% of 2.7 tokens a step. The first position is
-		// cut at 1, so the mean is a little lower.
+		// Each of 100 requests has a mean within ±20% of 2.7 tokens per step. The chance at the
+		// first position cannot exceed 1, so the overall mean is a little lower.
 		if got := float64(s.AcceptedAt[i]) / float64(s.Drafts); math.Abs(got-want) > 0.06 {
 			t.Errorf("position %d: accepted in %.3f of the steps, want %.3f", i, got, want)
 		}
@@ -533,8 +540,7 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	}
 }
 
-// closedLoop keeps n requests in flight and returns the mean TTFT and the tokens a
-// second.
+// closedLoop keeps n requests in flight. It returns the mean TTFT and the tokens per second.
 func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft time.Duration, throughput float64) {
 	e := NewEngine(p, 1)
 	var id uint64
@@ -570,9 +576,9 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 	return sum / time.Duration(done), float64(tokens) / now.Seconds()
 }
 
-// Equal lengths keep the slots of a closed loop in phase: all prompts arrive
-// together, and each waits for all. A few percent of jitter ends that, at the same
-// throughput.
+// If all answers are equally long, the slots of a closed loop stay in phase: all prompts arrive
+// together, and each waits for all of them. A few percent of jitter in the lengths ends that, at
+// the same throughput.
 func TestLongLockStep(t *testing.T) {
 	p := plain()
 	p.Prefill.USPerToken, p.OverheadMS = 160, 100

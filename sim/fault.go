@@ -8,13 +8,13 @@ import (
 // Fault is one error of a server or a network.
 type Fault struct {
 	Name string
-	Doc  string // one line; includes the meaning of the rule's tokens, delay and text
+	Doc  string // one line; it says what the rule's tokens, delay and text mean
 
 	apply func(fx *effect, r *Rule)
 }
 
-// Faults lists all scripted faults, in the order of the documentation. If two rules
-// hit the same request, both apply.
+// Faults lists all scripted faults, in the order of the documentation. If two rules apply to the
+// same request, it has both faults.
 func Faults() []Fault { return append([]Fault(nil), faults...) }
 
 // effect is the combination of a request's faults. The zero value is an answer
@@ -27,11 +27,11 @@ type effect struct {
 	hang     bool
 	die      bool
 	strict   bool // unknown request fields are refused
-	truncate int  // prompt tokens; 0: not
+	truncate int  // the prompt is cut to this many tokens; 0: it is not
 
 	// the connection
 	close      bool // says Connection: close
-	closeAfter bool // does not say it
+	closeAfter bool // the connection is closed after the answer, without an announcement
 	bytewise   bool
 	gzip       bool
 
@@ -40,7 +40,7 @@ type effect struct {
 	empty       bool
 	lateHeaders bool
 	earlyRole   bool
-	late        time.Duration // before the request reaches the engine
+	late        time.Duration // delay before the request reaches the engine
 	crlf        bool
 	bom         bool
 	noSpace     bool
@@ -49,7 +49,7 @@ type effect struct {
 	// its chunks
 	perChunk   int
 	key        string // instead of "content"
-	keyTokens  int    // for that many tokens
+	keyTokens  int    // number of tokens for which that key is used
 	toolCall   bool
 	padding    int // bytes in the first token-bearing chunk
 	text       string
@@ -63,19 +63,19 @@ type effect struct {
 	noFinish    bool // the stream ends in order, but without finish_reason and what follows it
 	hold        bool // nothing more comes
 	trickle     time.Duration
-	after       int // tokens before the errors above
-	stopAfter   int // early end of sequence; 0 if there is none
+	after       int // number of tokens before the errors above
+	stopAfter   int // number of tokens after which the answer ends early; 0: it does not
 	canned      bool
-	other       bool // it gives the answer to another prompt
+	other       bool // the answer is the answer to another prompt
 
 	// what a natural answer says
 	circle      bool
 	garble      bool
-	broken      bool // a character of it
+	broken      bool // a character of the text is broken
 	blank       bool
 	endless     bool
 	halfContext bool
-	swapOne     int // one token in so many is replaced; 0: none
+	swapOne     int // one token in this many is replaced; 0: none
 	replay      bool
 	noDone      bool
 
@@ -93,8 +93,8 @@ func (fx *effect) breaks() bool {
 	return fx.errorEvent || fx.errorLegacy || fx.cut || fx.noFinish || fx.hold || fx.trickle > 0
 }
 
-// visible returns up to which token an answer is sent once made tokens are made, of
-// which sent were sent before, and whether the stream then breaks.
+// visible returns up to which token an answer is sent once the engine has made a number of tokens.
+// sent is the number that was sent before. breaks reports whether the stream then breaks.
 func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 	switch {
 	case fx.breaks() && made >= fx.after:

@@ -24,7 +24,7 @@ var tenTokens = strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":10`, 1)
 
 func count(text, part string) int { return strings.Count(text, part) }
 
-// Every fault has the effect that its line describes, on one request.
+// faultTests shows on one request that every fault has the effect that its line describes.
 var faultTests = []struct {
 	rule  string
 	check func(t *testing.T, w *world)
@@ -134,7 +134,7 @@ var faultTests = []struct {
 		if err != nil || r.Header.Get("Content-Encoding") != "gzip" || count(string(text), "[DONE]") != 1 {
 			t.Errorf("%v, %v, %s", err, r, text)
 		}
-		if text := w.must(pathChat, tenTokens); count(text, "[DONE]") != 1 { // this client does not accept it
+		if text := w.must(pathChat, tenTokens); count(text, "[DONE]") != 1 { // a client that does not accept gzip gets plain text
 			t.Errorf("%q", text)
 		}
 	}},
@@ -370,7 +370,7 @@ var faultTests = []struct {
 	{"cached", streamHas(`"prompt_tokens":15,"total_tokens":25,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":15}`, 1)},
 }
 
-// natural is a natural answer as it was streamed.
+// natural is a natural answer, as it was streamed.
 type natural struct {
 	tokens       []string
 	text, finish string
@@ -417,7 +417,7 @@ func statusIs(status int, part string) func(*testing.T, *world) {
 		if err != nil || r.StatusCode != status || !strings.Contains(text, part) {
 			t.Errorf("%v, %v, %q; want %d and %q", r, err, text, status, part)
 		}
-		w.must("/health", "") // only completions are hit
+		w.must("/health", "") // only completions have faults
 	}
 }
 
@@ -456,14 +456,14 @@ func breaksWith(tokens int, end string, wantErr error) func(*testing.T, *world) 
 			!strings.HasSuffix(text, end) || strings.Contains(text, `"finish_reason":"`) || strings.Contains(text, "usage") {
 			t.Errorf("%v, %v, %s", r, err, text)
 		}
-		time.Sleep(time.Second) // the current step ends
+		time.Sleep(time.Second) // time for the current step to end
 		if s := w.server.State(); s.Running != 0 {
 			t.Errorf("the engine goes on: %+v", s)
 		}
 	}
 }
 
-// holds expects three tokens, and after them only the given bytes for an hour.
+// holds expects three tokens, and after them nothing but the given bytes for an hour.
 func holds(t *testing.T, w *world, more string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
@@ -478,7 +478,7 @@ func holds(t *testing.T, w *world, more string) {
 	}
 }
 
-// rawRequest sends a request on a connection of its own, whose answer is read raw.
+// rawRequest sends a request on its own connection, and returns a reader of the raw answer.
 func rawRequest(t *testing.T, w *world) (io.Closer, io.Reader) {
 	t.Helper()
 	c, err := w.client.Transport.(*http.Transport).DialContext(context.Background(), "", "")
@@ -518,7 +518,7 @@ func TestWhichRequestsAreHit(t *testing.T) {
 			t.Errorf("%s on %s hits %s, want %s", test.rule, test.path, got, test.want)
 		}
 	}
-	// 10,000 draws of 0.3: standard error 46.
+	// Of 10,000 draws with a chance of 0.3 the number of hits has a standard error of 46.
 	got := hits("http-500:share=0.3", pathChat, 10_000)
 	if n := count(got, "x"); n < 2800 || n > 3200 {
 		t.Errorf("a share of 0.3 hit %d of 10000", n)
@@ -560,7 +560,7 @@ func TestRulesThatAreWrong(t *testing.T) {
 	}
 }
 
-// Faults that break a stream also break an answer in one piece.
+// Faults that break a stream also break an answer that is sent in one piece.
 func TestFaultsWithoutAStream(t *testing.T) {
 	body := strings.Replace(tenTokens, `"stream":true,"stream_options":{"include_usage":true}`, `"stream":false`, 1)
 	for fault, want := range map[string]string{

@@ -26,11 +26,10 @@ var (
 	fitSeed     = flag.Uint64("fit-seed", 1, "seed of the starts")
 )
 
-// published is a file of testdata/published.
+// published is a file of published figures in testdata/published.
 type published struct {
-	// Speed is how a report computes the speed of many streams, which no report
-	// states. "of mean time" divides tokens by the mean time; otherwise it is the
-	// mean of the speeds.
+	// Speed is how a report averages the speeds of many streams; the reports do not say. "of mean
+	// time" divides tokens by the mean time. Otherwise it is the mean of the speeds.
 	Speed   string
 	Figures []struct {
 		Server, Workload, Level, Metric, Printed, Impossible string
@@ -43,22 +42,22 @@ type figure struct {
 	load   load
 	metric string
 	value  float64 // in base units
-	half   float64 // half a unit of the last printed digit
+	half   float64 // half of the last printed digit's unit
 	weight float64
 }
 
-// load is one level of a workload; bursts when burst is set.
+// load is one level of a workload; the level is a burst if burst is set.
 type load struct {
 	input, output, n int
 	rounds           int // requests of each slot
 	burst            bool
 }
 
-// outcome holds the client's view of a load: means in s and tok/s.
+// outcome holds a load's results as the client sees them: means in s and tok/s.
 type outcome map[string]float64
 
-// conditions are the settings that the reports leave out. They are fitted together
-// with the profile, and stated in the plans as our assumption.
+// conditions are the settings that the reports leave out. They are fitted together with the
+// profile, and the plans state them as assumptions.
 type conditions struct {
 	Stagger time.Duration // between the starts of two slots
 	Pause   time.Duration // between an answer and the next request of its slot
@@ -76,8 +75,7 @@ func (f *fitting) searched() conditions {
 	return c
 }
 
-// A mean over enough requests hardly depends on the draws, so a large load
-// needs no more seeds.
+// The mean over many requests hardly depends on the draws, so a large load needs fewer seeds.
 const enough = 2400
 
 // of is the mean outcome over the seeds for an engine with random draws.
@@ -94,9 +92,8 @@ func (c conditions) of(p *Profile, l load) outcome {
 	return mean
 }
 
-// run sends load to a fresh engine as a plan does after its warm-up. The first
-// n·rounds requests are measured, and further ones keep up the load until all of them
-// have ended.
+// run sends load to a fresh engine as a plan does after its warm-up. The first n·rounds requests
+// are measured, and further requests keep up the load until all measured ones have ended.
 func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	e := NewEngine(p, seed)
 	due := l.n * l.rounds
@@ -178,9 +175,9 @@ type fitting struct {
 	conditions              conditions
 	few                     int                  // number of seeds in the search; 0 means all
 	free                    []string             // parameters, and "pause"
-	first                   map[string]float64   // start of the search, if not the shipped profile
-	choose                  map[string][]float64 // settings of which each start takes one
-	median                  bool                 // the median error counts in addition to the loss
+	first                   map[string]float64   // where the search starts, if not at the shipped profile
+	choose                  map[string][]float64 // settings with several values, of which each start takes one
+	median                  bool                 // the median error is added to the loss
 }
 
 var fittings = []fitting{
@@ -188,7 +185,7 @@ var fittings = []fitting{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
 		conditions: conditions{4 * time.Millisecond, 2165 * time.Millisecond, 5, 12}, few: 3,
 		free: []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "spread", "kv", "kvseq", "hold", "pause"},
-		// An earlier fit, rounded.
+		// These values are from an earlier fit, rounded.
 		first: map[string]float64{
 			"overhead": 15, "linear": 20, "square": 0.3, "chunk": 3, "base": 10.5, "seq": 0.4, "ktoken": 0.02, "longest": 0.04,
 			"moe": 2, "spread": 0.25, "kv": 1.9e6, "kvseq": 9000, "hold": 4, "pause": 2, "batch": 8192,
@@ -230,7 +227,7 @@ func spark(profile, server string) fitting {
 	return f
 }
 
-// parameter reads and sets a free parameter by its name.
+// parameter returns functions that read and set a free parameter by its name.
 func (f *fitting) parameter(p *Profile, c *conditions, name string) (get float64, set func(float64)) {
 	whole := func(at *int) (float64, func(float64)) {
 		return float64(*at), func(v float64) { *at = int(math.Round(v)) }
@@ -283,9 +280,9 @@ func round4(v float64) float64 {
 	return math.Round(v*k) / k
 }
 
-// figures reads the published values of one server that a profile should reproduce.
-// An interpolated value ("~") weighs less, and so does a system throughput, whose
-// wall clock no report defines.
+// figures reads the published values of one server that a profile should reproduce. An interpolated
+// value ("~") has a smaller weight. So has a system throughput, because no report defines over
+// which time it was taken.
 func (f *fitting) figures(t *testing.T) []figure {
 	t.Helper()
 	src, err := os.ReadFile(filepath.Join("..", "testdata", "published", f.report+".json"))
@@ -318,12 +315,11 @@ func (f *fitting) figures(t *testing.T) []figure {
 	return out
 }
 
-// fewest is the minimum number of requests at a level if the report does not state
-// it: a few draws of a server with speculative decoding do not make a figure.
+// fewest is the smallest number of requests at a level for which the report states no number. Fewer
+// draws of a server with speculative decoding would give no stable figure.
 const fewest = 20
 
-// printed reads "~8.1 s" as the value in base units and half a unit of its last
-// digit.
+// printed reads a value such as "~8.1 s" in base units. half is half of the last digit's unit.
 func printed(s string) (value, half float64) {
 	number, unit, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(s, "~"), "+"), " ")
 	value, err := strconv.ParseFloat(number, 64)
@@ -338,7 +334,7 @@ func printed(s string) (value, half float64) {
 	return value, half
 }
 
-// load returns what a level of a plan sends.
+// load returns the load that a level of a plan sends.
 func (f *fitting) load(workload, level string) (load, bool) {
 	name, key, _ := strings.Cut(strings.TrimSuffix(workload, `"]`), `["`)
 	n, _ := strconv.Atoi(strings.TrimPrefix(level, "burst "))
@@ -393,8 +389,8 @@ func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 
 	return out
 }
 
-// crossing is where the mean TTFT of bursts crosses 3 s, interpolated linearly
-// between the powers of two around it, near the report's value.
+// crossing returns the burst size at which the mean TTFT crosses 3 s. It interpolates linearly
+// between the two neighbouring powers of two that are near the report's value.
 func crossing(ttft func(n int) float64, near float64) float64 {
 	low := 1 << int(math.Log2(near))
 	if ttft(low) >= 3 {
@@ -406,9 +402,9 @@ func crossing(ttft func(n int) float64, near float64) float64 {
 	return float64(low) * (1 + (3-a)/(b-a))
 }
 
-// loss is the weighted root mean square of the log errors. Rounding in print costs
-// nothing. Beyond 1.5 % it is linear, so that a figure that cannot be reproduced does
-// not dominate the others.
+// loss is the weighted root mean square of the log errors. An error within the rounding of the
+// printed value costs nothing. Above 1.5 % the loss grows linearly, so that a figure that cannot be
+// reproduced does not dominate the others.
 func loss(figures []figure, got []float64) float64 {
 	sum, weights := 0.0, 0.0
 	for i, g := range figures {
@@ -479,7 +475,7 @@ func (f *fitting) fit(t *testing.T) {
 	type result struct {
 		profile    *Profile
 		conditions conditions
-		x          []float64 // the free parameters' logarithms
+		x          []float64 // logarithms of the free parameters
 		loss       float64
 	}
 	best := result{loss: math.Inf(1)}
@@ -519,7 +515,7 @@ func (f *fitting) fit(t *testing.T) {
 				v, _ := f.parameter(base, &c, name)
 				far := *fitFar
 				if v == 0 || name == "chunk" || name == "pause" {
-					far *= 3 // little is known about it
+					far *= 3 // little is known about this parameter, so the simplex is larger
 				}
 				if v == 0 {
 					v = map[string]float64{"chunk": 3, "moe": 3, "hold": 4, "longest": 0.003, "seq": 0.1, "ktoken": 0.01, "seqs": 100, "kv": 2e6, "kvseq": 5000}[name]
@@ -590,8 +586,8 @@ func median(sorted []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// The shipped profiles reproduce the published numbers to which they were fitted, at
-// low and at high load: half of them within 5 %, nine in ten within 20 %.
+// The shipped profiles reproduce the published figures to which they were fitted, at low and at
+// high load: half of the figures within 5 %, and nine in ten within 20 %.
 func TestLongProfilesHoldTheirReports(t *testing.T) {
 	for _, f := range fittings {
 		t.Run(f.profile, func(t *testing.T) {

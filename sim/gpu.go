@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// GPU holds the metrics of all the server's GPUs together. The server's speed does not depend on it:
-// it serves to try conditions on GPUs, and to show them in reports.
+// GPU holds the metrics of all the server's GPUs together. They do not affect the server's speed;
+// they are for trying conditions on GPUs, and for reports.
 type GPU struct {
 	ClockMHz float64 `json:"clock_mhz,omitempty"` // 0: not reported
-	// ThrottledShare is the share of every ten seconds, at their end, in which heat halves the clock.
+	// ThrottledShare is the share of every ten seconds during which heat halves the clock. It is
+	// the last part of the ten seconds.
 	ThrottledShare   float64 `json:"throttled_share,omitempty"`
 	ForeignProcesses int     `json:"foreign_processes,omitempty"`
 	Power            *Power  `json:"power,omitempty"` // nil: not reported
 }
 
-// Power is what the GPUs draw, in watts: idle, in steps that only decode, and in steps that
-// prefill. Each is at least as large as the one before.
+// Power is how much power the GPUs draw, in watts: when idle, in steps that only decode, and in
+// steps that prefill. Each value is at least as large as the one before.
 type Power struct {
 	Idle    float64 `json:"idle_w"`
 	Decode  float64 `json:"decode_w"`

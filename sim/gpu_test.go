@@ -51,8 +51,8 @@ func TestPowerMeter(t *testing.T) {
 	if energy := counters[metric.Energy] - before; math.Abs(energy-2240) > 1e-9 || math.Abs(gauges["power"]-224) > 1e-9 {
 		t.Errorf("%v J and %v W, want 2240 and 224", energy, gauges["power"])
 	}
-	// A step of five seconds that starts at the end counts in full, but the power stays within its
-	// maximum.
+	// A step of five seconds that starts just before the reading counts in full, but the reported
+	// power stays within its maximum.
 	read(31*time.Second, State{Busy: 12 * time.Second, Prefilling: 6 * time.Second}, gauges, counters)
 	if gauges["power"] != 500 {
 		t.Errorf("%v W, want 500", gauges["power"])

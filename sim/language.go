@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// words are the words of answers: one token each, including the space.
+// words are the words that answers consist of. Each is one token, including its leading space.
 var words = [64]string{
 	" the", " and", " you", " can", " see", " how", " our", " own", " new", " set", " run", " one", " two", " ten", " few", " may",
 	" lot", " bit", " way", " day", " sun", " sky", " sea", " air", " cat", " dog", " fox", " owl", " bee", " ant", " cow", " hen",
@@ -18,7 +18,7 @@ var words = [64]string{
 	" cut", " dig", " fly", " hop", " jog", " mix", " nod", " pay", " row", " sip", " tap", " win", " yes", " not", " but", " for",
 }
 
-const opening = "The" // the first word, also one token
+const opening = "The" // the first word of an answer, also one token
 
 // spoken splits a text into its tokens; a text has at least one.
 func spoken(text string) []string {
@@ -26,7 +26,7 @@ func spoken(text string) []string {
 	for len(text) > 0 {
 		_, size := nextToken(text)
 		if _, whole := utf8.DecodeRuneInString(text); size == 1 {
-			size = whole // a character is not split
+			size = whole // a multi-byte character is not split
 		}
 		out, text = append(out, text[:size]), text[size:]
 	}
@@ -36,9 +36,9 @@ func spoken(text string) []string {
 	return out
 }
 
-// language is the model's most likely answer to one prompt, token by token, and the
-// likelihood of any other answer. Both depend only on the model's name, the prompt and
-// the tokens so far, so that all servers of the model judge an answer alike.
+// language yields the model's most likely answer to one prompt, token by token, and the likelihood
+// of any other answer. Both depend only on the model's name, the prompt and the tokens so far, so
+// that all servers of the model judge an answer alike.
 type language struct {
 	state  rng
 	at     int
@@ -59,7 +59,7 @@ func newLanguage(model string, key uint64, text string, share float64) language 
 	return l
 }
 
-// At one in oneIn tokens two words are about equally likely.
+// oneIn says how often two words are about equally likely: at one token in oneIn.
 const oneIn = 8
 
 // choice returns the model's most likely next token, the second most likely one, and
@@ -83,9 +83,9 @@ func (l *language) choice() (first, second string, cost, dearer float64) {
 	return first, second, 0.05 + 0.4*r.float(), 2 + 2*r.float()
 }
 
-// take appends a token to the answer and returns its cost in nats. After the second
-// choice the answer continues differently. A token that is neither choice does not
-// change the rest.
+// take appends a token to the answer and returns its cost in nats. After the second most likely
+// token the answer continues differently. A token that is neither of the two most likely ones does
+// not change the rest.
 func (l *language) take(token string) float64 {
 	first, second, cost, dearer := l.choice()
 	r := l.state ^ rng(l.at)<<32 ^ 0x0dd
@@ -113,9 +113,9 @@ func (l language) costs(tokens []string) []float64 {
 	return out
 }
 
-// say returns the model's most likely answer, of n tokens if it is words. With parts it
-// takes, from that token on, the second of the first two words that are equally likely,
-// as another batch or kernel may.
+// say returns the model's most likely answer; an answer of words has n tokens. If parts is set,
+// then at the first token from index parts on at which two words are equally likely, the answer
+// takes the second word, as another batch or kernel might.
 func (l language) say(n int, parts int) []string {
 	if l.solved != nil {
 		n = len(l.solved)
@@ -132,9 +132,9 @@ func (l language) say(n int, parts int) []string {
 	return out
 }
 
-// behind is the index at which the answer begins in the tokens of a prompt and its
-// answer: after the last header of the assistant, or else at the last word that begins
-// an answer. If there is neither it is the end.
+// behind is the index at which the answer begins in the tokens of a prompt and its answer: after
+// the last header of the assistant, or else at the last word that begins an answer. Without either
+// it is the end.
 func behind(ids []int) int {
 	header := append(Tokenize([]int{tokenStart}, "assistant"), '\n')
 	for at := len(ids) - len(header); at >= 0; at-- {
@@ -168,8 +168,8 @@ func asked(prompt string) string {
 	return prompt
 }
 
-// logprobs returns the model's log-probabilities of all tokens of a prompt and its
-// answer; those of the prompt are arbitrary.
+// logprobs returns the model's log-probabilities of all tokens of a prompt and its answer; the
+// values for the prompt's own tokens are arbitrary.
 func logprobs(model string, ids []int) []float64 {
 	out := make([]float64, len(ids))
 	at := behind(ids)
@@ -190,9 +190,9 @@ func logprobs(model string, ids []int) []float64 {
 	return out
 }
 
-// appendLogprobs writes the log-probabilities of a prompt's tokens as vLLM does: null
-// for the first token, an object with one member for each other one. nil ids mean that
-// none are requested.
+// appendLogprobs writes the log-probabilities of a prompt's tokens as vLLM does: null for the first
+// token, and an object with one member for every other token. If ids is nil, log-probabilities were
+// not requested.
 func appendLogprobs(b []byte, model string, ids []int) []byte {
 	if ids == nil {
 		return b

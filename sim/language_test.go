@@ -9,9 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// TestLanguage: every server of a model gives the same answer to a prompt, and finds it
-// likely. It also finds an answer likely that departs from it where two words are
-// equally likely, but no other.
+// TestLanguage: every server of a model gives the same answer to a prompt, and finds it likely. An
+// answer that takes the other of two equally likely words is likely too; any other answer is not.
 func TestLanguage(t *testing.T) {
 	mean := func(l language, tokens []string) float64 {
 		sum := 0.0
@@ -56,8 +55,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestPromptLogprobs: over HTTP a server reports how likely the model finds another
-// server's answer to a prompt.
+// TestPromptLogprobs: over HTTP a server reports how likely its model finds an answer that another
+// server gave to a prompt.
 func TestPromptLogprobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := newWorld(t, Options{Seed: 3}), newWorld(t, Options{Seed: 4})

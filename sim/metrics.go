@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// metrics holds what /metrics shows in addition to the engine's own counters, under
-// SGLang's or vLLM's names, depending on the engine that the server stands in for.
-// Times are the model's: the end of a step, not the time when its bytes were written.
+// metrics holds what /metrics shows in addition to the engine's own counters, under SGLang's or
+// vLLM's names, depending on the engine that the server stands in for. Times are those of the
+// engine model: the end of a step, and not the time at which its bytes were written.
 type metrics struct {
 	like                           string
 	ttft, itl, tpot, e2e           *histogram
@@ -21,8 +21,8 @@ type metrics struct {
 	finished                       map[string]int // by finish reason
 }
 
-// The bounds are vLLM's (vllm/v1/metrics/loggers.py), so that readers of its
-// histograms can read these.
+// These are the bounds of vLLM's histograms (vllm/v1/metrics/loggers.py), so that readers of vLLM's
+// metrics can read these too.
 var (
 	firstBounds   = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	tokenBounds   = []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
@@ -39,10 +39,10 @@ func newMetrics(like string) *metrics {
 	}
 }
 
-// told is the state that the metrics keep of a request in flight.
+// told is what the metrics need to know about a request in flight.
 type told struct {
 	last   time.Duration // the emission before
-	finish string        // finish reason of a complete answer
+	finish string        // finish reason that the complete answer will have
 }
 
 // emission records what a step made of one request.
@@ -68,7 +68,7 @@ func (m *metrics) emission(e *Emission, r *told) {
 	}
 }
 
-// named returns the current name of one of our metrics on an engine's page.
+// named returns the name that one of our metrics now has on an engine's page.
 func named(of, ours string) string {
 	series := engine.Of(of).Series
 	i := slices.IndexFunc(series, func(s engine.Series) bool { return s.Ours == ours })
@@ -97,7 +97,7 @@ func (m *metrics) sglang(p *page, s State) {
 	p.one(name("running"), "gauge", "The number of running requests.", float64(s.Running))
 	p.one(name("waiting"), "gauge", "The number of requests in the waiting queue.", float64(s.Waiting))
 	p.one(name("kv_usage"), "gauge", "The token usage.", s.KV)
-	p.one(name(metric.Preempted), "counter", "The number of retracted requests.", 0) // the model never preempts
+	p.one(name(metric.Preempted), "counter", "The number of retracted requests.", 0) // the engine model never preempts
 	p.one(name(metric.Aborted), "counter", "The number of aborted requests.", float64(m.finished["abort"]))
 	p.one(name(metric.CacheQueries), "counter", "Number of prefill tokens processed, cached ones included.", float64(s.PromptTokens))
 	p.one(name(metric.CacheHits), "counter", "Number of cached prompt tokens.", float64(s.CacheHits))
@@ -122,7 +122,7 @@ func (m *metrics) vllm(p *page, s State) {
 	p.one(named("running"), "gauge", "Number of requests in model execution batches.", float64(s.Running))
 	p.one(named("waiting"), "gauge", "Number of requests waiting to be processed.", float64(s.Waiting))
 	p.one(named("kv_usage"), "gauge", "KV-cache usage. 1 means 100 percent usage.", s.KV)
-	p.one(named(metric.Preempted), "counter", "Cumulative number of preemptions from the engine.", 0) // the model never preempts
+	p.one(named(metric.Preempted), "counter", "Cumulative number of preemptions from the engine.", 0) // the engine model never preempts
 	p.one("vllm:prompt_tokens_total", "counter", "Number of prefill tokens processed.", float64(s.PromptTokens))
 	p.one(named(metric.GeneratedTokens), "counter", "Number of generation tokens processed.", float64(s.OutputTokens))
 	p.one(named(metric.CacheQueries), "counter", "Prefix cache queries, in tokens.", float64(s.CacheQueries))

@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Meter reads the mean power since its last reading, in watts, into the gauges, and the energy, in
-// joules, into the counters.
+// Meter returns a function that writes the mean power since its last call, in watts, into gauges,
+// and the energy used so far, in joules, into counters.
 func (p Power) Meter() func(now time.Duration, s State, gauges, counters map[string]float64) {
 	var at time.Duration
 	energy := -1.0
@@ -16,7 +16,7 @@ func (p Power) Meter() func(now time.Duration, s State, gauges, counters map[str
 		energy = p.Idle*now.Seconds() + (p.Decode-p.Idle)*(s.Busy-s.Prefilling).Seconds() + (p.Prefill-p.Idle)*s.Prefilling.Seconds()
 		gauges["power"], counters[metric.Energy] = p.Idle, energy
 		if was >= 0 && now > at {
-			// A step counts when it starts, and may end after the reading.
+			// A step counts in full when it starts, although it may end after the reading.
 			gauges["power"] = min((energy-was)/(now-at).Seconds(), p.Prefill)
 		}
 		at = now

@@ -2,13 +2,12 @@ package sim
 
 import "container/list"
 
-// prefixCache stores the blocks of prompts, and evicts the least recently used first.
-// A block's hash covers everything before it, so if a block matches, all blocks
-// before it match.
+// prefixCache stores blocks of tokens, and evicts the least recently used blocks first. A block's
+// hash covers everything before it, so if a block matches, all blocks before it match.
 type prefixCache struct {
 	blocks int // capacity
 	at     map[uint64]*list.Element
-	order  *list.List // of uint64, most recently used first
+	order  *list.List // hashes (uint64), most recently used first
 }
 
 func newPrefixCache(blocks int) *prefixCache {
@@ -42,8 +41,8 @@ func (c *prefixCache) insert(prefix []uint64) (evicted int) {
 	return evicted
 }
 
-// touch goes from the end to the beginning, so that a prompt's first blocks are its
-// most recently used ones: without them the others are useless.
+// touch marks the blocks as used, from the last to the first, so that a prompt's first blocks are
+// its most recently used ones. Without the first blocks the later ones are useless.
 func (c *prefixCache) touch(prefix []uint64) {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if e := c.at[prefix[i]]; e != nil {
@@ -54,14 +53,14 @@ func (c *prefixCache) touch(prefix []uint64) {
 	}
 }
 
-// Part is a stretch of a prompt without its text. Stretches with the same key begin with the same
-// tokens.
+// Part is a stretch of a prompt, described without its text. Stretches with the same key begin with
+// the same tokens.
 type Part struct {
 	Key    uint64
 	Tokens int
 }
 
-// AnswerPart is the server's answer to a prompt, as a part of a later prompt.
+// AnswerPart returns the server's answer to a prompt, as a part of a later prompt.
 func AnswerPart(prompt []Part, tokens int) Part {
 	h := rng(2)
 	for _, p := range prompt {
@@ -90,7 +89,7 @@ func partHashes(parts []Part, blockTokens int) []uint64 {
 	return hashes
 }
 
-// PrefixHashes returns the hashes of the full blocks of a prompt, for Job.
+// PrefixHashes returns the hashes of the full blocks of a prompt, for the field Prefix of a Job.
 func PrefixHashes(tokens []int, blockTokens int) []uint64 {
 	hashes := make([]uint64, 0, len(tokens)/blockTokens)
 	h := rng(1)
@@ -108,7 +107,7 @@ func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
 	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
 }
 
-// keep stores the first tokens of a sequence.
+// keep stores the full blocks among the first tokens of a sequence.
 func (e *Engine) keep(s *sequence, tokens int) {
 	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
 }

@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Policy is how an engine divides its steps between prompts and answers.
+// Policy says how an engine divides its steps between prefilling prompts and decoding answers.
 type Policy string
 
 const (
@@ -30,17 +30,17 @@ const (
 	PrefillFirst Policy = "prefill_first"
 )
 
-// Profile describes the speed and the limits of one model on one machine. The file is
-// JSON with these names, which include the units. A missing field is zero, whose
-// meaning is in its comment. One step takes
+// Profile describes the speed and the limits of one model on one machine. The file is JSON with
+// these names, which include the units. A missing field is zero; the comment of the field says what
+// zero means. One step takes
 //
 //	decode:  base_ms + per_seq_ms·(B−1) + per_ktoken_ms·R + per_ktoken_longest_ms·L
 //	         + moe_ms·(s(B·v) − s(v)),  s(n) = 1 − (1 − moe_active_share)^n
 //	prefill: chunk_ms + Σ (us_per_token·n + ns_per_token2·((p+n)² − p²))
 //
-// for B decoding sequences of R resident tokens in all and L in the longest
-// (both in units of 1024), v = 1 + draft tokens, and for each prompt chunk of n
-// tokens after p. A step that only prefills also costs base_ms.
+// for B decoding sequences with R resident tokens in all and L tokens in the longest one (both in
+// units of 1024), v = 1 + draft tokens, and each prompt chunk of n tokens that follows p prompt
+// tokens. A step that only prefills also costs base_ms.
 type Profile struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
@@ -55,11 +55,11 @@ type Profile struct {
 
 	// LoadMS is how long the server answers 503 after its start.
 	LoadMS float64 `json:"load_ms,omitempty"`
-	// OverheadMS is the time between a request's arrival and the engine's queue, for
-	// any number of requests in parallel.
+	// OverheadMS is the time from a request's arrival to the engine's queue. Any number of requests
+	// spend it in parallel.
 	OverheadMS float64 `json:"overhead_ms,omitempty"`
-	// FrontMSPerRequest and FrontUSPerToken follow it, one request at a time: a
-	// single-threaded tokenizer.
+	// FrontMSPerRequest and FrontUSPerToken are spent after OverheadMS, by one request at a time,
+	// like in a single-threaded tokenizer.
 	FrontMSPerRequest float64 `json:"front_ms_per_request,omitempty"`
 	FrontUSPerToken   float64 `json:"front_us_per_token,omitempty"`
 
@@ -67,14 +67,14 @@ type Profile struct {
 	Decode      DecodeCost   `json:"decode"`
 	Limits      Limits       `json:"limits"`
 	Speculation *Speculation `json:"speculation,omitempty"` // nil: none
-	// FirstVisibleToken is the first token that a client sees, together with all
-	// before it in the same chunk. 0 and 1 mean that nothing is held back.
+	// FirstVisibleToken is the number of the first token that makes a client see something: it
+	// arrives in one chunk with all tokens before it. 0 and 1 mean that nothing is held back.
 	FirstVisibleToken int           `json:"first_visible_token,omitempty"`
 	PrefixCache       *PrefixCache  `json:"prefix_cache,omitempty"` // nil: off
 	Noise             Noise         `json:"noise,omitzero"`
 	Stalls            *Stalls       `json:"stalls,omitempty"` // nil: none
 	NaturalOutput     NaturalOutput `json:"natural_output,omitzero"`
-	GPU               *GPU          `json:"gpu,omitempty"` // nil: it has none
+	GPU               *GPU          `json:"gpu,omitempty"` // nil: the server reports no GPU
 
 	// Faults are deliberate errors of the server.
 	Faults Script `json:"faults,omitempty"`
@@ -83,18 +83,18 @@ type Profile struct {
 // PrefillCost is the cost of prompts.
 type PrefillCost struct {
 	USPerToken  float64 `json:"us_per_token"`       // linear part, µs
-	NSPerToken2 float64 `json:"ns_per_token2"`      // attention, ns per token squared
-	ChunkMS     float64 `json:"chunk_ms,omitempty"` // added to each step that prefills
+	NSPerToken2 float64 `json:"ns_per_token2"`      // cost of attention, in ns per token squared
+	ChunkMS     float64 `json:"chunk_ms,omitempty"` // time added to each step that prefills
 }
 
 // DecodeCost is the cost of a decode step over the running sequences.
 type DecodeCost struct {
-	BaseMS             float64 `json:"base_ms"`                         // one sequence, above 0
+	BaseMS             float64 `json:"base_ms"`                         // time of a step with one sequence, above 0
 	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // each further sequence
 	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // per 1024 resident tokens of all sequences
 	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // per 1024 tokens of the longest sequence
-	// MoEMS is the cost of using every expert, minus that of using one token's.
-	// MoEActiveShare is the share of experts that one token uses, in [0, 1).
+	// MoEMS is the extra cost of a step that uses every expert over one that uses a single token's
+	// experts. MoEActiveShare is the share of experts that one token uses, in [0, 1).
 	MoEMS          float64 `json:"moe_ms,omitempty"`
 	MoEActiveShare float64 `json:"moe_active_share,omitempty"`
 }
@@ -110,39 +110,39 @@ type Limits struct {
 // Speculation is speculative decoding: drafts of several tokens that the model
 // verifies.
 type Speculation struct {
-	// Accept is the share of steps in which each draft position was accepted, in [0,
-	// 1], not increasing: a position counts only if all before it were accepted. Its
+	// Accept is, for each draft position, the share of steps in which it was accepted, in [0, 1].
+	// It never increases, because a position is accepted only if all positions before it were. Its
 	// length is the number of draft tokens.
 	Accept []float64 `json:"accept"`
-	// Spread is the maximum distance of a request's mean tokens a step from the
-	// overall mean, as a share, in [0, 1).
+	// Spread is how far the mean tokens per step of a single request may be from the overall mean,
+	// as a share, in [0, 1).
 	Spread float64 `json:"spread,omitempty"`
 }
 
 // PrefixCache reuses the KV cache of prompts that begin alike.
 type PrefixCache struct {
-	BlockTokens    int `json:"block_tokens"`    // tokens of a block, which is found as a whole; at least 1
-	CapacityTokens int `json:"capacity_tokens"` // above it the least recently used blocks are evicted; at least block_tokens
+	BlockTokens    int `json:"block_tokens"`    // tokens in a block, at least 1; only whole blocks are found
+	CapacityTokens int `json:"capacity_tokens"` // size of the cache, at least block_tokens; beyond it the least recently used blocks are evicted
 }
 
-// Noise varies the time from step to step and from start to start. Both are
-// log-normal factors with mean 1.
+// Noise varies times from step to step, and the speed from start to start. Both are log-normal
+// factors with mean 1.
 type Noise struct {
 	StepCV  float64 `json:"step_cv,omitempty"`  // coefficient of variation of a step's time, in [0, 1]
-	StartCV float64 `json:"start_cv,omitempty"` // of the speed of a start of the server, in [0, 1]
+	StartCV float64 `json:"start_cv,omitempty"` // coefficient of variation of the speed from start to start of the server, in [0, 1]
 }
 
 // Stalls sometimes stop the whole engine, as garbage collection or the recompilation
 // of a graph would.
 type Stalls struct {
-	EverySteps int     `json:"every_steps"` // one stall in so many decoding steps, at least 1
+	EverySteps int     `json:"every_steps"` // one decoding step in this many has a stall, at least 1
 	MS         float64 `json:"ms"`          // length of a stall
 }
 
-// NaturalOutput is the length of answers that only the model ends.
+// NaturalOutput describes the length of answers that the model ends by itself.
 type NaturalOutput struct {
 	Mean int     `json:"mean"` // tokens; 0: 200
-	CV   float64 `json:"cv"`   // coefficient of variation of a log-normal, in [0, 2]
+	CV   float64 `json:"cv"`   // coefficient of variation of the log-normal length, in [0, 2]
 	// Parts is the share of answers at temperature 0 in which the server takes the other of
 	// two equally likely words and continues from there, as a real server may because of
 	// batches and kernels.
@@ -156,7 +156,7 @@ var shipped embed.FS
 func Profiles() []string {
 	files, err := fs.Glob(shipped, "profiles/*.json")
 	if err != nil {
-		panic(err) // the pattern is a constant
+		panic(err) // cannot happen: the pattern is a constant
 	}
 	for i, f := range files {
 		files[i] = strings.TrimSuffix(strings.TrimPrefix(f, "profiles/"), ".json")
@@ -169,7 +169,7 @@ func Profiles() []string {
 func DefaultProfile() *Profile {
 	p, err := shippedProfile("default")
 	if err != nil {
-		panic(err) // it is part of the binary, and a test reads it
+		panic(err) // cannot happen: the profile is part of the binary, and a test reads it
 	}
 	return p
 }
@@ -201,7 +201,7 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	return p, nil
 }
 
-// maxFile bounds a profile or a script, in bytes: hundreds of times their usual size.
+// maxFile bounds a profile or a script, in bytes. That is hundreds of times the usual size.
 const maxFile = 4 << 20
 
 // ReadFile reads a profile or a script: a regular file of at most 4 MiB. A link to a
@@ -239,7 +239,7 @@ func ParseProfile(src []byte) (*Profile, error) {
 	var head struct {
 		Base string `json:"base"`
 	}
-	// The strict decoder below reports errors in the file.
+	// If the JSON is invalid here, the strict decoder below reports where.
 	if json.Unmarshal(src, &head) != nil {
 		head.Base = ""
 	}
@@ -363,8 +363,8 @@ func (p *Profile) Validate() error {
 	return errors.Join(bad...)
 }
 
-// TokensPerStep is the mean number of tokens that a decode step makes for one
-// sequence: 1, or more with drafts.
+// TokensPerStep is the mean number of tokens that a decode step yields for one sequence: 1, or more
+// with drafts.
 func (p *Profile) TokensPerStep() float64 {
 	tokens := 1.0
 	if p.Speculation != nil {
@@ -375,7 +375,7 @@ func (p *Profile) TokensPerStep() float64 {
 	return tokens
 }
 
-// verify is the number of tokens that a decode step spends on one sequence.
+// verify is the number of tokens that a decode step computes for one sequence.
 func (p *Profile) verify() int {
 	if p.Speculation == nil {
 		return 1

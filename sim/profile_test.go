@@ -34,8 +34,7 @@ func TestShippedProfiles(t *testing.T) {
 	}
 }
 
-// The description of the default profile and the examples in README depend on these
-// numbers.
+// The default profile's description, and the examples in README, depend on these numbers.
 func TestDefaultProfile(t *testing.T) {
 	p := DefaultProfile()
 	p.Noise = Noise{}
@@ -141,7 +140,7 @@ func FuzzParseProfile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// An accepted profile runs, and reads back as itself.
+		// A profile that is accepted runs, and reads back unchanged.
 		e := NewEngine(p, 1)
 		if err := e.Submit(0, Job{Input: 1, Output: 1}); err != nil {
 			t.Fatal(err)
@@ -157,7 +156,7 @@ func FuzzParseProfile(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in %s", err, again)
 		}
-		// An empty list and an absent one are the same script.
+		// An empty list and a missing one are the same script.
 		if len(p.Faults) == 0 {
 			p.Faults, q.Faults = nil, nil
 		}

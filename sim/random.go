@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// rng is a SplitMix64 generator (Steele, Lea, Flood: Fast splittable pseudorandom
-// number generators, OOPSLA 2014). Its state has eight bytes, so that each sequence
-// can have its own, and no sequence's draws depend on its neighbours.
+// rng is a SplitMix64 generator (Steele, Lea, Flood: Fast splittable pseudorandom number
+// generators, OOPSLA 2014). Its state has only eight bytes, so each sequence can have its own
+// generator, and its draws do not depend on other sequences.
 type rng uint64
 
 func (r *rng) next() uint64 {
@@ -18,13 +18,13 @@ func (r *rng) next() uint64 {
 	return z ^ z>>31
 }
 
-// float is uniform in [0, 1).
+// float is uniformly distributed in [0, 1).
 func (r *rng) float() float64 { return float64(r.next()>>11) / (1 << 53) }
 
 // noise draws log-normal factors with mean 1.
 type noise struct {
-	start float64 // factor of this start, drawn once
-	sigma float64 // standard deviation of ln(step factor); 0: none
+	start float64 // factor of this start of the server, drawn once
+	sigma float64 // standard deviation of the logarithm of a step's factor; 0: no noise
 	rand  *rand.Rand
 }
 

@@ -14,12 +14,11 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// maxBody bounds the size of a request's body, in bytes: a million tokens as ids,
+// maxBody bounds the size of a request's body, in bytes. It has room for a million token ids,
 // twice.
 const maxBody = 64 << 20
 
-// body holds the fields that the server reads of a completion request. Other fields
-// are ignored.
+// body holds the fields of a completion request that the server reads. Other fields are ignored.
 type body struct {
 	Model               string          `json:"model"`
 	Messages            []wireMessage   `json:"messages"`
@@ -38,12 +37,12 @@ type body struct {
 	} `json:"stream_options"`
 	ResponseFormat any `json:"response_format"`
 	Tools          any `json:"tools"`
-	// PromptLogprobs asks how likely each token of the prompt is, as in vLLM.
+	// PromptLogprobs asks for the log-probability of each token of the prompt, as in vLLM.
 	PromptLogprobs *int `json:"prompt_logprobs"`
 }
 
-// openAI lists OpenAI's own fields in addition to body's, for a server that accepts
-// no others. MinTokens and IgnoreEOS are not among them.
+// openAI lists OpenAI's own fields that body lacks, for a server that accepts no others. MinTokens
+// and IgnoreEOS are not OpenAI's.
 var openAI = map[string]bool{
 	"frequency_penalty": true, "presence_penalty": true, "top_p": true, "seed": true, "user": true, "logprobs": true,
 	"top_logprobs": true, "logit_bias": true, "response_format": true, "tools": true, "tool_choice": true, "echo": true,
@@ -104,7 +103,8 @@ func (o *oneOrMany) UnmarshalJSON(src []byte) error {
 	return json.Unmarshal(src, (*[]string)(o))
 }
 
-// badRequest is an error with a status other than 400, or with a known parameter.
+// badRequest is an error with a status other than 400, or with the name of the parameter that is
+// wrong.
 type badRequest struct {
 	status  int
 	param   string
@@ -138,14 +138,14 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) ([]byte, error) {
 	return src, nil
 }
 
-// order is a parsed request: what the answer will be.
+// order is a parsed request, and the answer that it will get.
 type order struct {
 	body
 	reply
 	chat   bool
 	input  int
-	tokens []int // of the prompt; nil without a prefix cache
-	scored []int // of the prompt, if its log-probabilities are requested
+	tokens []int // tokens of the prompt; nil without a prefix cache
+	scored []int // tokens of the prompt, if their log-probabilities are requested
 }
 
 // reply is the answer that a request will get.
@@ -153,12 +153,12 @@ type reply struct {
 	output int    // tokens
 	finish string // finish_reason
 	text   answer
-	length int // bytes of the text before a stop string; -1 if there is none
+	length int // bytes of the text up to a stop string; -1 if there is none
 
-	claimed int // tokens that are reported in place of output; 0 means output
+	claimed int // number of tokens that the server reports instead of output; 0 means output
 }
 
-// told is the number of tokens in the usage after the given number was sent.
+// told is the number of tokens that the usage states after the given number was sent.
 func (r *reply) told(sent int) int {
 	if r.claimed == 0 {
 		return sent
@@ -191,7 +191,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	o.input = len(ids)
 	switch {
 	case o.PromptLogprobs != nil:
-		o.scored = ids // without the cache, which stores no log-probabilities
+		o.scored = ids // no cache here, because it stores no log-probabilities
 	case s.profile.PrefixCache != nil:
 		o.tokens = ids
 	}
@@ -203,8 +203,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	return o, err
 }
 
-// refused returns what is wrong with the fields of a request besides its prompt; nil if
-// nothing.
+// refused returns what is wrong with the fields of a request other than its prompt; nil if nothing
+// is.
 func (o *order) refused(model string) error {
 	switch {
 	case o.Model != "" && o.Model != model:
@@ -229,7 +229,7 @@ func (o *order) promptIDs(chat bool) ([]int, error) {
 	return promptTokens(o.Prompt)
 }
 
-// wants returns what a request asks of its answer; ids are the tokens of its prompt.
+// wants returns what a request asks of its answer. ids are the tokens of the prompt.
 func (s *Server) wants(o *order, ids []int) wanted {
 	want := wanted{chat: o.chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
 	if want.greedy = !o.IgnoreEOS && o.Temperature != nil && *o.Temperature == 0; want.greedy {
@@ -260,21 +260,20 @@ func (b *body) lastText() string {
 type wanted struct {
 	chat      bool
 	input     int    // prompt tokens
-	max       int    // tokens of the answer
-	param     string // the parameter that set output; "" if none did
+	max       int    // most tokens of the answer
+	param     string // the parameter that set the length; "" if none did
 	min       int
 	ignoreEOS bool
 	stop      []string
 	ask       *answers.Ask // requirements on its form
-	text      string       // of the prompt, if known
-	greedy    bool         // at temperature 0: the model's own answer, on any server
+	text      string       // text of the prompt, if known
+	greedy    bool         // at temperature 0: the answer is the model's own, the same on any server
 	model     string
 	key       uint64 // hash of the prompt, the same on any server
 	draw      rng    // of this request
 }
 
-// reply decides the length of the answer. hash combines the prompt and the server's
-// seed.
+// reply decides the length of the answer. hash is made from the prompt and the server's seed.
 func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	room := p.MaxModelLen - want.input
 	if want.input < 1 {
@@ -286,7 +285,7 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	}
 	limit := room
 	if !want.chat {
-		limit = min(room, 16) // the completions API's default
+		limit = min(room, 16) // the default of the completions API
 	}
 	if want.param != "" {
 		switch {
@@ -360,12 +359,12 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 func (n NaturalOutput) length(hash rng) int {
 	mean := float64(or(n.Mean, 200))
 	sigma := sigmaOf(n.CV)
-	// Box and Muller's normal from two uniforms; 1−u is never 0.
+	// This is Box and Muller's normal number from two uniform ones; 1−u is never 0.
 	z := math.Sqrt(-2*math.Log(1-hash.float())) * math.Cos(2*math.Pi*hash.float())
 	return max(1, int(math.Round(mean*logNormal(sigma, z))))
 }
 
-// applyStop ends the answer at the token that completes a stop string.
+// applyStop ends the answer at the token that completes one of the stop strings.
 func (r *reply) applyStop(stops []string) {
 	text := string(r.text.append(nil, 0, r.output))
 	cut := -1
@@ -417,8 +416,8 @@ func chatTokens(messages []wireMessage, ask bool) ([]int, error) {
 	return tokenizeChat(nil, list, ask), nil
 }
 
-// promptTokens reads a prompt of the completions API: text, token ids, or a list with
-// one of them.
+// promptTokens reads a prompt of the completions API: text, token ids, or a list that holds one of
+// these.
 func promptTokens(raw json.RawMessage) ([]int, error) {
 	var text string
 	var ids []int

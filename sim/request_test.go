@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzRequest sends anything to the endpoints that read a body. A request that is not
-// refused has a length that fits the context.
+// FuzzRequest sends arbitrary bodies to the endpoints that read one. If a request is not refused,
+// its length fits the context.
 func FuzzRequest(f *testing.F) {
 	f.Add(chat5)
 	f.Add(text5)

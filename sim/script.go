@@ -14,31 +14,30 @@ import (
 // Script is a list of faults with the requests that they hit.
 type Script []Rule
 
-// Rule applies one fault to some requests. Requests to its path are counted from 0 as
-// they arrive. From, To, Every and Share each limit which are hit; zero means no
-// limit.
+// Rule applies one fault to some requests. Requests to its path are counted from 0 in order of
+// arrival. From, To, Every and Share each limit which of them have the fault; zero means no limit.
 type Rule struct {
 	Fault string  `json:"fault"`           // a name of Faults
 	Path  string  `json:"path,omitempty"`  // exact URL path; "" means both completion endpoints
 	From  int     `json:"from,omitempty"`  // first request
-	To    int     `json:"to,omitempty"`    // first request no longer hit; 0: no end
-	Every int     `json:"every,omitempty"` // among those, the 1st, the (1+every)th, …
-	Share float64 `json:"share,omitempty"` // share of those, drawn from the server's seed; in [0, 1]
+	To    int     `json:"to,omitempty"`    // number of the first request that no longer has the fault; 0: no end
+	Every int     `json:"every,omitempty"` // of the requests in that range, only the 1st, the (1+every)th, … have the fault
+	Share float64 `json:"share,omitempty"` // share of these that have the fault, drawn from the server's seed; in [0, 1]
 
 	Tokens  int     `json:"tokens,omitempty"`   // see the fault; 0 means its default
 	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault; 0 means its default
 	Text    string  `json:"text,omitempty"`     // see the fault; "" means its default
 }
 
-// ParseRule reads a rule from a command line: a fault's name, and after a
-// colon what narrows it, for example
+// ParseRule reads a rule from a command line: a fault's name and, after a colon, settings, for
+// example
 //
 //	http-500:share=0.3
 //	error-event:every=2,tokens=5,text=out of memory
 //	http-500:path=/metrics,share=0.01
 //
-// Keys are path, from, to, every, share, tokens, delay (a duration, 1.5s) and
-// text, which takes all that follows it.
+// Keys are path, from, to, every, share, tokens, delay (a duration, 1.5s) and text, which takes
+// everything that follows it.
 func ParseRule(s string) (Rule, error) {
 	name, rest, _ := strings.Cut(s, ":")
 	r := Rule{Fault: name}
@@ -127,7 +126,7 @@ func findFault(name string) *Fault {
 	return nil
 }
 
-// director counts requests and decides which faults hit each.
+// director counts requests and decides which faults each has.
 type director struct {
 	rules Script
 	mu    sync.Mutex
@@ -144,7 +143,7 @@ func newDirector(rules Script, seed int64) *director {
 	return d
 }
 
-// loading is the longest time of the "loading" rules.
+// loading is the longest loading time that a rule sets.
 func (d *director) loading() time.Duration {
 	var most time.Duration
 	for i := range d.rules {
@@ -173,7 +172,7 @@ func (d *director) next(path string) *effect {
 		}
 		n := d.seen[i]
 		d.seen[i]++
-		draw := d.draws[i].float() // always one draw for each request, so that other limits do not shift the draws
+		draw := d.draws[i].float() // every request takes one draw, so that a change of other limits does not shift the draws
 		switch {
 		case n < r.From, r.To > 0 && n >= r.To:
 		case r.Every > 1 && (n-r.From)%r.Every != 0:

@@ -20,28 +20,27 @@ const Version = "tokgate-sim-1"
 type Options struct {
 	Profile *Profile // nil: DefaultProfile
 	Seed    int64    // of everything random
-	Model   string   // id served; "" means the profile's
-	Engine  string   // engine whose names /metrics has: "sglang"; anything else means vLLM
-	APIKey  string   // required as a bearer token below /v1; "" if none
+	Model   string   // model id to serve; "" means the profile's
+	Engine  string   // the engine whose metric names /metrics uses: "sglang"; anything else means vLLM
+	APIKey  string   // key required as a bearer token below /v1; "" if none is
 	Faults  Script   // beside the profile's
-	// OnEmit is called right before every chunk with tokens is written. id is the
-	// answer's id as in its chunks ("chatcmpl-…", which ends in the request's
-	// X-Request-Id if it has one); chunk counts the chunks from 0. It is called from
-	// several goroutines at once.
+	// OnEmit is called right before every chunk with tokens is written. id is the id in the
+	// answer's chunks: "chatcmpl-…", which ends in the request's X-Request-Id if it has one. chunk
+	// is the number of the chunk, from 0. OnEmit is called from several goroutines at once.
 	OnEmit func(id string, chunk int, at time.Time)
 	// OnServed is called after every completion request that could be parsed, from
 	// several goroutines at once.
 	OnServed func(Served)
-	Clock    Clock // nil means package time, which in synctest is the bubble's
-	// Listen is used by Start; nil means net.Listen.
+	Clock    Clock // nil means package time, which a synctest bubble replaces
+	// Listen is the function that Start uses; nil means net.Listen.
 	Listen func(network, address string) (net.Listener, error)
 }
 
-// Served is one completion request with times of the server's own clock.
+// Served describes one completion request, with times of the server's own clock.
 type Served struct {
-	ID      string    `json:"id"` // of its answer, as in OnEmit
+	ID      string    `json:"id"` // id of the answer, as in OnEmit
 	Arrived time.Time `json:"arrived"`
-	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero if none was
+	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero if no token was
 	Last    time.Time `json:"last,omitzero"`  // right before the last one was written
 	Tokens  int       `json:"tokens"`         // tokens written, for a streamed answer
 }
@@ -57,9 +56,8 @@ type wallClock struct{}
 func (wallClock) Now() time.Time                         { return time.Now() }
 func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Server is an OpenAI-compatible server over an Engine in real time. It is an
-// http.Handler; Start and Serve give it its own listener. It has no goroutine while
-// no request is in flight.
+// Server is an OpenAI-compatible server over an Engine in real time. It is an http.Handler; Start
+// and Serve add a listener of its own. While no request is in flight, it has no goroutine.
 type Server struct {
 	options Options
 	profile *Profile
@@ -71,7 +69,7 @@ type Server struct {
 	mux     *http.ServeMux
 	ids     atomic.Uint64
 
-	answered sync.Map // prompts with the key by which the replay fault knows them
+	answered sync.Map // prompts that were answered, with the keys by which the replay fault finds them
 
 	done chan struct{} // closed by Close
 
@@ -82,11 +80,11 @@ type Server struct {
 	metrics *metrics
 	web     *http.Server
 	url     string
-	closing map[net.Conn]bool // to be closed once idle
+	closing map[net.Conn]bool // connections to close once they are idle
 	closed  bool
 }
 
-// New returns a server. Loading, and its clock, begin now.
+// New returns a server. The loading time and the server's clock begin now.
 func New(o Options) (*Server, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
@@ -182,8 +180,7 @@ func (s *Server) listen(l net.Listener) (*http.Server, error) {
 	return s.web, nil
 }
 
-// connState closes a connection that was announced as keep-alive once its answer is
-// complete.
+// connState closes a connection that promised keep-alive, once its answer is complete.
 func (s *Server) connState(c net.Conn, state http.ConnState) {
 	if state != http.StateIdle && state != http.StateClosed {
 		return
@@ -215,7 +212,7 @@ func (s *Server) State() State {
 	return s.engine.State(s.now())
 }
 
-// Close ends everything at once, including answers under way. It may be called twice.
+// Close ends everything at once, including answers that are being sent. It may be called twice.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	h := s.web
@@ -230,10 +227,10 @@ func (s *Server) Close() error {
 	return h.Close()
 }
 
-// Done is closed after Close, or when a fault ended the server.
+// Done returns a channel that is closed after Close, or when a fault has ended the server.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// now is the engine's time.
+// now is the time on the engine's clock.
 func (s *Server) now() time.Duration { return s.clock.Now().Sub(s.origin) }
 
 // ServeHTTP implements http.Handler.
@@ -276,7 +273,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, fx.status, "", fx.message)
 		return
 	}
-	// Like vLLM, require the key only below /v1.
+	// Like vLLM, the server requires the key only below /v1.
 	if s.options.APIKey != "" && strings.HasPrefix(r.URL.Path, "/v1/") &&
 		r.Header.Get("Authorization") != "Bearer "+s.options.APIKey {
 		writeError(w, http.StatusUnauthorized, "", "Unauthorized")
@@ -295,8 +292,8 @@ func effectOf(r *http.Request) *effect {
 	return new(effect)
 }
 
-// pause waits, for ever if d is negative. It reports whether the client and the
-// server are still there.
+// pause waits for d, or for ever if d is negative. It reports whether the client and the server
+// still exist afterwards.
 func (s *Server) pause(r *http.Request, d time.Duration) bool {
 	var over <-chan time.Time
 	if d >= 0 {
@@ -315,19 +312,19 @@ func (s *Server) pause(r *http.Request, d time.Duration) bool {
 // loading reports whether the server is not ready yet.
 func (s *Server) loading() bool { return s.clock.Now().Before(s.ready) }
 
-// run is one job in flight and the handler that waits for it.
+// run is one job in flight, with what its handler needs to wait for it.
 type run struct {
 	id   uint64
-	wake chan struct{} // holds a token if there is something to take
+	wake chan struct{} // holds a value if there are emissions to take
 
 	mu      sync.Mutex
 	pending []Emission
 	times   Times
 
-	told told // under the server's lock
+	told told // protected by the server's lock
 }
 
-// submit gives a job to the engine, and starts the loop if necessary.
+// submit gives a job to the engine, and starts the loop if it is not running.
 func (s *Server) submit(j Job, finish string) (*run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -346,8 +343,8 @@ func (s *Server) submit(j Job, finish string) (*run, error) {
 	return r, nil
 }
 
-// loop drives the engine until it is idle. It sleeps from step to step: a job that
-// arrives meanwhile cannot start before the current step ends.
+// loop drives the engine until it is idle. It may sleep until the current step ends, because a job
+// that arrives meanwhile cannot start earlier.
 func (s *Server) loop() {
 	for {
 		s.mu.Lock()
@@ -367,7 +364,7 @@ func (s *Server) loop() {
 	}
 }
 
-// deliver passes emissions to the waiting requests, under the lock.
+// deliver passes emissions to the waiting requests. The caller holds the lock.
 func (s *Server) deliver(emitted []Emission) {
 	for i := range emitted {
 		e := &emitted[i]
@@ -383,13 +380,13 @@ func (s *Server) deliver(emitted []Emission) {
 		r.mu.Unlock()
 		select {
 		case r.wake <- struct{}{}:
-		default: // a token is there already
+		default: // it holds a value already
 		}
 	}
 }
 
-// take waits for emissions and appends them to into; false if the client or the
-// server is gone.
+// take waits for emissions and appends them to into. It returns false if the client or the server
+// is gone.
 func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission, bool) {
 	select {
 	case <-r.wake:

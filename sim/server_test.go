@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// world is a server on a network in memory with a client. It lives in a synctest
-// bubble, where time is exact.
+// world is a server on an in-memory network, with a client. It lives in a synctest bubble, where
+// times are exact.
 type world struct {
 	t      *testing.T
 	server *Server
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, o Options) *world {
 	return w
 }
 
-// request builds a request; a body makes it a POST.
+// request builds a request. With a body it is a POST.
 func (w *world) request(path, body string) *http.Request {
 	w.t.Helper()
 	method := http.MethodGet
@@ -74,7 +74,7 @@ func (w *world) request(path, body string) *http.Request {
 	return r
 }
 
-// do sends a request and reads all of the answer; err is what ended the body.
+// do sends a request and reads the whole answer. err is the error that ended the body.
 func (w *world) do(path, body string) (r *http.Response, text string, err error) {
 	w.t.Helper()
 	r, err = w.client.Do(w.request(path, body))
@@ -140,8 +140,8 @@ func TestStreamsAreGolden(t *testing.T) {
 	}
 }
 
-// A client reads chunks when the engine emits them, and OnEmit and OnServed report
-// the same times.
+// A client reads chunks at the time at which the engine emits them. OnEmit and OnServed report the
+// same times.
 func TestStreamIsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type emission struct {
@@ -180,7 +180,7 @@ func TestStreamIsInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// 15 prompt tokens: 5 overhead + 10 + 15, then 10 each.
+		// There are 15 prompt tokens: 5 ms overhead + 10 + 15, and then 10 ms for each token.
 		var want []emission
 		for i := range 5 {
 			want = append(want, emission{i, time.Second + time.Duration(30+10*i)*time.Millisecond})
@@ -199,8 +199,8 @@ func TestStreamIsInTime(t *testing.T) {
 	})
 }
 
-// An hour of closed loop over HTTP takes exactly the engine's hour: sockets, handlers
-// and mailboxes neither lose nor delay anything.
+// An hour of closed loop over HTTP takes exactly as long as in the engine: sockets, handlers and
+// mailboxes neither lose nor delay anything.
 func TestHourInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plain()
@@ -221,10 +221,10 @@ func TestHourInABubble(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// The first of the three is prefilled alone: 2998 + 4, and a step more with
-		// it. A step of three takes 2998 + 2 = 3 s. The slots follow each other by
-		// one step, so each request takes 300 steps and waits for up to one: an hour
-		// and less than a minute.
+		// The first of three requests is prefilled alone in 2998 + 4 ms, and then takes part in one
+		// more step. A step of three requests takes 2998 + 2 ms = 3 s. The slots are one step
+		// apart, so each request takes 300 steps and waits for at most one: in all an hour and less
+		// than a minute.
 		took := time.Since(start)
 		if took < time.Hour-10*time.Second || took > time.Hour+time.Minute {
 			t.Errorf("%d requests took %v", slots*each, took)
@@ -242,14 +242,13 @@ func TestEndpoints(t *testing.T) {
 		{"/v1/models", "", `{"object":"list","data":[{"id":"m","object":"model","created":946684800,"owned_by":"tokgate","root":"m","parent":null,"max_model_len":100000}]}`},
 		{"/health", "", ""},
 		{"/version", "", `{"version":"tokgate-sim-1"}`},
-		// "The" " tok" "eni" "zer" "," " " "4". "The" is in the third group by
-		// length, among the capitals: 256 + 18278 + 26 + 26² + 19·26² + 7·26 + 4 =
-		// 32266.
+		// The tokens are "The" " tok" "eni" "zer" "," " " "4". "The" has three letters and a
+		// capital, so its id is 256 + 18278 + 26 + 26² + 19·26² + 7·26 + 4 = 32266.
 		{"/tokenize", `{"model":"m","prompt":"The tokenizer, 4"}`, `{"count":7,"max_model_len":100000,"tokens":[32266,50732,4008,17979,44,32,52]}`},
 		{"/tokenize", `{"prompt":""}`, `{"count":0,"max_model_len":100000,"tokens":[]}`},
-		// start, "use", "r", line break, "x", end, line break
+		// The tokens are: start, "use", "r", line break, "x", end, line break.
 		{"/tokenize", `{"messages":[{"role":"user","content":"x"}],"add_generation_prompt":false}`, `{"count":7,"max_model_len":100000,"tokens":[73368,14950,114,10,120,73369,10]}`},
-		// and start, "ass" "ist" "ant", line break
+		// In addition: start, "ass", "ist", "ant", line break.
 		{"/tokenize", `{"messages":[{"role":"user","content":"x"}]}`, `{"count":12,"max_model_len":100000,"tokens":[73368,14950,114,10,120,73369,10,73368,1444,6853,1315,10]}`},
 		{"/detokenize", `{"tokens":[32266,50732,4008,17979,44,32,52]}`, `{"prompt":"The tokenizer, 4"}`},
 		{"/reset_prefix_cache", "{}", ""},
@@ -279,7 +278,7 @@ func TestRefusals(t *testing.T) {
 		{pathChat, `{"temperature":-1,` + message + `}`, 400, "temperature"},
 		{pathChat, `{"stream_options":{},` + message + `}`, 400, "Stream options"},
 		{pathChat, `{"max_tokens":0,` + message + `}`, 400, "max_tokens must be at least 1"},
-		// 12 prompt tokens leave 99988.
+		// 12 prompt tokens leave room for 99988.
 		{pathChat, `{"max_tokens":99989,` + message + `}`, 400, "99989 > 100000 - 12"},
 		{pathChat, `{"max_tokens":5,"max_completion_tokens":99989,` + message + `}`, 400, "max_completion_tokens"},
 		{pathChat, `{"max_tokens":5,"min_tokens":6,` + message + `}`, 400, "min_tokens"},
@@ -368,8 +367,8 @@ func TestHowAnswersEnd(t *testing.T) {
 			t.Helper()
 			return answerOf(t, w.must(pathChat, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]%s}`, content, more)))
 		}
-		// Natural answers: usage equals the tokens of their text, they differ by
-		// prompt, and they can be repeated.
+		// The usage of natural answers equals the number of tokens in their text. The answers
+		// differ by prompt, and the same prompt gets the same answer again.
 		lengths := map[int]bool{}
 		sum := 0
 		for i := range 200 {
@@ -384,7 +383,7 @@ func TestHowAnswersEnd(t *testing.T) {
 			lengths[n] = true
 			sum += n
 		}
-		// 200 draws of mean 50 and deviation 25: standard error 1.8.
+		// 200 draws with mean 50 and deviation 25 have a standard error of 1.8.
 		if mean := float64(sum) / 200; len(lengths) < 30 || mean < 43 || mean > 57 {
 			t.Errorf("%d different lengths of mean %.1f, want about 50", len(lengths), mean)
 		}
@@ -397,8 +396,8 @@ func TestHowAnswersEnd(t *testing.T) {
 		if _, finish, n := ask("x", `,"max_tokens":400,"ignore_eos":true`); finish != "length" || n != 400 {
 			t.Errorf("ignore_eos: %q at %d", finish, n)
 		}
-		// The text is "The", then words of three letters. A stop string in the fourth
-		// word ends the answer there and is left out.
+		// The text is "The" and then words of three letters. A stop string in the fourth word ends
+		// the answer there, and is left out itself.
 		full, _, _ := ask("x", `,"max_tokens":9,"ignore_eos":true`)
 		fourth := strings.Fields(full)[3]
 		text, finish, n := ask("x", fmt.Sprintf(`,"max_tokens":9,"ignore_eos":true,"stop":["zzz",%q]`, fourth))
@@ -445,14 +444,14 @@ func metricsOf(t *testing.T, like, file string) {
 		p.Speculation = &Speculation{Accept: []float64{1, 0}}
 		p.PrefixCache = &PrefixCache{BlockTokens: 8, CapacityTokens: 800}
 		if like != "" {
-			p.PrefixCache.CapacityTokens = 8 // blocks of one token: others are evicted
+			p.PrefixCache.CapacityTokens = 8 // with blocks of one token, so that others are evicted
 		}
 		w := newWorld(t, Options{Profile: p, Engine: like})
 		w.must(pathChat, chat5)
-		w.must(pathChat, chat5) // its first block is in the cache
+		w.must(pathChat, chat5) // the first block of this prompt is in the cache
 		w.must(pathCompletions, `{"prompt":"x","max_tokens":1,"ignore_eos":true}`)
-		// Two more are in the engine, each with 615 of the 1000 KV tokens: one runs,
-		// one waits.
+		// Two more requests are in the engine, each with 615 of the 1000 KV tokens, so that one
+		// runs and one waits.
 		ctx, cancel := context.WithCancel(context.Background())
 		for range 2 {
 			r, err := w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":600`, 1)).WithContext(ctx))
@@ -467,7 +466,7 @@ func metricsOf(t *testing.T, like, file string) {
 	})
 }
 
-// A client that does not read does not block others.
+// A client that does not read does not block other clients.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
@@ -478,10 +477,10 @@ func TestSlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer lazy.Body.Close()
-		time.Sleep(10 * time.Minute) // its 50,000 chunks fill the window
+		time.Sleep(10 * time.Minute) // 50,000 chunks fill the connection's window
 		start := time.Now()
 		w.must(pathChat, chat5)
-		// 5 overhead, up to 10 until the current step ends, 11 + 15 + 4·11.
+		// 5 ms overhead, up to 10 ms until the current step ends, and 11 + 15 + 4·11 ms.
 		if got := time.Since(start); got > 90*time.Millisecond {
 			t.Errorf("another request took %v", got)
 		}
@@ -518,7 +517,7 @@ func TestRealSocket(t *testing.T) {
 	}
 }
 
-// As a handler it works behind any http.Server: here TLS and HTTP/2.
+// As a handler, the server works behind any http.Server, here with TLS and HTTP/2.
 func TestBehindAForeignServer(t *testing.T) {
 	s, err := New(Options{Faults: Script{{Fault: "close-after"}}})
 	if err != nil {

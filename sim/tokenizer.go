@@ -5,17 +5,16 @@ import (
 	"fmt"
 )
 
-// The toy tokenizer. A token is either
+// This is the toy tokenizer. A token is either
 //
 //   - a piece: an optional space, then one to three ASCII letters, of which
 //     the first may be a capital; or
 //   - one byte.
 //
-// Text is cut from left to right, the longest piece first: "The tokenizer"
-// is "The", " tok", "eni", "zer". So an English word takes about one token
-// per three letters with its space included, a digit, a punctuation mark or
-// a line break one, a non-ASCII character as many as it has bytes. Cutting
-// is a function of the text alone, and detokenizing gives it back.
+// Text is cut from left to right, the longest piece first: "The tokenizer" is "The", " tok", "eni",
+// "zer". So an English word takes about one token for three letters, its space included. A digit, a
+// punctuation mark and a line break take one token each, and a non-ASCII character as many as it
+// has bytes. The tokens depend on the text alone, and detokenizing gives the text back.
 //
 // Ids: 0 to 255 are bytes; then come the pieces, in four groups (plain,
 // capital, space, space and capital) of 26 + 26² + 26³; then three special
@@ -126,9 +125,9 @@ type message struct {
 	role, content string
 }
 
-// CountChat is the number of tokens that the server counts for the messages of a
-// chat, given as JSON. If they are nil it is for one message of the user with the
-// text. Parts that are not text count as nothing.
+// CountChat is the number of tokens that the server counts for the messages of a chat, given as
+// JSON. If messages is nil, it counts one user message with the given text. Parts that are not text
+// have no tokens.
 func CountChat(text string, messages json.RawMessage) (int, error) {
 	if messages == nil {
 		return len(tokenizeChat(nil, []message{{"user", text}}, true)), nil
@@ -156,9 +155,8 @@ func CountChat(text string, messages json.RawMessage) (int, error) {
 	return len(tokenizeChat(nil, list, true)), nil
 }
 
-// tokenizeChat is the chat template: each message is start, role, line break,
-// content, end, line break. ask adds start, "assistant" and a line break, which asks
-// for an answer.
+// tokenizeChat is the chat template: each message is start, role, line break, content, end, line
+// break. If ask is set, it adds start, "assistant" and a line break, which ask for an answer.
 func tokenizeChat(ids []int, messages []message, ask bool) []int {
 	for _, m := range messages {
 		ids = append(ids, tokenStart)

@@ -10,30 +10,30 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// Virtual is the built-in server as discrete events: it does what Server does over
-// HTTP, by calls with the time as an argument. The engine, its limits and its faults
-// are the same. Everything below the event stream (connections, redirects,
-// compression, line endings) is missing.
+// Virtual is the built-in server as a discrete-event simulation. It does what Server does over
+// HTTP, but by calls that have the time as an argument. The engine, its limits and its faults are
+// the same. Everything below the event stream is missing: connections, redirects, compression, line
+// endings.
 //
-// It has no clock and no goroutine: call Send when a request arrives, and Advance at
-// the latest at the time that the last Advance returned. Times are offsets on the
-// caller's clock and never decrease. It is not safe for concurrent use.
+// It has no clock and no goroutine. Call Send when a request arrives, and call Advance no later
+// than the time that the last Advance returned. Times are offsets on the caller's clock and never
+// decrease. It is not safe for concurrent use.
 type Virtual struct {
 	profile *Profile
 	seed    int64
 	model   string
-	like    string // the engine that it stands in for
+	like    string // the engine whose names and pages it imitates
 	engine  *Engine
 	faults  *director
 	ready   time.Duration
 	dead    bool
 	metrics *metrics // nil: not kept
 
-	drawn rng     // greedy answers so far
-	calls []*Call // in flight, by job id
+	drawn rng     // number of greedy answers so far
+	calls []*Call // calls in flight, by job id
 	free  []uint64
-	left  []uint64 // ids that are free from the next Advance on
-	late  []*Call  // not given to the engine before their time, in its order
+	left  []uint64 // ids that may be used again after the next Advance
+	late  []*Call  // calls that wait for their time to enter the engine, in order of that time
 	chunk Chunk
 	usage Usage
 	text  []byte
@@ -41,24 +41,25 @@ type Virtual struct {
 
 // Ask is a streamed completion request with usage in every chunk.
 type Ask struct {
-	Model   string // "": whatever is served
+	Model   string // "" means any model
 	Chat    bool
 	Input   int // prompt tokens, at least 1
-	Output  int // tokens of the answer, or the maximum of a natural one; 0 means as many as fit
+	Output  int // tokens of the answer, or the most tokens of a natural answer; 0 means as many as fit
 	Natural bool
 	Greedy  bool // at temperature 0
 	Stop    []string
-	// Key stands for the text of the prompt. Together with the seed it determines the text and
-	// length of a natural answer.
+	// Key stands for the prompt's text. Key and seed together determine the text and length of a
+	// natural answer.
 	Key uint64
-	// Parts are the stretches of the prompt, with Input tokens together, if other prompts share its
-	// beginning. If nil, none does, and the prefix cache does not store it.
+	// Parts are the stretches of the prompt if other prompts share its beginning; they have Input
+	// tokens together. nil means that no other prompt does; the prefix cache then does not store
+	// the prompt.
 	Parts []Part
-	// Spoken adds the text to every chunk. Fields are the other fields of the request's body;
-	// a natural answer follows response_format and tools.
+	// Spoken asks for the text in every chunk. Fields are the other fields of the request's body; a
+	// natural answer follows response_format and tools.
 	Spoken bool
 	Fields map[string]any
-	// Text is the prompt if it is a question that the server can answer.
+	// Text is the prompt's text, if it is a question that the server can answer.
 	Text string
 }
 
@@ -67,10 +68,10 @@ type Chunk struct {
 	Content   bool
 	Reasoning bool
 	ToolCall  bool
-	Text      []byte // as JSON, if requested; valid during the call
+	Text      []byte // text as JSON, if requested; valid only during the call
 	Tool      string // name of the tool, in the first chunk of a call
 	Finish    string
-	Usage     *Usage // nil: none is told
+	Usage     *Usage // nil: the chunk has no usage
 	Err       string // message of an error event
 	Done      bool   // the [DONE] mark
 }
@@ -82,11 +83,11 @@ type Usage struct{ Input, Output, Cached int }
 type Ending int
 
 const (
-	Ended     Ending = iota // the stream came to its end, complete or not
-	Refused                 // there was no connection, or it broke before the answer
-	Rejected                // an answer with an error status
+	Ended     Ending = iota // the stream ended normally, whether the answer is complete or not
+	Refused                 // there was no connection, or it broke before the answer began
+	Rejected                // the answer had an error status
 	Broken                  // the connection broke in the middle of the stream
-	NotStream               // an answer, but no event stream
+	NotStream               // the answer was not an event stream
 )
 
 // Listener receives one answer, in order. It must not call the Virtual.
@@ -94,7 +95,7 @@ type Listener interface {
 	Headers(at time.Duration, status int)
 	// Chunk receives a chunk that is valid only during the call.
 	Chunk(at time.Duration, c *Chunk)
-	// End is the last call; words describes an error.
+	// End is called last. words describes an error.
 	End(at time.Duration, how Ending, words string)
 }
 
@@ -107,17 +108,17 @@ type Call struct {
 	reply  reply
 	input  int
 	cached int
-	due    time.Duration // time at which it reaches the engine
+	due    time.Duration // when the request reaches the engine
 	sent   int           // tokens shown
-	begun  bool          // the head was sent
+	begun  bool          // the head of the answer was sent
 	roled  bool
 	silent bool // nothing more is sent, and it does not end
 	over   bool
 	told   told
 }
 
-// NewVirtual returns a server that begins to load at a time. It does not use OnEmit,
-// OnServed, APIKey and Clock.
+// NewVirtual returns a server that begins to load at the given time. It ignores OnEmit, OnServed,
+// APIKey and Clock.
 func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
@@ -137,14 +138,13 @@ func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	return v, nil
 }
 
-// Model is the id served.
+// Model returns the model id that is served.
 func (v *Virtual) Model() string { return v.model }
 
 // Alive is false after a fault has made the server die.
 func (v *Virtual) Alive() bool { return !v.dead }
 
-// KeepMetrics starts to collect the metrics of the server's page. Call it before the
-// first request.
+// KeepMetrics makes the server collect metrics for its page. Call it before the first request.
 func (v *Virtual) KeepMetrics() { v.metrics = newMetrics(v.like) }
 
 // Metrics returns the page that Server has at /metrics, or the reason why there is none. Call
@@ -165,14 +165,14 @@ func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
 	return v.metrics.page(v.model, v.engine.State(now)), nil
 }
 
-// State is a glance at the engine.
+// State returns the engine's state.
 func (v *Virtual) State(now time.Duration) State { return v.engine.State(now) }
 
 // ResetPrefixCache forgets all cached prompts.
 func (v *Virtual) ResetPrefixCache() { v.engine.ResetPrefixCache() }
 
-// Logprobs returns the model's log-probabilities of an answer's tokens: what Server
-// reports as prompt_logprobs for prompt and answer.
+// Logprobs returns the model's log-probabilities of an answer's tokens, which Server reports as
+// prompt_logprobs.
 func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 	if len(said) == 0 {
 		return nil
@@ -184,7 +184,7 @@ func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 	return out
 }
 
-// Send lets a request arrive. The listener receives what is known at once before Send
+// Send delivers a request to the server. The listener receives what is known at once before Send
 // returns.
 func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 	c := &Call{ask: a, to: to, input: a.Input, fx: new(effect)}
@@ -302,14 +302,14 @@ func (v *Virtual) enlist(c *Call) {
 func (v *Virtual) submit(c *Call) {
 	v.enlist(c)
 	if c.told.finish = c.reply.finish; c.told.finish == "tool_calls" {
-		c.told.finish = "stop" // what the engine sees
+		c.told.finish = "stop" // the finish reason that the engine would give
 	}
 	job := Job{ID: c.id, Input: c.input, Output: c.reply.output}
 	if cache := v.profile.PrefixCache; cache != nil && len(c.ask.Parts) > 0 {
 		job.Prefix = partHashes(append(slices.Clone(c.ask.Parts), AnswerPart(c.ask.Parts, c.reply.output)), cache.BlockTokens)
 	}
 	if err := v.engine.Submit(c.due, job); err != nil {
-		panic(err) // reply has checked all bounds
+		panic(err) // cannot happen: reply has checked all bounds
 	}
 }
 
@@ -341,9 +341,8 @@ func (v *Virtual) release(c *Call) {
 	}
 }
 
-// Advance lets the server work until now. next is the time after now at which it has
-// something to do again. busy is false, and next meaningless, if it is idle until the
-// next Send.
+// Advance lets the server work until now. next is the time after now at which it has something to
+// do again. If the server is idle until the next Send, busy is false and next has no meaning.
 func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
 	v.free = append(v.free, v.left...)
 	v.left = v.left[:0]

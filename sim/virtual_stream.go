@@ -35,7 +35,7 @@ func (v *Virtual) emission(c *Call, e *Emission) {
 	}
 }
 
-// head passes on the status of a stream, once.
+// head passes on the status of the stream. It does so only once.
 func (v *Virtual) head(c *Call, at time.Duration) {
 	if !c.begun {
 		c.begun = true
@@ -43,7 +43,7 @@ func (v *Virtual) head(c *Call, at time.Duration) {
 	}
 }
 
-// role sends the first chunk of a chat, once.
+// role sends the first chunk of a chat. It does so only once.
 func (v *Virtual) role(c *Call, at time.Duration) {
 	if !c.roled && c.ask.Chat {
 		c.roled = true
@@ -83,8 +83,8 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	c.to.Chunk(at, chunk)
 }
 
-// running returns the usage of a chunk before the last. A usage of zeros counts as
-// none to a client.
+// running returns the usage of a chunk before the last. A client treats a usage of zeros as no
+// usage.
 func (v *Virtual) running(c *Call) *Usage {
 	if c.fx.usageNull || c.fx.usageZero || c.fx.noUsage {
 		return nil
@@ -97,7 +97,7 @@ func (v *Virtual) used(c *Call) *Usage {
 	return &v.usage
 }
 
-// finish sends what comes after the last token.
+// finish sends everything that follows the last token.
 func (v *Virtual) finish(c *Call, at time.Duration) {
 	fx := c.fx
 	last := Chunk{Finish: c.reply.finish, Usage: v.running(c)}
@@ -114,7 +114,7 @@ func (v *Virtual) finish(c *Call, at time.Duration) {
 	v.end(c, at, Ended, "")
 }
 
-// breakOff ends a stream as its fault says.
+// breakOff ends a stream in the way that its fault describes.
 func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
@@ -133,7 +133,7 @@ func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	}
 }
 
-// whole sends the answer as one object in place of a stream.
+// whole sends the answer as one object instead of a stream.
 func (v *Virtual) whole(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
@@ -150,7 +150,7 @@ func (v *Virtual) whole(c *Call, at time.Duration) {
 }
 
 func (v *Virtual) send(c *Call, at time.Duration, chunk Chunk) {
-	v.chunk = chunk // reused, so that a chunk allocates nothing
+	v.chunk = chunk // reused, so that sending a chunk allocates nothing
 	c.to.Chunk(at, &v.chunk)
 }
 

@@ -20,8 +20,8 @@ func errorType(status int) string {
 	return or(errorTypes[status], "InternalServerError")
 }
 
-// writeError answers with an OpenAI error object. The message is written unchanged,
-// because a fault may need invalid UTF-8 in it.
+// writeError answers with an OpenAI error object. The message is written unchanged, because a fault
+// may put invalid UTF-8 into it.
 func writeError(w http.ResponseWriter, status int, param, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -48,13 +48,13 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // all types here marshal
+		panic(err) // cannot happen: all types here can be encoded
 	}
 	w.Write(b)
 }
 
-// appendQuoted appends s as a JSON string. Unlike encoding/json it keeps bytes that
-// are not valid UTF-8, as some servers do.
+// appendQuoted appends s as a JSON string. Unlike encoding/json, and like some servers, it keeps
+// bytes that are not valid UTF-8.
 func appendQuoted(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

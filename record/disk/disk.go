@@ -1,5 +1,5 @@
-// Package disk is the file system for everything that records and reports. It has the
-// calls of package os; a test can make each of them fail (Inject).
+// Package disk is the file system for all code that records and reports. It offers the calls of
+// package os, and lets a test make each of them fail (Inject).
 package disk
 
 import (
@@ -16,14 +16,14 @@ type Call struct {
 	Size int // bytes of a write
 }
 
-// Fault decides how a call fails: with err, a write after done of its bytes. A nil
-// err lets the call through.
+// Fault decides whether a call fails. If err is nil, the call is made. Otherwise it fails with err;
+// a write first writes done of its bytes.
 type Fault func(Call) (done int, err error)
 
 var injected atomic.Pointer[Fault]
 
-// Inject makes every call of this process ask fault first, until undo is called. It
-// is for tests, one at a time.
+// Inject makes every call of this process ask fault first, until undo is called. It is for tests,
+// and only one test may use it at a time.
 func Inject(fault Fault) (undo func()) {
 	if !injected.CompareAndSwap(nil, &fault) {
 		panic("faults are injected already")
@@ -31,7 +31,7 @@ func Inject(fault Fault) (undo func()) {
 	return func() { injected.Store(nil) }
 }
 
-// ask returns what happens to a call.
+// ask returns how the injected fault treats a call.
 func ask(op, path string, size int) (done int, err error) {
 	fault := injected.Load()
 	if fault == nil {
@@ -107,7 +107,7 @@ func Remove(path string) error {
 	return act("remove", path, func() error { return os.Remove(path) })
 }
 
-// Root is an os.Root.
+// Root wraps an os.Root.
 type Root struct {
 	dir  string
 	root *os.Root
@@ -119,7 +119,7 @@ func OpenRoot(dir string) (*Root, error) {
 	return &Root{dir, r}, err
 }
 
-// Close is os.Root's: it has written nothing.
+// Close closes the os.Root. No fault is injected, because a Root writes nothing.
 func (r *Root) Close() error { return r.root.Close() }
 
 // Lstat is os.Root's.
@@ -132,13 +132,13 @@ func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) 
 	return open(filepath.Join(r.dir, name), func() (*os.File, error) { return r.root.OpenFile(name, flag, perm) })
 }
 
-// File is an open os.File.
+// File wraps an open os.File.
 type File struct{ file *os.File }
 
 // Name is os.File's.
 func (f *File) Name() string { return f.file.Name() }
 
-// Fd is os.File's, for locks.
+// Fd returns the descriptor of the os.File, for locks.
 func (f *File) Fd() uintptr { return f.file.Fd() }
 
 // Read implements io.Reader.
@@ -187,7 +187,7 @@ func (f *File) Chmod(mode fs.FileMode) error {
 // Sync is os.File's.
 func (f *File) Sync() error { return act("sync", f.Name(), f.file.Sync) }
 
-// Close is os.File's. A failed Close has closed the file too.
+// Close closes the os.File, even if an injected fault makes it fail.
 func (f *File) Close() error {
 	_, fault := ask("close", f.Name(), 0)
 	if err := f.file.Close(); err != nil {

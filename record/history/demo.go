@@ -9,10 +9,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Demo is a generated history of 120 nights, the same each time, with noise of 1.5 %
-// from night to night. Night 30 is bad. From night 50 on a new version takes 6 %
-// longer to the first token, which is pinned on night 62. From night 110 on another
-// driver takes 5 % longer for the whole answer.
+// Demo is a generated history of 120 nights, the same each time, with noise of 1.5 % from night to
+// night. Night 30 alone is slow. From night 50 on, a new engine version has a TTFT that is 6 %
+// longer; that change is pinned on night 62. From night 110 on, another driver makes the whole
+// answer take 5 % longer.
 func Demo() metric.History {
 	const bad, upgraded, pinned, driver, nights = 30, 50, 62, 110, 120
 	rng := rand.New(rand.NewPCG(120, 1))

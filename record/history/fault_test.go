@@ -8,13 +8,12 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Any call may fail while a night is added, at once or in the middle of a write.
-// Nights that were added are read back once each, and the next one can be added. A
-// torn line is reported.
+// Any call may fail while a night is added, and a write also in the middle. Each night that was
+// added is read back exactly once, and the next night can be added. A torn line is reported.
 func TestDiskFaults(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		at, calls := 0, 0
-		for calls >= at { // in the last pass there are fewer calls, and none fails
+		for calls >= at { // in the last pass there are fewer calls than at, so none fails
 			dir := t.TempDir()
 			at++
 			calls = 0

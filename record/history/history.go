@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Schema names the version of a line. A field may be added under the same name.
-// Lines of the previous version have no checksum and are read unchecked.
+// Schema is the version of a line's format. New fields do not need a new version. Lines of the
+// previous version have no checksum, so they are not checked.
 const (
 	Schema    = "tokgate.history/1.1"
 	unchecked = "tokgate.history/1"
@@ -33,9 +33,9 @@ type line struct {
 	Pin    *metric.Pin   `json:"pin,omitempty"`
 }
 
-// Add adds a night to the folder, which it creates if necessary. added is false if
-// the history already has the night's run. repaired describes a torn line that an
-// earlier writer left; else "".
+// Add adds a night to the folder, which it creates if necessary. added is false if the history
+// already has the night's run. repaired describes a torn line that an earlier writer left and that
+// was removed; otherwise "".
 func Add(dir string, n metric.Night) (added bool, repaired string, err error) {
 	if n.Run == "" || n.Started.IsZero() {
 		return false, "", errors.New("could not add the night: its run has no name or no time")
@@ -112,7 +112,7 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 	return true, repaired, nil
 }
 
-// prepare creates the folder, and makes git keep the lines of both sides of a merge.
+// prepare creates the folder with a file that makes git keep the lines of both sides of a merge.
 func prepare(dir string) error {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -176,8 +176,8 @@ func readAll(f *disk.File) ([]byte, error) {
 	return src, err
 }
 
-// ours reports whether a file is empty or has a line of a history, whole or torn.
-// Other files are left unchanged.
+// ours reports whether a file is empty or contains a line of a history, complete or torn. Files
+// that are not ours are never changed.
 func ours(src []byte) bool {
 	const head = `{"schema":"tokgate.history/`
 	for raw := range bytes.Lines(src) {

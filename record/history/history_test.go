@@ -72,7 +72,7 @@ func TestAddAndRead(t *testing.T) {
 	}
 }
 
-// git's union merge or a copy may leave a night twice, or out of order.
+// After git's union merge, or a copy, a night may occur twice or out of order.
 func TestReadMerged(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []string{"b", "a"} {
@@ -88,7 +88,7 @@ func TestReadMerged(t *testing.T) {
 	if err := os.WriteFile(path, append(src, src...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Even if somebody moved one of them in time.
+	// A night that occurs twice counts once, even if somebody changed the time of one of its lines.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// A second writer waits for one that has written half a line: that half would
-// otherwise be taken for torn, and removed.
+// A writer waits for another process that has written half a line. Otherwise it would take that
+// half for a torn line and remove it.
 func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 	const each = 50
 	dir := t.TempDir()
