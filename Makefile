@@ -1,4 +1,4 @@
-# The targets print themselves: `make help`.
+# `make help` lists the targets.
 SHELL       := /bin/bash
 GO          ?= go
 BIN         := bin/tokgate
@@ -40,7 +40,7 @@ pages: build ## man pages in bin/man and shell completions in bin/completions
 	$(BIN) completion fish > bin/completions/tokgate.fish
 	$(BIN) completion powershell > bin/completions/tokgate.ps1
 
-# Of every module that is linked on any system that is released, and of Go itself.
+# Collects the licences of Go and of every module that a released binary contains, on any system.
 .PHONY: licenses
 licenses: ## texts of third parties' licences, in bin/licenses; an error where a module has none
 	@rm -rf bin/licenses && mkdir -p bin/licenses && cp "$$($(GO) env GOROOT)/LICENSE" bin/licenses/go.LICENSE
@@ -59,7 +59,7 @@ licenses: ## texts of third parties' licences, in bin/licenses; an error where a
 vulncheck: ## look for known vulnerabilities in what is linked; asks Go's database of them
 	$(GO) run $(GOVULNCHECK) $(PKGS)
 
-# Without the build cache, or the second build would be a copy of the first.
+# Each build has its own cache; otherwise the second would be a copy of the first.
 .PHONY: reproducible
 reproducible: ## build this commit twice, in different folders with nothing shared, and compare; minutes
 	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
@@ -78,17 +78,17 @@ release-check: ## check .goreleaser.yaml; builds goreleaser itself the first tim
 demo: build ## gate the built-in server with plans/demo.hcl; reports in results/demo
 	$(BIN) run --out results/demo plans/demo.hcl
 
-# Of what is tested, only that in which something runs beside something else needs the
-# race detector, which makes it many times slower: .ci/concurrent finds those packages.
-# TestLong… are long calculations and whole simulated plans: one goroutine, or several
-# that share nothing. The parts run side by side, or one core would wait for the
-# slowest package of each. Covered statements are counted by `make cover`: the race
-# detector doubles what counting costs. What vet finds, `make lint` finds.
+# Only packages in which goroutines run side by side need the race detector, which makes tests
+# many times slower; .ci/concurrent finds these packages. TestLong… are long calculations and
+# whole simulated plans, with one goroutine or several that share nothing, so they run without
+# it. The three parts run side by side, because otherwise one core would wait for the slowest
+# package of each. `make cover` measures coverage, because the race detector would double its
+# cost. `make lint` runs vet.
 .PHONY: test test-race test-long test-alone
-# Every process under the race detector would sleep for a second at its end: half
-# a minute and more of the tests of processes.
+# By default every process under the race detector sleeps for a second at its end. In tests that
+# start processes this would add up to half a minute and more.
 test: export GORACE ?= atexit_sleep_ms=50
-# More memory, less work to find what of it is free.
+# The garbage collector runs less often, at the cost of more memory.
 test: export GOGC ?= 400
 test: ## run all tests, with the race detector where it can find anything, and there is a C compiler
 	@if [ -z "$(RACE)" ]; then echo "no C compiler: tests run without the race detector"; fi
@@ -103,8 +103,8 @@ test-long:
 test-alone:
 	CGO_ENABLED=0 $(GO) test -vet=off -timeout 40m $$(.ci/concurrent --alone)
 
-# Code is tried by the tests of its neighbours too: that of the plan's language, say,
-# by those of the whole program.
+# Tests of other packages count too: tests of the whole program, for example, also cover the
+# plan language.
 .PHONY: cover
 cover: ## statement coverage by package, by the tests of all packages together; without the race detector
 	CGO_ENABLED=0 $(GO) test -timeout 20m -coverpkg=$(PKGS) -coverprofile=cover.all.out $(PKGS) | grep -v 'coverage: '
@@ -123,7 +123,7 @@ interop: export TOKGATE_VAR_model = $(MODEL)
 interop: ## try URL= [ENGINE= API_KEY= SERVED_AS=], or every known server on the PATH with MODEL=; prints what works
 	CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -run '^TestInterop$$' ./cmd/tokgate -v
 
-# Real engines, which no build and no test needs: they go to a folder of their own.
+# Real engines are installed into a separate folder. No build and no test needs them.
 REAL_DIR ?= /tmp/tokgate-real
 ENGINES  ?= vllm llama.cpp transformers litellm
 
@@ -143,7 +143,7 @@ peers: build ## install other load generators and measure them beside tokgate, i
 	plans/real/install.sh $(PEERS_DIR) vllm guidellm aiperf inference-perf
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestPeers$$' -timeout 2h -v -peers $(PEERS_DIR) -peers-page $(CURDIR)/docs/performance.md
 
-# A run that is invalid at 2,000 requests a second is what is to be seen.
+# At 2,000 requests a second the run must turn out invalid; that is what this target shows.
 LAG_PORT ?= 18099
 .PHONY: lag
 lag: build ## send 200 and 2,000 requests a second to the built-in server over sockets: how late they are, and TTFT beside the server's own; five minutes, on an idle machine
@@ -173,9 +173,9 @@ real-answers: build ## gate the model of `make tinymodel` on vLLM against what a
 	@[ -e $(REAL_DIR)/int4-cut/model.safetensors ] || $(MAKE) tinymodel
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestRealAnswers$$' -timeout 3h -v -real $(REAL_DIR) -real-answers '$(ROWS)' -real-answers-same $(SAME) -real-answers-page $(CURDIR)/docs/answers.md
 
-# A browser and two packages of npm, none of which a build needs: they go to a
-# temporary folder, at the versions that this was last tried with. Pages are by the
-# name of their plan, and limits.json bounds some of them.
+# A browser and two npm packages are installed into a temporary folder, at the versions that
+# were last tried. No build needs them. Pages have the names of their plans, and limits.json
+# sets limits for some of them.
 BROWSER_DIR ?= /tmp/tokgate-browser
 PAGES       := results/browser
 SEEN        := demo reference compare three rates people burst trace
@@ -188,7 +188,7 @@ browser: build ## look at reports in headless Chromium: REPORTS="a.html …"; SH
 	@if [ "$(origin REPORTS)" = file ]; then report/html/browser/pages.sh $(BIN) $(PAGES) $(SEEN); fi
 	@NODE_PATH=$(BROWSER_DIR)/ CHROMIUM=$$(command -v chromium) node report/html/browser/check.mjs $(if $(SHOTS),--shots $(SHOTS)) $(REPORTS)
 
-# What is read from a server takes one processor, and the server, another process, another one.
+# tokgate and the server are two processes, and each runs on a processor of its own.
 BENCH    ?= .
 TOKGATE_BENCH_CPU ?= $(shell command -v taskset >/dev/null 2>&1 && [ "$$(nproc)" -gt 1 ] && echo 1)
 
@@ -200,7 +200,7 @@ bench: ## run the benchmarks (BENCH= for some); speeds are ratios within one run
 	CGO_ENABLED=0 $(GO) test -c -o bin/client.test ./exec/client && \
 	$(if $(TOKGATE_BENCH_CPU),taskset -c 0) bin/client.test -test.run '^$$' -test.bench '$(BENCH)' -test.benchmem -test.benchtime 1s | show
 
-# Seeded gates and searches in virtual time, on servers whose truth is known.
+# These are seeded gates and searches in virtual time, on servers whose true values are known.
 define characteristics
 	@mkdir -p results/characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongCharacteristics$$' -timeout 60m -gates $(1) -table $(CURDIR)/results/characteristics/gates.md

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From `git clone` to the first verdict on an endpoint of one's own, in a folder
-# that is removed afterwards. The endpoint is the built-in server, started as
-# somebody else's would be. Usage: newcomer.sh REPOSITORY
+# Follows a new user from `git clone` to the first verdict on a server, in a folder
+# that is removed afterwards. The built-in server stands in for the user's own.
+# Usage: newcomer.sh REPOSITORY
 set -euo pipefail
 repository=$(cd "$1" && pwd)
 scratch=$(mktemp -d)
@@ -15,12 +15,12 @@ cd "$scratch"
 
 say() { printf '\n$ %s\n' "$*"; }
 
-# The three commands.
+# These are the three commands that the README promises.
 say "git clone $repository tokgate && make -C tokgate build"
 git clone -q "$repository" tokgate && make -s -C tokgate build
 export PATH="$scratch/tokgate/bin:$PATH"
 
-# Their server.
+# The user's server.
 tokgate sim --listen 127.0.0.1:0 >sim.log 2>&1 &
 server=$!
 for _ in $(seq 100); do
@@ -38,7 +38,7 @@ say "tokgate run tokgate.hcl"
 code=0
 tokgate run tokgate.hcl || code=$?
 
-# A verdict is 0, 1 or 3; anything else is none.
+# The exit codes 0, 1 and 3 are verdicts; any other is not.
 case $code in
   0 | 1 | 3) ;;
   *) echo "exit $code is no verdict"; exit 1 ;;

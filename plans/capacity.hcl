@@ -1,6 +1,6 @@
-# How many requests in flight does this server carry? A search for the largest
-# number at which the thresholds still hold, on the built-in server, in a
-# minute or two. To search on a server of yours, replace the simulator:
+# How many requests in flight does this server carry? This plan searches for the
+# largest number at which the thresholds still hold. On the built-in server it takes a
+# minute or two. To search on your own server, replace the simulator:
 #
 #   endpoint { url = "http://127.0.0.1:8000" }
 
@@ -16,14 +16,14 @@ workload "chat" {
   sla {
     at   = "capacity"
     ttft = "p95 < 120ms"  # time to first token
-    e2e  = "mean < 465ms" # 437 ms at 16: prefill or decoding that is slower by a quarter fails
+    e2e  = "mean < 465ms" # measured: 437 ms at 16; a server whose prefill or decoding is slower by a quarter fails
   }
 
   capacity {
     from       = 8
     up_to      = 64
-    resolution = 8  # how far apart the last pass and the first failure may stay
-    require    = 16 # the gate: fail below this
+    resolution = 8  # largest distance between the last pass and the first failure
+    require    = 16 # the gate fails below this
     budget     = "3m"
   }
 }

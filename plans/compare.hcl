@@ -1,14 +1,14 @@
-# Is speculative decoding worth it, for which load? One server with and without
-# multi-token prediction (MTP), on the same prompts and in turns: A B B A …, each
-# round on a fresh server. The simulated profiles are fits to a published A/B
-# measurement on a DGX Spark, so that this runs in virtual time, in seconds:
+# For which load is speculative decoding worth it? One server runs with and without
+# multi-token prediction (MTP), on the same prompts and in turns (A B B A …), each
+# round on a fresh server. The simulated profiles are fitted to a published A/B
+# measurement on a DGX Spark, so this plan runs in virtual time, in seconds:
 #
 #   tokgate run --simulate plans/compare.hcl
 #
 # The report says for which workload the answer is yes.
 
 gate {
-  budget = "4h" # a server that hangs is not waited for longer
+  budget = "4h" # limits the wait for a server that hangs
 }
 
 locals {
@@ -33,7 +33,7 @@ server "spark" {
     image = "vllm/vllm-openai:v0.19.1"
     gpus  = "all"
   }
-  simulator { profile = each.value.profile } # what --simulate uses instead
+  simulator { profile = each.value.profile } # --simulate uses this profile instead
 
   flags = {
     max-model-len      = 131072
@@ -49,7 +49,7 @@ workload "test" {
 
   load {
     concurrency = each.value.concurrency
-    requests    = 8 * each.value.requests # in all of the rounds, on each server
+    requests    = 8 * each.value.requests # in all rounds together, on each server
   }
 }
 
@@ -57,9 +57,9 @@ compare "mtp" {
   control   = server.spark["off"]
   candidate = server.spark["on"]
   rounds    = 8
-  changed   = ["flags"] # what may differ; anything else that does is an error
+  changed   = ["flags"] # what may differ; any other difference is an error
 
-  improve { # it must be worth it where one person waits
+  improve { # it must pay off where one person waits
     workloads = workload.test["single_decode"]
     e2e       = "mean -4%"
   }
@@ -68,4 +68,4 @@ compare "mtp" {
     throughput = "-5%"
     ttft       = "mean +25%"
   }
-} # long_prefill: in the decision table, no gate
+} # long_prefill is only shown in the decision table

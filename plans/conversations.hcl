@@ -1,11 +1,11 @@
-# A chat product with history: four conversations begin each second, their users think, and every
-# prompt holds what was said before. On the built-in server with a prefix cache; a cache that is off
-# is red. For a server of yours, replace the simulator:
+# A chat product with history: four conversations begin each second, users think between their
+# turns, and every prompt holds the conversation so far. The built-in server has a prefix cache, and
+# the gate fails if the cache is off. For your own server, replace the simulator:
 #
 #   endpoint { url = "http://127.0.0.1:8000" }
 #
-# Its limits leave room for a busy machine, so it does not notice a server that is
-# slower by a quarter: set limits near what yours needs.
+# The limits leave room for a busy machine, so the gate does not notice a server that is
+# slower by a quarter. Set limits near what your server does.
 
 server "demo" {
   simulator { profile = "prefix-cache" }
@@ -18,7 +18,7 @@ workload "chat" {
     turns = { mean = 4, max = 10 }
   }
   load {
-    rate       = "4 req/s" # conversations that begin
+    rate       = "4 req/s" # conversations that begin each second
     think_time = { mean = "10s", cv = 1 }
     duration   = "3m"
   }

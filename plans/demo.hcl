@@ -1,13 +1,13 @@
-# The plan that `make demo` runs: a gate on the built-in server, in less than
-# half a minute, which is too short for what comes seldom (`tokgate validate` says
-# so): a gate has a duration, such as "2m", in place of requests. To gate a server of
-# yours, replace the simulator:
+# `make demo` runs this plan: a gate on the built-in server, in less than half a
+# minute. That is too short to see rare problems, as `tokgate validate` says: a real
+# gate has a duration, such as "2m", instead of requests. To gate your own server,
+# replace the simulator:
 #
 #   endpoint { url = "http://127.0.0.1:8000" }
 #
-# Its thresholds leave room for whatever machine it is tried on, a busy one too. So it
-# does not notice a server that is slower by a quarter, as `tokgate strength` says and
-# as the gates beside it do.
+# The thresholds leave room for any machine, even a busy one. So this gate does not
+# notice a server that is slower by a quarter, as `tokgate strength` says. The other
+# gates in this folder do.
 
 server "demo" {
   simulator {}
@@ -19,7 +19,7 @@ workload "chat" {
   output_tokens = { mean = 16, jitter = "10%" } # equal lengths keep the slots in lock-step
 
   load {
-    concurrency = [1, 4, 8]                 # closed loop: that many requests in flight
+    concurrency = [1, 4, 8]                 # closed loop: the number of requests in flight
     requests    = { 1 = 20, default = 150 } # measured, per level
   }
 

@@ -1,11 +1,11 @@
-# A gate on a GPU server that a pull request can try without one:
+# A gate on a GPU server that a pull request can also try without a GPU:
 #
 #   tokgate run --simulate plans/pull-request.hcl    # seconds: the plan, its levels, its search
 #   tokgate run plans/pull-request.hcl --var url=http://gpu-host:8000
 #
-# The first runs the profile that the simulator block names, in virtual time. That
-# says nothing about the server; it shows that the plan works, what its reports
-# look like, and how long the second will take.
+# The first command runs the profile that the simulator block names, in virtual time.
+# It says nothing about the server, but shows that the plan works, what its reports
+# look like, and how long the second command will take.
 
 variable "url" {
   type        = string
@@ -28,7 +28,7 @@ workload "chat" {
     requests    = { 1 = 20, default = 300 }
   }
 
-  sla { # what the server does today, and a little to spare: slower by a quarter fails
+  sla { # a little above what the server does today: a server slower by a quarter fails
     at    = 1
     ttft  = "mean < 256ms"     # simulated: 248 ms
     speed = "mean > 150 tok/s" # 170 tok/s
@@ -43,7 +43,7 @@ workload "chat" {
   capacity {
     from    = 32
     up_to   = 64
-    require = 32 # the gate: fail below this
+    require = 32 # the gate fails below this
     budget  = "2h"
   }
 }

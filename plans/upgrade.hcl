@@ -1,12 +1,12 @@
-# Is the new version worse, for our load? The gate for an upgrade of the engine,
-# the driver, the image or a flag: what runs today against what is to run
-# tomorrow, on the same prompts and in turns. Here both are the built-in server, in
-# virtual time: first as good as itself, then with steps that take 15 % longer.
+# Is the new version worse for our load? This gate is for an upgrade of the engine, the
+# driver, the image or a flag: it compares today's server with tomorrow's, on the same
+# prompts and in turns. Here both are the built-in server, in virtual time. The first
+# command compares it with itself, the second with a server whose steps take 15 % longer.
 #
 #   tokgate run --simulate plans/upgrade.hcl
 #   tokgate run --simulate plans/upgrade.hcl --var next=profiles/slower.json
 #
-# To gate an upgrade of yours, replace the simulators by containers with two
+# To gate your own upgrade, replace the simulators by containers with two
 # images. In a pull request the control can be the server of the base branch:
 # control = base.server.next, and --base with a checkout of that branch.
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Comments on the pull request of the run that has ended, from the results in the
-# folder RESULTS: one comment for each plan, the earlier one edited in place.
+# folder RESULTS. Each plan has one comment, which is edited when the gate runs again.
 # WHEN is always, change or red.
 #
-# A fork may have written the results. Nothing of them is run, and no text of
-# theirs is posted: tokgate reads the figures and writes the comment anew. The
-# pull request is the one whose head GitHub says has run.
+# A fork may have written the results. So nothing in them is executed, and none of
+# their text is posted: tokgate reads only the figures and writes the comment itself.
+# GitHub, and not the results, says which pull request has run.
 set -euo pipefail
 
 case $WHEN in
@@ -40,7 +40,7 @@ while IFS= read -r -d '' file; do
   [[ $marker =~ ^'<!-- tokgate:'[A-Za-z0-9._-]+' -->'$ ]] || continue
   printf '\n[The run](%s) ended with %s.\n' "$RUN_URL" "$CONCLUSION" >>"$body"
 
-  # Someone else's comment with the marker is left alone.
+  # A comment with the marker that somebody else wrote is not touched.
   id=$(MARKER=$marker gh api --paginate "repos/$GITHUB_REPOSITORY/issues/$number/comments" \
     --jq '.[] | select(.user.login == "github-actions[bot]" and (.body | startswith(env.MARKER))) | .id' | head -n 1)
   if [ -n "$id" ]; then

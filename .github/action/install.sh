@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Finds or makes the binary that VERSION asks for and says where it is in the
-# output "tokgate" and on the PATH: built from the action's own source (""), a release that
-# matches its checksums (v1.2.3), or a binary that is there (a path).
+# Provides the binary that VERSION asks for, adds its folder to the PATH and writes its path to
+# the output "tokgate". VERSION "" builds the action's own source, v1.2.3 downloads that release
+# and verifies its checksum, and a path names a binary that exists already.
 set -euo pipefail
 
 fail() {

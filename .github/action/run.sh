@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Becomes `tokgate run` with the arguments that the inputs ask for. Each input
-# holds one a line.
+# Replaces this shell by `tokgate run`, with the arguments that the inputs ask for.
+# An input holds one value a line.
 set -euo pipefail
 
 args=(run)
 
-# add FLAG LINES adds each line that is not empty, after FLAG where there is one.
+# add FLAG LINES adds each non-empty line as an argument, after FLAG unless FLAG is empty.
 add() {
   local flag=$1 line
   while IFS= read -r line || [ -n "$line" ]; do
     line=${line%$'\r'}
-    line=${line#"${line%%[![:space:]]*}"} # leading white space
+    line=${line#"${line%%[![:space:]]*}"} # without leading white space
     [ -n "$line" ] || continue
     [ -z "$flag" ] || args+=("$flag")
     args+=("$line")
@@ -21,7 +21,7 @@ add --var-file "$VAR_FILES"
 add --var "$VARS"
 [ -z "$BASE_DIR" ] || args+=(--base "$BASE_DIR")
 if [ -n "$POLICY" ]; then
-  # Without a base it would be the pull request's own.
+  # Without a base, the policy would come from the pull request itself.
   [ -n "$BASE_DIR" ] || { echo "::error title=tokgate::policy needs base: it is read from there"; exit 2; }
   args+=(--policy "$BASE_DIR/$POLICY")
 fi

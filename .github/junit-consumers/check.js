@@ -1,4 +1,4 @@
-// Parses each file as two consumers do and counts what they would show:
+// Parses each file in the same way as two consumers, and counts what they would show:
 // dorny/test-reporter with xml2js (src/parsers/java-junit/java-junit-parser.ts),
 // mikepenz/action-junit-report with xml-js (src/testParser.ts).
 const fs = require('fs')

@@ -1,5 +1,5 @@
-# llama.cpp's server in a container of podman, on every GPU that there is. With
-# gpus = 0 and the image without cuda it runs on the CPU.
+# llama.cpp's server in a podman container, on all GPUs of the machine. With gpus = 0
+# and an image without CUDA it runs on the CPU.
 #
 #   tokgate run plans/gpu/llama.cpp.hcl --var models=$HOME/models
 #   tokgate run --simulate plans/gpu/llama.cpp.hcl   # without a GPU

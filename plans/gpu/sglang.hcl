@@ -1,6 +1,5 @@
-# SGLang in a container on two GPUs that are named, shared memory for its
-# workers. Its metrics are switched on, since nothing in the plan says
-# otherwise.
+# SGLang in a container on two named GPUs, with shared memory for its workers.
+# tokgate switches its metrics on, unless the plan says otherwise.
 #
 #   tokgate run plans/gpu/sglang.hcl --var 'gpus=["2", "3"]'
 #   tokgate run --simulate plans/gpu/sglang.hcl      # without a GPU
@@ -19,7 +18,7 @@ server "sglang" {
     image    = "lmsysorg/sglang:v0.5.9"
     gpus     = var.gpus
     shm_size = "32g"
-    volumes  = ["huggingface:/root/.cache/huggingface"] # a volume of the runtime
+    volumes  = ["huggingface:/root/.cache/huggingface"] # a named volume of the container runtime
   }
   simulator { profile = "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000" }
 

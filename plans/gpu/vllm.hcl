@@ -1,12 +1,12 @@
-# vLLM in a container on one GPU: is a chat of 30 people at a time served well?
-# tokgate pulls the image, takes a free GPU, proves that what started is what is
-# declared, and leaves nothing behind.
+# vLLM in a container on one GPU: does it serve a chat of 30 people at a time well?
+# tokgate pulls the image, takes a free GPU, checks that the server is the declared
+# one, and leaves nothing behind.
 #
 #   tokgate run plans/gpu/vllm.hcl --var image=vllm/vllm-openai:v0.19.1
 #   tokgate run --simulate plans/gpu/vllm.hcl        # without a GPU
 
 gate {
-  budget          = "100m" # below the job's time-out: the start and the teardown count
+  budget          = "100m" # less than the job's time-out, which includes start and teardown
   on_inconclusive = "extend"
 }
 

@@ -1,4 +1,4 @@
-# A server that runs already: make interop URL=http://127.0.0.1:8000 ENGINE=vllm
+# A server that is already running: make interop URL=http://127.0.0.1:8000 ENGINE=vllm
 include = ["lib/workloads.hcl"]
 
 variable "url" {

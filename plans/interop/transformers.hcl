@@ -10,6 +10,6 @@ server "transformers" {
   model = var.model
   process {
     command   = ["transformers", "serve", var.model, "--host", "127.0.0.1", "--port", "{port}"]
-    served_as = var.model # its list is that of the download cache
+    served_as = var.model # /v1/models lists the download cache, not the served model
   }
 }

@@ -1,6 +1,6 @@
-# A gate on answers on a real engine, for `make real-answers`: two vLLMs that serve the model of
-# `make tinymodel`, or what an engine may make of it. Both run already, so the verdict speaks of
-# these two starts alone.
+# A gate on the answers of a real engine, for `make real-answers`. Two vLLM servers serve the model
+# of `make tinymodel`, or a damaged version of it. Both are already running, so the verdict covers
+# only these two starts.
 
 variable "url" {
   type        = string

@@ -1,5 +1,5 @@
 # A change that should make no difference, for `make real`: vLLM with and without its
-# prefix cache, on prompts that begin alike for two words at most.
+# prefix cache, on prompts that share at most their first two words.
 
 variable "model" {
   type        = string
@@ -25,7 +25,7 @@ workload "chat" {
   output_tokens = { mean = 16, jitter = "25%" }
   load {
     concurrency = 4
-    requests    = 96 # in all of the rounds, on each server
+    requests    = 96 # in all rounds together, on each server
     timeout     = "5m"
   }
 }

@@ -1,5 +1,5 @@
-# A load that another client can send too, so that both can be held against the server's
-# own histograms: `make real` sends it with `vllm bench serve` after this plan.
+# A load that another client can send too, so that the figures of both can be compared with the
+# server's own histograms. After this plan, `make real` sends the load with `vllm bench serve`.
 
 variable "url" {
   type        = string

@@ -1,5 +1,5 @@
 # A KV cache that is too small for the load, for `make real`: 20 blocks of 128 tokens for
-# eight requests of up to 512. It fails, and says why.
+# eight requests of up to 512 tokens. The gate fails, and says why.
 
 variable "model" {
   type        = string

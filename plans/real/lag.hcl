@@ -1,5 +1,5 @@
-# Short answers of the built-in server over sockets, for `make lag`: how late requests are sent,
-# and the time to the first token beside the server's own, in a closed loop and at rates.
+# Short answers of the built-in server over sockets, for `make lag`. It shows how late requests are
+# sent, and TTFT next to the server's own TTFT, in a closed loop and at rates.
 
 variable "url" {
   type        = string
@@ -38,7 +38,7 @@ workload "rate" {
   }
 }
 
-# More than two cores can send: invalid, never a slow server.
+# More than two cores can send: the run must be invalid, and not blame the server.
 workload "flood" {
   input_tokens  = 16
   output_tokens = 4

@@ -1,4 +1,4 @@
-# llama.cpp's server, for `make real`: what plans/interop tries, a gate and a search.
+# llama.cpp's server, for `make real`: the workloads of plans/interop, a gate and a search.
 include = ["../interop/lib/workloads.hcl", "lib/gate.hcl"]
 
 variable "model" {

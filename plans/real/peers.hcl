@@ -1,8 +1,8 @@
-# The load that `make peers` puts on the built-in server by tokgate, as by other load generators:
-# a closed loop of 64 streams, or 512 requests at once.
+# The load that `make peers` sends to the built-in server, with tokgate and with other load
+# generators: a closed loop of 64 streams, or 512 requests at once.
 
 gate {
-  decide = "estimate" # what is judged does not matter
+  decide = "estimate" # the verdict does not matter here
 }
 
 variable "url" {

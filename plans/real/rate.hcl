@@ -1,5 +1,5 @@
-# How many requests a second llama.cpp's server carries, for `make real-rate`: saturation, probes
-# and a certified rate, beside what the server says of its own queue.
+# Finds how many requests a second llama.cpp's server carries, for `make real-rate`: saturation,
+# probes and a certified rate, next to the server's own figures on its queue.
 
 gate { measure_only = true }
 

@@ -12,7 +12,7 @@ variable "times" {
 }
 
 server "sim" {
-  engine = "vllm" # so that answers are as long as they were
+  engine = "vllm" # so that answers are as long as in the trace
   endpoint { url = var.url }
 }
 
@@ -29,7 +29,7 @@ workload "times" {
   }
 }
 
-# The verdict on the load says what the blocks imply: 43.1 %.
+# The verdict on the load reports the share of hits that the blocks imply: 43.1 %.
 workload "blocks" {
   load {
     trace  = "../traces/mooncake-synthetic.jsonl"

@@ -1,5 +1,5 @@
-# A candidate that is much worse, for `make real`: vLLM that works on two requests at a
-# time against one that works on eight, with eight in flight.
+# A candidate that is much worse, for `make real`: a vLLM that works on two requests at a time,
+# against one that works on eight, with eight requests in flight.
 
 variable "model" {
   type        = string
@@ -24,7 +24,7 @@ workload "chat" {
   output_tokens = { mean = 32, jitter = "25%" }
   load {
     concurrency = 8
-    requests    = 96 # in all of the rounds, on each server
+    requests    = 96 # in all rounds together, on each server
     timeout     = "5m"
   }
 }

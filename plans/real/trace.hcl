@@ -1,5 +1,5 @@
-# A trace on a real prefix cache, for `make real`: a hundred requests of Mooncake's kind, cut to
-# 4,096 tokens, of which the blocks that were sent before are in vLLM's cache.
+# A trace on a real prefix cache, for `make real`: a hundred requests like Mooncake's, cut to 4,096
+# tokens. Blocks that were sent before should be in vLLM's cache.
 
 variable "model" {
   type        = string
@@ -15,7 +15,7 @@ server "vllm" {
     max-num-seqs                 = 8
     block-size                   = 128
     enable-prefix-caching        = true
-    enable-prompt-tokens-details = true # usage says how many tokens were cached
+    enable-prompt-tokens-details = true # so that usage reports cached tokens
     enforce-eager                = true
   }
   ready { timeout = "30m" }

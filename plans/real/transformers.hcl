@@ -1,4 +1,4 @@
-# transformers serve, for `make real`: what plans/interop tries, a gate and a search.
+# transformers serve, for `make real`: the workloads of plans/interop, a gate and a search.
 include = ["../interop/lib/workloads.hcl", "lib/gate.hcl"]
 
 variable "model" {
@@ -11,7 +11,7 @@ server "transformers" {
   process {
     gpus      = 0
     command   = ["transformers", "serve", var.model, "--host", "127.0.0.1", "--port", "{port}"]
-    served_as = var.model # its list is that of the download cache
+    served_as = var.model # /v1/models lists the download cache, not the served model
   }
   ready { timeout = "30m" }
 }

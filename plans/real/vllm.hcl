@@ -1,4 +1,4 @@
-# vLLM on a CPU, for `make real`: what plans/interop tries, a gate and a search.
+# vLLM on a CPU, for `make real`: the workloads of plans/interop, a gate and a search.
 include = ["../interop/lib/workloads.hcl", "lib/gate.hcl"]
 
 variable "model" {
@@ -15,5 +15,5 @@ server "vllm" {
     max-num-seqs  = 8
     enforce-eager = true # nothing is compiled, so that it starts in a minute
   }
-  ready { timeout = "30m" } # beside other work
+  ready { timeout = "30m" } # long, because other work may run beside it
 }

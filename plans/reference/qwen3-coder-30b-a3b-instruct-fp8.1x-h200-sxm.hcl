@@ -33,7 +33,7 @@ locals {
   contexts = { "1K" = 1024, "8K" = 8192, "32K" = 32768, "64K" = 65536, "96K" = 98304, "256K" = 262144 }
   grid     = [1, 2, 4, 6]
 
-  # levels: those that the report prints; past: with a threshold exceeded.
+  # levels are those that the report prints. past are the levels that miss a threshold.
   use_cases = {
     code_completion    = { levels = [1, 42, 100], past = [42, 100] } # limit ~42
     short_form_chatbot = { levels = [1, 75, 125], past = null }      # 125+
@@ -42,6 +42,6 @@ locals {
     coding_assistant   = { levels = [1, 2, 6], past = [6] }          # 2
   }
 
-  # Our assumption: the report does not say. From the fit of the profile.
+  # The report does not say. These values are assumed, from the fit of the profile.
   assumed = { requests_per_slot = 5, stagger = "4ms", pause = "1.698s" }
 }

@@ -33,7 +33,7 @@ locals {
   contexts = { "1K" = 1024, "8K" = 8192, "32K" = 32768, "64K" = 65536, "96K" = 98304, "128K" = 131072, "256K" = 262144 }
   grid     = [1, 2, 5, 10]
 
-  # levels: those that the report prints; past: with a threshold exceeded.
+  # levels are those that the report prints. past are the levels that miss a threshold.
   use_cases = {
     code_completion    = { levels = [1, 18, 26], past = [18, 26] } # limit 18
     short_form_chatbot = { levels = [1, 39, 67], past = [39, 67] } # ~39
@@ -42,6 +42,6 @@ locals {
     coding_assistant   = { levels = [1, 2, 10], past = [10] }      # 2
   }
 
-  # Our assumption: the report does not say. From the fit of the profile.
+  # The report does not say. These values are assumed, from the fit of the profile.
   assumed = { requests_per_slot = 5, stagger = "4ms", pause = "3.45s" }
 }

@@ -1,8 +1,8 @@
 # Qwen3.5-35B-A3B-FP8 on one H100, as a published scenario report measured it:
 # four scenarios with answers of 256 tokens, in "peak" mode (N requests in flight)
 # and "burst" mode (N requests at once), and the largest queue at which the mean
-# TTFT stays within 3 s. The report does not name the engine, and the copy that
-# the figures are from not its publisher.
+# TTFT stays within 3 s. The report does not name the engine. The copy that the
+# figures come from does not name the publisher.
 #
 #   tokgate run --simulate plans/reference/qwen3.5-35b-a3b-fp8.1x-h100.hcl
 #   tokgate run plans/reference/qwen3.5-35b-a3b-fp8.1x-h100.hcl --var url=http://127.0.0.1:8000
@@ -25,9 +25,9 @@ server "h100" {
 locals {
   powers = [1, 2, 4, 8, 16, 32]
 
-  # Bursts by what the report prints of the largest safe queue: 131, 84, 19 and 8.
-  # Chatbot's 256 and RAG's 128 are published; how deep the others went is not, but
-  # that the worst TTFT of all bursts is chatbot's.
+  # Sizes of bursts, around the report's largest safe queues: 131, 84, 19 and 8. The
+  # largest bursts of chatbot (256) and RAG (128) are published. Those of the others are
+  # not, but the report says that chatbot's has the worst TTFT of all bursts.
   scenarios = {
     chatbot      = { safe = [1, 2, 4, 8, 16, 32, 64, 128], over = [256] }
     rag          = { safe = [1, 2, 4, 8, 16, 32, 64], over = [128] }
@@ -35,7 +35,7 @@ locals {
     tool_calling = { safe = [1, 2, 4, 8], over = [16] }
   }
 
-  # Our assumption: the report does not say. From the fit of the profile.
+  # The report does not say. These values are assumed, from the fit of the profile.
   assumed = { requests_per_slot = 5, stagger = "4ms", bursts = 3 }
 }
 
@@ -50,7 +50,7 @@ workload "peak" {
     warmup      = local.published ? 1 : null
     stagger     = local.published ? local.assumed.stagger : null
   }
-  # The lines of the report's charts, shown as there: both are crossed.
+  # Limits drawn as lines in the report's charts. They are only shown: the report exceeds both.
   sla {
     severity = "warn"
     ttft     = "mean <= 3s"

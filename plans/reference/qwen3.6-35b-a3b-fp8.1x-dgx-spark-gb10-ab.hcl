@@ -1,9 +1,9 @@
 # The A/B article on a DGX Spark, with verdicts on what changed: is the new model as
 # fast as the one before it (the article's control), and is multi-token prediction
 # (MTP) worth it, for which load? Servers, tests, requests for each seed and warm-up
-# requests are those of qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.hcl. What differs is
-# what an interval takes: eight seeds instead of two, each a round of its own, and
-# the servers in turns, every round on a fresh one.
+# requests are those of qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.hcl. An interval needs
+# more: eight seeds instead of two, each in a separate round, with the servers taking
+# turns and every round on a fresh server.
 #
 #   tokgate run --simulate plans/reference/qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10-ab.hcl
 #   tokgate run --simulate plans/reference/qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10-ab.hcl --var conditions=tokgate
@@ -13,8 +13,8 @@ include = ["lib/conditions.hcl", "lib/dgx-spark.hcl"]
 locals {
   seeds = { for test in keys(local.tests) : test => [42, 123, 3, 4, 5, 6, 7, 8] } # the first two as published
 
-  # The article calls changes within 2 % noise. To certify that, with servers that
-  # differ from start to start, takes more rounds than anybody would wait for.
+  # The article calls changes within 2 % noise. To certify such a change on servers that
+  # differ from start to start would take too many rounds.
   noise = local.published ? "2%" : "5%"
 }
 
@@ -36,14 +36,14 @@ compare "model" {
   }
   tolerate {
     workloads = workload.test["B"]
-    severity  = local.published ? "error" : "warn" # out of lock-step it varies more
+    severity  = local.published ? "error" : "warn" # without lock-step it varies more
     ttft      = "mean +${local.noise}"
   }
 }
 
-# The article's answers: yes for A and D, a strong yes for C, no for B. Required is
-# the throughput that it gives as the reason; the other changes that it prints are
-# shown with it, and fail nothing.
+# The article's answers are: yes for A and D, a strong yes for C, no for B. The plan
+# requires the throughput that the article gives as the reason. The other changes that
+# the article prints are shown, and fail nothing.
 compare "mtp" {
   control   = server.spark["vanilla"]
   candidate = server.spark["mtp"]

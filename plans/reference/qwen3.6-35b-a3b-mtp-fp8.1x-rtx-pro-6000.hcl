@@ -23,7 +23,7 @@ variable "url" {
 
 server "vllm" {
   description = "One RTX Pro 6000 Blackwell with 96 GB; FP8; vLLM with multi-token prediction"
-  engine      = "vllm" # the report names no version and, beside MTP, no flags
+  engine      = "vllm" # the report names no version and, apart from MTP, no flags
   model       = "Qwen/Qwen3.6-35B-A3B-FP8"
   endpoint { url = var.url }
   simulator {
@@ -43,7 +43,7 @@ locals {
   contexts = { "1K" = 1024, "8K" = 8192, "32K" = 32768, "64K" = 65536, "96K" = 98304, "256K" = 262144 }
   grid     = [1, 2, 3, 5]
 
-  # levels: those that the report prints; past: with a threshold exceeded.
+  # levels are those that the report prints. past are the levels that miss a threshold.
   use_cases = {
     code_completion    = { levels = [1, 35, 100], past = [35, 100] } # limit ~35
     short_form_chatbot = { levels = [1, 75, 125], past = null }      # 125+
@@ -52,6 +52,6 @@ locals {
     coding_assistant   = { levels = [1, 4, 5], past = [5] }          # 4
   }
 
-  # Our assumption: the report does not say. From the fit of the profile.
+  # The report does not say. These values are assumed, from the fit of the profile.
   assumed = { requests_per_slot = 5, stagger = "4ms", pause = "2.165s" }
 }

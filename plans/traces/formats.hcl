@@ -1,5 +1,5 @@
-# Each format of recorded traffic once: two minutes of the synthetic examples beside this
-# file, on the built-in server. Not a gate: it shows how each is written down.
+# Replays each format of recorded traffic once: two minutes of the synthetic examples next to
+# this file, on the built-in server. It is not a gate; it shows how each format is declared.
 
 gate {
   measure_only = true
@@ -12,10 +12,10 @@ server "demo" {
 workload "replay" {
   for_each = toset(["mooncake-synthetic.jsonl", "bailian-synthetic.jsonl", "azure-synthetic.csv", "burstgpt-synthetic.csv", "tracelab-synthetic.jsonl", "aiperf-synthetic.jsonl", "samples-synthetic.jsonl"])
   load {
-    trace    = each.value # its format is found out
+    trace    = each.value # tokgate detects its format
     from     = "4m"
     to       = "6m"
-    truncate = true # to the context of the server
+    truncate = true # prompts are cut to the server's context
   }
 }
 

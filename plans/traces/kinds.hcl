@@ -1,6 +1,6 @@
-# Limits for each kind of request: the log beside this file says by its route which is which.
-# A part has limits, and request fields such as the model; when its requests are sent, and how
-# long they are, the rows say.
+# Sets limits for each kind of request. In the log next to this file, the field route says of
+# which kind a request is. A part of the mix has limits, and request fields such as the model.
+# The log's rows say when requests are sent, and how long they are.
 
 server "demo" {
   endpoint { url = "http://127.0.0.1:8000" }

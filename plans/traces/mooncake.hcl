@@ -1,5 +1,5 @@
-# Does the server survive our traffic, and how much more of it? The trace beside this file
-# is synthetic, in the format of Mooncake's: put your own in its place.
+# Does the server survive our traffic, and how much more of it? The trace next to this file
+# is synthetic, in Mooncake's format. Replace it by your own.
 #
 #   tokgate traffic plans/traces/mooncake-synthetic.jsonl   # what is in it
 #   tokgate run --simulate plans/traces/mooncake.hcl
@@ -14,18 +14,18 @@ workload "conversation" {
     trace  = "mooncake-synthetic.jsonl"
     from   = "2m"
     to     = "4m"
-    spread = "3s" # its times are rounded down to 3 s: sent as they are, they come in bursts
+    spread = "3s" # the trace's times are rounded down to 3 s; sent unchanged, requests would come in bursts
   }
   sla {
     ttft           = "p95 < 2s"
     speed          = "mean > 30 tok/s"
-    cache_hit_rate = "> 25%" # a cache that is off, or too small, is red
+    cache_hit_rate = "> 25%" # the gate fails if the cache is off or too small
   }
   capacity {
     over       = "speedup"
     up_to      = 2
-    require    = 1.5   # the gate: half as much again
-    resolution = "40%" # each probe is a replay of the stretch: two minutes / speedup
-    confirm    = false # or the answer is measured once more
+    require    = 1.5   # the gate requires one and a half times the traffic
+    resolution = "40%" # each probe replays the stretch, in two minutes / speedup
+    confirm    = false # true would measure the answer once more
   }
 }

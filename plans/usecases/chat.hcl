@@ -1,16 +1,15 @@
 # Five use cases as published capacity reports define them: contexts from 1K to
-# 96K, answers of 1K (128 for code completion), nothing cached, and the
-# thresholds at which they count as usable. How many users does your server
-# carry in each? Name your server and run it:
+# 96K, answers of 1K (128 for code completion), nothing cached, and the thresholds
+# at which these reports call a use case usable. How many users does your server
+# carry in each? Name your server and run the plan:
 #
 #   tokgate run plans/usecases/chat.hcl --var url=http://127.0.0.1:8000
 #   tokgate run --simulate plans/usecases/chat.hcl    # in seconds, without a server
 #
-# The longest ones take minutes a request; --only picks a use case.
+# A request of the longest ones takes minutes; --only selects a use case.
 #
-# The thresholds are the published ones, for any server. So a server that has room to
-# spare may become slower by a quarter unnoticed: `tokgate init --measure` writes the
-# gate that notices.
+# The thresholds are the published ones, for any server. So a fast server may become
+# slower by a quarter unnoticed. `tokgate init --measure` writes a gate that notices.
 
 variable "url" {
   type        = string
@@ -25,7 +24,7 @@ variable "engine" {
 }
 
 gate {
-  budget = "6h" # a server that hangs is not waited for longer
+  budget = "6h" # limits the wait for a server that hangs
 }
 
 variable "concurrency" {
@@ -37,7 +36,7 @@ variable "concurrency" {
 server "under_test" {
   engine = var.engine
   endpoint { url = var.url }
-  simulator { profile = "qwen3.5-35b-a3b-fp8.1x-h100" } # what --simulate uses instead
+  simulator { profile = "qwen3.5-35b-a3b-fp8.1x-h100" } # --simulate uses this profile instead
 }
 
 workload "use_case" {

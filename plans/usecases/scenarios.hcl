@@ -1,6 +1,6 @@
-# Four scenarios as a published scenario report defines them, 256 tokens of
-# answer each: together ("peak", a closed loop) and all at once ("burst", up to the
-# deepest queue of these in which the mean TTFT stays below 3 s on one H100).
+# Four scenarios as a published scenario report defines them, with answers of 256
+# tokens: in a closed loop ("peak"), and all at once ("burst", up to the largest burst
+# of these whose mean TTFT stays below 3 s on one H100).
 #
 #   tokgate run plans/usecases/scenarios.hcl --var url=http://127.0.0.1:8000
 #   tokgate run --simulate plans/usecases/scenarios.hcl    # in seconds, without a server
@@ -12,7 +12,7 @@ variable "url" {
 }
 
 gate {
-  budget = "12h" # a server that hangs is not waited for longer
+  budget = "12h" # limits the wait for a server that hangs
 }
 
 variable "engine" {
@@ -24,11 +24,11 @@ variable "engine" {
 server "under_test" {
   engine = var.engine
   endpoint { url = var.url }
-  simulator { profile = "qwen3.5-35b-a3b-fp8.1x-h100" } # what --simulate uses instead
+  simulator { profile = "qwen3.5-35b-a3b-fp8.1x-h100" } # --simulate uses this profile instead
 }
 
-# What one request gets today on the simulated H100, and a tenth to spare: slower by
-# a quarter fails. Put in what your server does; null leaves it out.
+# A tenth above what one request takes today on the simulated H100, so that a server
+# slower by a quarter fails. Enter what your server does; null leaves a bound out.
 variable "today" {
   type = map(object({ ttft = string, speed = string }))
   default = {

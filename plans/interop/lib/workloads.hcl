@@ -1,4 +1,4 @@
-# What every engine is tried with. Included by the plans beside this folder.
+# The workloads with which every engine is tried. The plans next to this folder include them.
 
 workload "chat" {
   description   = "Exact lengths over chat completions"
@@ -70,7 +70,7 @@ workload "stop" {
     seeds       = [1, 2]
     timeout     = "5m"
   }
-  # An answer that begins with a stop sequence has no text, and has failed.
+  # An answer that begins with a stop sequence has no text, so it counts as failed.
   sla { success = "observed >= 75%" }
 }
 

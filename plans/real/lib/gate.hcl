@@ -12,7 +12,7 @@ workload "gate" {
   }
   sla {
     at   = 4
-    ttft = "mean < 3s" # means: a few rounds beside other work decide them
+    ttft = "mean < 3s" # a mean, because few rounds decide it even beside other work
     tpot = "mean < 200ms"
     e2e  = "mean < 10s"
   }

@@ -1,11 +1,11 @@
-# What three capacity reports of one template measure: a grid of contexts and
-# requests in flight, and five use cases, each up to its limit. The plans that
-# include this say what differs: local.contexts, local.grid, local.use_cases and
-# local.assumed.
+# Three capacity reports from one template measure a grid of contexts and requests in
+# flight, and five use cases, each up to its limit. The plans that include this file
+# set what differs between the reports: local.contexts, local.grid, local.use_cases
+# and local.assumed.
 
 locals {
-  # The mean of every request counts, as in the charts of the reports: of speeds too, which
-  # tokgate calls request_speed. Its own conditions take all tokens over their time.
+  # Values are means over requests, as in the charts of the reports. For speed tokgate calls this
+  # request_speed; its own speed is all tokens over their total time.
   thresholds = {
     code_completion    = { e2e = "mean < 2s", ttft = null, speed = null }
     short_form_chatbot = { e2e = null, ttft = "mean < 10s", speed = "mean > 10 tok/s" }
@@ -18,7 +18,7 @@ locals {
 }
 
 prices {
-  electricity = 0.10 # of a kilowatt-hour, as in the reports
+  electricity = 0.10 # price of a kilowatt-hour, as in the reports
 }
 
 workload "context" {
@@ -40,7 +40,7 @@ workload "context" {
 
 workload "use_case" {
   for_each      = local.use_cases
-  preset        = each.key # contexts and thresholds
+  preset        = each.key # sets contexts and thresholds
   output_tokens = { mean = each.key == "code_completion" ? 128 : 1024, jitter = local.jitter }
   load {
     concurrency = each.value.levels
@@ -51,7 +51,7 @@ workload "use_case" {
     pause       = local.published ? local.assumed.pause : null
     timeout     = "30m"
   }
-  # Levels that the report prints past a threshold are shown, and fail nothing.
+  # Levels that miss a threshold in the report too are shown, and fail nothing.
   sla {
     at       = each.value.past
     severity = "warn"
@@ -68,7 +68,7 @@ workload "use_case" {
   capacity {
     up_to      = local.limits[each.key]
     resolution = local.published ? null : "5%"
-    requests   = local.published ? 20 : null # or five a slot, whatever is more
+    requests   = local.published ? 20 : null # otherwise five for each slot, if that is more
     confirm    = !local.published
   }
 }

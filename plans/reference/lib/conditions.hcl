@@ -1,5 +1,5 @@
-# How the plans of this folder measure: as the reports did, as far as they tell,
-# or as tokgate does unless it is told otherwise.
+# The conditions under which the plans of this folder measure: those of the reports,
+# as far as these state them, or tokgate's defaults.
 
 variable "conditions" {
   type        = string

@@ -1,5 +1,5 @@
 # The servers and the tests of the A/B article on a DGX Spark. The plans that
-# include this say which seeds each test has: local.seeds.
+# include this file set the seeds of each test: local.seeds.
 
 variable "image" {
   type        = string
@@ -38,8 +38,8 @@ locals {
     mtp     = { model = "Qwen/Qwen3.6-35B-A3B-FP8", speculation = local.mtp, profile = "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.mtp" }
   }
 
-  # requests: with each seed. Those of B and D are our assumption, from the article's
-  # counters of drafts; those of A are printed, and those of C follow from them.
+  # requests is the number for each seed. The article prints A's number, from which C's
+  # follows. The numbers of B and D are assumed from the article's counters of drafts.
   tests = {
     A = { input = 512, output = 512, concurrency = 1, requests = 20, what = "single decode" }
     B = { input = 8192, output = 256, concurrency = 4, requests = 16, what = "prefill-bound" }

@@ -1,20 +1,19 @@
 // Opens reports in headless Chromium at the widths of a phone, a tablet and a
-// desktop, light and dark, and as they are printed, shut and all open. It fails on:
+// desktop, light and dark, and as printed pages, folded and unfolded. It fails on:
 //
 //   - console messages, network requests, a page wider than its window or its paper;
-//   - a table that is wider than its place, a box of a verdict that a page can break;
+//   - a table that is wider than its place, a verdict's box that a page break can cut;
 //   - labels of a chart that touch each other, leave the picture or are too pale, and
-//     lines that leave it;
-//   - a caption that is not tied to one chart, or names a value that its chart has not;
-//   - what axe-core finds, the contrast of texts among it;
+//     lines of a chart that leave the picture;
+//   - a caption that does not belong to one chart, or names a value that the chart lacks;
+//   - problems that axe-core finds, such as too little contrast;
 //   - more pages, screens, words or bytes than limits.json allows a report.
 //
 //   node check.mjs [--shots DIR] REPORT.html...
 //
-// With --shots it leaves screenshots and PDFs in DIR; VIEWS="390 print" looks at some
-// of the views. limits.json is by the folder
-// or the name of the report. puppeteer-core and axe-core are looked for in
-// NODE_PATH's first folder.
+// With --shots it leaves screenshots and PDFs in DIR. VIEWS="390 print" checks only some
+// of the views. limits.json has limits by the folder or the name of the report.
+// puppeteer-core and axe-core must be in NODE_PATH's first folder.
 import { createRequire } from 'node:module'
 import { readFileSync, mkdirSync, statSync } from 'node:fs'
 import { resolve, basename, dirname } from 'node:path'
@@ -45,7 +44,7 @@ const views = [
   { name: 'print', ...paper, scheme: 'dark', print: true },
 ].filter(v => (process.env.VIEWS ?? v.name).split(' ').includes(v.name))
 
-// geometry runs in the page: what overlaps, what is cut, what leaves its picture.
+// geometry runs in the page. It finds what overlaps, what is cut, and what leaves its picture.
 function geometry(printed, paperHeight) {
   const wrong = []
   const root = document.documentElement
@@ -107,7 +106,7 @@ function geometry(printed, paperHeight) {
         const [a, b] = [labels[i].box, labels[j].box]
         const across = Math.min(a.right, b.right) - Math.max(a.left, b.left)
         const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)
-        // Line boxes are higher than their letters.
+        // A line's box is higher than its letters, so a small overlap is allowed.
         if (across > 0.5 && down > 0.35 * Math.min(a.height, b.height)) {
           wrong.push(`${svg.getAttribute('aria-label')}: "${labels[i].text}" and "${labels[j].text}" overlap`)
         }
@@ -121,7 +120,7 @@ const open = yes => document.querySelectorAll('details').forEach(d => { d.open =
 const words = () => document.body.innerText.split(/\s+/).filter(w => /[\p{L}\p{N}]/u.test(w)).length
 const height = () => document.documentElement.scrollHeight
 
-// pages of a PDF, as Chromium writes it: its page objects are not packed.
+// pages counts the pages of a PDF that Chromium wrote, whose page objects are not compressed.
 async function pages(page, path) {
   const pdf = await page.pdf({ path, preferCSSPageSize: true, printBackground: true })
   return Buffer.from(pdf).toString('latin1').match(/\/Type\s*\/Page\b(?!s)/g).length
@@ -159,7 +158,7 @@ for (const file of args) {
       is.words = await page.evaluate(words)
     }
     if (shots) {
-      // In pieces: a picture of a whole page has a limit to its height.
+      // The picture is taken in pieces, because the height of one picture is limited.
       const high = view.print ? 0 : await page.evaluate(height)
       for (let y = 0, i = 1; y < high; y += 3000, i++) {
         await page.screenshot({ path: `${shots}/${name}-${view.name}-${i}.png`, captureBeyondViewport: true, clip: { x: 0, y, width: view.width, height: Math.min(3000, high - y) } })
@@ -167,12 +166,12 @@ for (const file of args) {
     }
     if (view.print) is.pages = await pages(page, shots ? `${shots}/${name}.pdf` : undefined)
     wrong.push(...await page.evaluate(geometry, !!view.print, paper.height))
-    // With everything opened: what is folded must hold too.
+    // Everything is unfolded, because folded parts must pass too.
     await page.evaluate(open, true)
     if (view === desktop) is.open_words = await page.evaluate(words)
     if (view.print) is.open_pages = await pages(page, shots ? `${shots}/${name}-open.pdf` : undefined)
     wrong.push(...(await page.evaluate(geometry, !!view.print, paper.height)).map(w => w + ' (all opened)'))
-    // axe runs beside the page's own policy, which allows no script.
+    // axe is injected past the page's own policy, which allows no scripts.
     const found = await page.evaluate(`(() => { ${axe}; return axe.run(document, { resultTypes: ['violations'] }) })()`)
     for (const v of found.violations) {
       wrong.push(`axe ${v.id} (${v.impact}): ${v.help}: ${v.nodes.slice(0, 2).map(n => n.html.slice(0, 140)).join(' … ')} ×${v.nodes.length}`)

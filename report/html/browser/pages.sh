@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pages that are looked at: pages.sh TOKGATE FOLDER PAGE…. All but the demo
-# are simulated; what their gates come to does not matter here.
+# Makes the pages that check.mjs checks: pages.sh TOKGATE FOLDER PAGE…. All runs except the
+# demo are simulated. Their verdicts do not matter here.
 set -euo pipefail
 
 tokgate=$1 out=$2

@@ -1,4 +1,4 @@
-# People who read and think between their questions. Run by `make browser`.
+# Users who read and think between their questions. `make browser` runs this plan.
 
 server "vllm" {
   simulator { profile = "prefix-cache" }

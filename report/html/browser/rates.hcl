@@ -1,4 +1,4 @@
-# Requests as they arrive: rates, a spike, the largest rate. Run by `make browser`.
+# Requests that arrive at rates, a spike, and the largest rate. `make browser` runs this plan.
 
 server "vllm" {
   simulator {}

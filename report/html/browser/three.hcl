@@ -1,4 +1,4 @@
-# Three configurations of one server: which one? Run by `make browser`.
+# Compares three configurations of one server. `make browser` runs this plan.
 
 locals {
   configurations = {
