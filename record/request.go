@@ -11,23 +11,24 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// requestLine writes or reads the lines of requests, which are nearly all of a recording, several
-// times as fast as encoding/json: the same walk over the fields does both. It writes the bytes
-// that encoding/json writes, and reads only those. It leaves other lines to encoding/json.
+// requestLine writes or reads the lines of requests, several times as fast as encoding/json. These
+// lines are nearly the whole recording. One walk over the fields does both. It writes the same
+// bytes as encoding/json, and reads only lines of that form; it leaves all other lines to
+// encoding/json.
 type requestLine struct {
-	raw     []byte // written so far, or still to be read
+	raw     []byte // bytes written so far, or still to be read
 	reading bool
-	other   bool // the line is left to encoding/json
-	// words caches the form of strings in the file, or when reading strings by that form: the
-	// names of servers and levels are the same on thousands of lines.
+	other   bool // encoding/json has to write or read this line
+	// words caches strings and their form in the file, because the same names of servers and levels
+	// occur on thousands of lines. The keys are strings when writing, and forms when reading.
 	words map[string]string
 	usage *metric.Usage // memory for the usage that is read
 }
 
 const mostWords = 1 << 12
 
-// encode returns the line of a request. The memory is reused by the next call, and has room for
-// the line's check.
+// encode returns the line of a request. The next call reuses its memory, which has room for the
+// line's check.
 func (l *requestLine) encode(s *metric.Sample) ([]byte, error) {
 	l.raw, l.other = l.raw[:0], s.Answer != nil
 	l.fields(s)
@@ -38,8 +39,8 @@ func (l *requestLine) encode(s *metric.Sample) ([]byte, error) {
 	return l.raw, nil
 }
 
-// decode fills s, which is empty, and its usage, to which s may point. If it returns false the
-// line is left to encoding/json, and s must not be used.
+// decode fills the empty s from a line. s may point to usage afterwards. decode returns false if
+// encoding/json has to read the line; s must then not be used.
 func (l *requestLine) decode(raw []byte, s *metric.Sample, usage *metric.Usage) bool {
 	l.raw, l.other, l.usage = raw, false, usage
 	l.fields(s)
@@ -57,7 +58,7 @@ func (l *requestLine) decode(raw []byte, s *metric.Sample, usage *metric.Usage) 
 	}
 }
 
-// fields are those of metric.Sample, in their order there, but for Answer.
+// fields walks over the fields of metric.Sample, in their order there, except Answer.
 func (l *requestLine) fields(s *metric.Sample) {
 	l.word(`{"type":"sample","sample":{"server":`, &s.Server)
 	l.word(`,"workload":`, &s.Workload)
@@ -120,8 +121,8 @@ func (l *requestLine) optionalFailure(key string, to **metric.Failure) {
 	l.key(`}`)
 }
 
-// optional writes the text before a value if the value is there, or reads the text and reports
-// whether it was there.
+// optional writes the text before a value if there is a value. When reading, it reads the text and
+// reports whether it was there.
 func (l *requestLine) optional(text string, there bool) bool {
 	if !l.reading {
 		if there {
@@ -197,7 +198,7 @@ func (l *requestLine) number(key string, to *int64) {
 	*to = v
 }
 
-// optionalShare writes or reads a number in (0, 1] without an exponent.
+// optionalShare writes or reads a number in (0, 1] without an exponent, if it is there.
 func (l *requestLine) optionalShare(key string, to *float64) {
 	if !l.optional(key, *to != 0) {
 		return
@@ -268,7 +269,7 @@ func (l *requestLine) remember(word, form string) {
 	}
 }
 
-// optionalGaps writes a list of microseconds unless it is empty, or reads one, in the memory of
+// optionalGaps writes a list of microseconds unless it is empty, or reads a list into the memory of
 // to.
 func (l *requestLine) optionalGaps(key string, to *metric.Gaps) {
 	switch {
@@ -284,8 +285,8 @@ func (l *requestLine) optionalGaps(key string, to *metric.Gaps) {
 	}
 }
 
-// appendGap is strconv.AppendUint, which takes three times as long for four and five digits: most
-// gaps are between 1 and 100 ms.
+// appendGap does the same as strconv.AppendUint, but three times as fast for four and five digits.
+// Most gaps are between 1 and 100 ms.
 func appendGap(b []byte, us uint32) []byte {
 	if us < 1_000 || us >= 100_000 {
 		return strconv.AppendUint(b, uint64(us), 10)
@@ -296,7 +297,7 @@ func appendGap(b []byte, us uint32) []byte {
 	return append(b, byte('0'+us/1_000%10), byte('0'+us/100%10), byte('0'+us/10%10), byte('0'+us%10))
 }
 
-// gaps reads a non-empty list of microseconds, reusing the memory of room.
+// gaps reads a non-empty list of microseconds into the memory of room.
 func (l *requestLine) gaps(room metric.Gaps) metric.Gaps {
 	end := bytes.IndexByte(l.raw, ']')
 	if end < 2 || l.raw[0] != '[' {
@@ -317,7 +318,7 @@ func (l *requestLine) gaps(room metric.Gaps) metric.Gaps {
 			most, v = max(most, digit), v*10+uint64(digit)
 		}
 		if size := at - begin; size < 1 || size > 10 || size > 1 && list[begin] == '0' || v > math.MaxUint32 {
-			l.other = true // a number does not begin with zero
+			l.other = true // JSON numbers do not begin with a zero
 		}
 		out[i] = uint32(v)
 		at++

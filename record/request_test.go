@@ -17,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// fill calls set for every value in v that is there. Said is left out, which is recorded
-// elsewhere.
+// fill calls set for every value in v for which there returns true. It leaves out Said, which is
+// recorded elsewhere.
 func fill(v reflect.Value, there func() bool, set func(reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -62,7 +62,7 @@ func filled() *metric.Sample {
 	return s
 }
 
-// drawn is a request with random values, half of which are not there.
+// drawn returns a request with random values; half of the fields are not set.
 func drawn(rng *rand.Rand) *metric.Sample {
 	words := []string{"plain", `a "quoted" <b> & \ /`, "line\r\n\tfeed", "\x00\x1b[31m\x7f", "größer 日本 😀", "\u2028\u2029\ufffd", "cut \xc3", "\xff\xfe", strings.Repeat("long ", 100)}
 	shares := []float64{1, 0.5, 1.0 / 3, 1e-6, 9.9e-7, 1e-21, 1.5, 1e21, -1, math.SmallestNonzeroFloat64, math.Copysign(0, -1)}
@@ -90,7 +90,7 @@ func drawn(rng *rand.Rand) *metric.Sample {
 	return s
 }
 
-// lineOf is the line of a request, without a check.
+// lineOf returns the line of a request, without a check.
 func lineOf(t testing.TB, s *metric.Sample) []byte {
 	t.Helper()
 	raw, err := json.Marshal(struct {
@@ -103,7 +103,7 @@ func lineOf(t testing.TB, s *metric.Sample) []byte {
 	return raw
 }
 
-// The lines of requests are written byte for byte as encoding/json writes them, and are read back.
+// Lines of requests are written with the same bytes as encoding/json writes, and are read back.
 func TestRequestLine(t *testing.T) {
 	encode, rng, fast := record.Encoder(), rand.New(rand.NewPCG(1, 1)), 0
 	samples := []*metric.Sample{filled(), {Phase: metric.Measured}, {Usage: &metric.Usage{Cached: -1}, Failure: &metric.Failure{}}}
@@ -135,7 +135,7 @@ func TestRequestLine(t *testing.T) {
 	}
 }
 
-// A recorded request takes no memory.
+// Recording a request allocates no memory.
 func TestNoAllocationPerRequest(t *testing.T) {
 	w, err := record.Create(t.TempDir())
 	if err != nil {
@@ -152,7 +152,7 @@ func TestNoAllocationPerRequest(t *testing.T) {
 	}
 }
 
-// ofChunks is a request with an answer in so many chunks.
+// ofChunks returns a request whose answer has the given number of chunks.
 func ofChunks(chunks int) *metric.Sample {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := &metric.Sample{Server: `vllm["on"]`, Workload: "chat", Level: "64", Round: 2, Slot: 17, Order: 1234, Phase: metric.Measured,
@@ -214,8 +214,8 @@ func TestFastLine(t *testing.T) {
 	}
 }
 
-// FuzzFastLine compares the fast decoder with encoding/json: a line that both accept
-// means the same to both, and is written alike by both.
+// FuzzFastLine compares the fast decoder with encoding/json: if both accept a line, they must read
+// the same from it, and write it alike.
 func FuzzFastLine(f *testing.F) {
 	whole := filled()
 	whole.Answer = nil
