@@ -277,11 +277,12 @@ func (l *requestLine) optionalGaps(key string, to *metric.Gaps) {
 	case l.reading:
 		*to = l.gaps(*to)
 	default:
-		l.raw = append(l.raw, '[')
+		raw := append(l.raw, '[')
 		for _, us := range *to {
-			l.raw = append(appendGap(l.raw, us), ',')
+			raw = append(appendGap(raw, us), ',')
 		}
-		l.raw[len(l.raw)-1] = ']'
+		raw[len(raw)-1] = ']'
+		l.raw = raw
 	}
 }
 
