@@ -153,8 +153,9 @@ func (r *runner) fail(err error) {
 	r.endFlying()
 }
 
-// until runs the clock until done, whatever happens, because what was begun must end.
-// Only a clock that stops ends it early, and with it the run.
+// until runs the clock until done reports true. It runs on even after a failure or an
+// interrupt, because what was begun must end. Only a clock that stops ends it early, and
+// with it the run.
 func (r *runner) until(done func() bool) {
 	for r.check(); !done(); r.check() {
 		if !r.wait() {

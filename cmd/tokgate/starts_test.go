@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Without a recorded start, its time is assumed from the size in the model's
-// name; a name without a size leaves it unknown.
+// Without a recorded start, the time of a start is assumed from the size in the model's
+// name. Without a size in the name, it is unknown.
 func TestAssumedStart(t *testing.T) {
 	for model, want := range map[string]time.Duration{
 		"Qwen/Qwen3-8B":                     76 * time.Second,  // 60 + 8 · 2

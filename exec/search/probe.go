@@ -38,7 +38,7 @@ type Probe struct {
 	// Within is the remaining budget for this probe. A result that is not certain by then
 	// is inconclusive. 0 means no budget.
 	Within time.Duration
-	// Expected is the predicted duration if every look is held; 0 if unknown.
+	// Expected is the predicted duration if the probe lasts to its last look; 0 if unknown.
 	Expected time.Duration
 }
 

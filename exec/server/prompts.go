@@ -208,7 +208,7 @@ func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string,
 func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 	before := cmp.Or(sent.Tokens, w.Input) + tokens
 	out := client.Prompt{Tokens: before + w.Input}
-	// An answer may have a few more or fewer tokens as a part of a prompt.
+	// The same answer may count as a few more or fewer tokens when it is part of a prompt.
 	out.Shared = min(1, 1.05*float64(before)/float64(out.Tokens))
 	return out
 }

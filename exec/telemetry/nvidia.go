@@ -127,8 +127,8 @@ func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	return out, cmd.Start()
 }
 
-// follow reads lines until the command has ended, and reports whether it did not know all
-// fields.
+// follow reads lines until the command has ended. unknown reports whether the command
+// rejected a field of the query.
 func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
 	s.listen(out)
 	err := s.cmd.Wait()
