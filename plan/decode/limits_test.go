@@ -3,6 +3,8 @@ package decode
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +97,8 @@ func TestShallow(t *testing.T) {
 	}
 }
 
+// BenchmarkLoad loads plans in turn with HCL's parser alone, which is the least that a source can
+// take, and reports the ratio. peak-MiB is the memory that the first load had from the system.
 func BenchmarkLoad(b *testing.B) {
 	small, err := os.ReadFile("testdata/ok/chatbot.hcl")
 	if err != nil {
@@ -106,6 +110,17 @@ func BenchmarkLoad(b *testing.B) {
 	}{{"one gate", small}, {"10000 levels", manyLevels(10_000)}, {"1 MB", megabyte()}} {
 		b.Run(row.name, func(b *testing.B) {
 			b.SetBytes(int64(len(row.src)))
+			held := func() float64 {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return float64(m.Sys-m.HeapReleased) / (1 << 20)
+			}
+			debug.FreeOSMemory()
+			before := held()
+			if _, diags := File(Options{Path: "bench.hcl", Source: row.src}); diags.HasErrors() {
+				b.Fatal(diags)
+			}
+			peak := held() - before
 			var parse, load time.Duration
 			for b.Loop() {
 				begin := time.Now()
@@ -114,11 +129,10 @@ func BenchmarkLoad(b *testing.B) {
 				}
 				parse += time.Since(begin)
 				begin = time.Now()
-				if _, diags := File(Options{Path: "bench.hcl", Source: row.src}); diags.HasErrors() {
-					b.Fatal(diags)
-				}
+				File(Options{Path: "bench.hcl", Source: row.src})
 				load += time.Since(begin)
 			}
+			b.ReportMetric(peak, "peak-MiB")
 			b.ReportMetric(load.Seconds()/float64(b.N)*1e3, "load-ms")
 			b.ReportMetric(float64(load)/float64(parse), "parse-ratio")
 			b.ReportMetric(0, "ns/op")
