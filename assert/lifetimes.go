@@ -10,13 +10,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Where hundreds of requests of a rate are answered at once, they are fast or slow together for
-// as long as one takes, a lifetime. A window of few lifetimes may hold none of the slowest times,
-// and the rounds of such a window do not show that.
+// If a server answers hundreds of requests of a rate at the same time, these are fast or slow
+// together, for as long as one request takes: a lifetime. A window of few lifetimes may contain
+// none of the slowest times, and the rounds of such a window do not show that they are missing.
 
-// leastLifetimes is the number of lifetimes below which rounds show nothing: neither that requests
-// do not move together, nor how far they do. A percentile does not pass then. It was found by
-// simulation (TestLongMovingTogether).
+// leastLifetimes is the smallest number of lifetimes in a window whose rounds show whether, and how
+// much, requests are fast or slow together. In a shorter window no percentile passes. The number
+// was found by simulation (TestLongMovingTogether).
 const leastLifetimes = 4
 
 // Lifetimes is how many times as long as a request the window of a rate must be for a percentile
@@ -34,8 +34,8 @@ func Lifetimes(t *plan.Threshold, policy plan.Policy, looks []plan.Look) float64
 	return lifetimesFor(t.Allowed(), alpha)
 }
 
-// lifetimesFor is as many lifetimes as hold the independent moments that a percentile takes
-// that allows the share e; 0 if no number of them passes.
+// lifetimesFor returns how many lifetimes a window needs to hold the independent moments for a
+// percentile that allows the share e. It returns 0 if a percentile cannot pass with any number.
 func lifetimesFor(e, alpha float64) float64 {
 	need, ok := stat.MinimumN(e, alpha)
 	if !ok {
@@ -44,10 +44,10 @@ func lifetimesFor(e, alpha float64) float64 {
 	return float64(need) / stat.PerLifetime(e)
 }
 
-// together is how many independent moments the windows of a rate hold for a percentile that
-// allows the share e. ok is false if there are as many as any such percentile takes, or if rounds
-// show that requests do not move together. Longer windows show by the spread of their rounds how
-// far requests do.
+// together returns how many independent moments the windows of a rate hold, for a percentile that
+// allows the share e. ok is false if that limit does not apply: there are enough moments, or the
+// rounds show that requests are not fast or slow together. In longer windows the spread of rounds
+// shows how much requests are.
 func (s *subject) together(o observations, e float64) (moments float64, ok bool) {
 	enough := lifetimesFor(e, s.alpha)
 	if enough == 0 || !s.flows() {
@@ -64,12 +64,13 @@ func (s *subject) together(o observations, e float64) (moments float64, ok bool)
 // flows reports whether the level's rounds are parts of a window in which requests follow each other.
 func (s *subject) flows() bool { return s.level.Kind == metric.OpenLoop && s.level.Stage == nil }
 
-// atMost is how many requests count if they move together: the moments, but enough to fail.
-// They pass nothing, however few a percentile takes.
+// atMost returns how many requests count if requests are fast or slow together: as many as there
+// are moments, but always enough to fail. They are never enough to pass.
 func atMost(moments float64) float64 { return max(moments, leastBlocks) }
 
-// apart moves the means of a rate's rounds as far apart as they would be if rounds were
-// independent, given how long they are: see stat.Persistence.
+// apart corrects the means of a rate's rounds. Neighbouring rounds that are short resemble each
+// other, so apart moves their means as far apart as the means of independent rounds would be; see
+// stat.Persistence.
 func (s *subject) apart(means []float64) []float64 {
 	if !s.flows() || len(means) < 2 {
 		return means
@@ -83,8 +84,8 @@ func (s *subject) apart(means []float64) []float64 {
 	return out
 }
 
-// lifetimes is how many times as long as a request the level's windows are. Requests weigh by
-// their own times, because most of those in flight are long ones.
+// lifetimes is the length of the level's windows, in lifetimes of a request. Requests are weighted
+// by their own times, because most requests that are in flight at a moment are long ones.
 func (s *subject) lifetimes() float64 {
 	one := Lifetime(func(yield func(float64) bool) {
 		for _, b := range s.blocks {
@@ -101,8 +102,9 @@ func (s *subject) lifetimes() float64 {
 	return math.Inf(1)
 }
 
-// Lifetime is the mean time that the requests take which are in flight at a moment, in seconds,
-// given the times that all of them took: each weighs by its own. 0 without any.
+// Lifetime is the mean duration, in seconds, of the requests that are in flight at a moment. took
+// yields the durations of all requests. Each request has its duration as its weight, because a
+// longer one is in flight at more moments. It is 0 without requests.
 func Lifetime(took iter.Seq[float64]) float64 {
 	sum, squares := 0.0, 0.0
 	for x := range took {
@@ -114,8 +116,8 @@ func Lifetime(took iter.Seq[float64]) float64 {
 	return squares / sum
 }
 
-// Window is that many lifetimes of a request, as people set it: in steps of ten seconds, of a
-// minute from ten minutes on.
+// Window converts a number of lifetimes to a duration that people would write: rounded up to ten
+// seconds or, above ten minutes, to a minute.
 func Window(lifetimes, seconds float64) time.Duration {
 	step := 10 * time.Second
 	if lifetimes*seconds > 600 {

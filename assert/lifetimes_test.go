@@ -14,23 +14,24 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A hundred seconds of requests that take 1 s are 187 independent ones for a p95, which decide
-// nothing below 59: as many as are in 31.6 lifetimes. Of 4 s they are 25 lifetimes, and 46.8.
+// For a p95, a hundred seconds of requests that take 1 s each hold 187 independent moments. The
+// limit applies only below 59 moments, which 31.6 lifetimes hold. If requests take 4 s, the window
+// has 25 lifetimes and 46.8 moments.
 func TestTogether(t *testing.T) {
 	for _, tt := range []struct {
-		takes, apart time.Duration // a request; the TTFTs of two rounds
+		takes, apart time.Duration // duration of a request; difference between the TTFTs of two rounds
 		e, want      float64
 		capped       bool
 	}{
 		{time.Second, time.Millisecond, 0.05, 0, false},
 		{3 * time.Second, time.Millisecond, 0.05, 0, false},
 		{4 * time.Second, time.Millisecond, 0.05, 25 * 1.870, true},
-		{4 * time.Second, 0, 0.05, 0, false}, // rounds are alike
+		{4 * time.Second, 0, 0.05, 0, false}, // all rounds have the same times
 		{40 * time.Second, time.Millisecond, 0.05, 2.5 * 1.870, true},
 		{200 * time.Second, 0, 0.05, 0.5 * 1.870, true},          // half a lifetime shows nothing
-		{time.Second, time.Millisecond, 0.01, 100 * 2.468, true}, // of 299
+		{time.Second, time.Millisecond, 0.01, 100 * 2.468, true}, // 299 moments are needed
 		{time.Second, time.Millisecond, 0.5, 0, false},
-		{40 * time.Second, time.Millisecond, 0.5, 2.5 * 1.376, true}, // of 5
+		{40 * time.Second, time.Millisecond, 0.5, 2.5 * 1.376, true}, // 5 moments are needed
 	} {
 		l := backlog(0)
 		for _, r := range l.Rounds {
@@ -52,9 +53,9 @@ func TestTogether(t *testing.T) {
 
 var crowds = flag.Int("crowds", 4, "simulated windows of each row of the table of requests that move together")
 
-// crowd is a window of a server without a queue, in which every request takes 100 s and about so
-// many are in flight. A TTFT is 10 s, a second more or less for each standard deviation of those
-// in flight when it begins, and noise.
+// crowd returns a window of a server without a queue, on which every request takes 100 s and about
+// inFlight requests are in flight. A TTFT is 10 s plus noise, and changes by a second for each
+// standard deviation of the number of requests in flight when the request begins.
 func crowd(random *rand.Rand, inFlight, lifetimes, noise float64) *metric.Level {
 	const lifetime = 100.0
 	var due []float64
@@ -129,14 +130,14 @@ func TestTooShort(t *testing.T) {
 	for _, r := range l.Rounds {
 		for i, x := range r.Samples {
 			x.First, x.End = x.Scheduled+time.Second+time.Duration(i+10*(r.Index%2))*5*time.Millisecond, x.Scheduled+4*time.Second
-			if r.Index == 3 && i == 50 { // no margin
+			if r.Index == 3 && i == 50 { // so that it cannot pass by its margin
 				x.First = x.Scheduled + 2500*time.Millisecond
 			}
 		}
 	}
 	s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
 	v := s.judge(threshold("ttft", "p95 < 2s"))
-	// (31.54/25 − 1)·1,000 = 262 requests, 26 s.
+	// The window needs (31.54/25 − 1)·1,000 = 262 more requests, which take 26 s.
 	if note := strings.Join(v.Notes, "; "); v.Outcome != Inconclusive || !strings.Contains(note, "as long as 25 of them") || !strings.Contains(note, "A window of 2m10s would be long enough") || v.More < 262 || v.More > 270 {
 		t.Errorf("%v, %q, %q, %d", v.Outcome, v.Notes, v.Needs, v.More)
 	}
@@ -152,11 +153,12 @@ func TestLifetimes(t *testing.T) {
 	if got := Lifetimes(threshold("ttft", "p95 < 2s"), plan.Policy{Confidence: 0.95, Decide: plan.Estimate}, nil); got != 0 {
 		t.Errorf("a point estimate takes %v", got)
 	}
-	// One of 1 s and one of 3 s: at a moment the long one is three times as likely to be seen.
+	// One request takes 1 s and the other 3 s. At a random moment the long one is three times as
+	// likely to be in flight.
 	if got := Lifetime(slices.Values([]float64{1, 3})); got != 2.5 {
 		t.Errorf("%v, want 2.5", got)
 	}
-	for seconds, want := range map[float64]time.Duration{25: 14 * time.Minute, 12.5: 400 * time.Second} { // 790 s and 395 s
+	for seconds, want := range map[float64]time.Duration{25: 14 * time.Minute, 12.5: 400 * time.Second} { // 790 s and 395 s, rounded up
 		if got := Window(31.6, seconds); got != want {
 			t.Errorf("%v s each: %v, want %v", seconds, got, want)
 		}

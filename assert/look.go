@@ -24,8 +24,8 @@ type LookVerdict struct {
 	// Needs estimates how many more requests would settle an inconclusive outcome: 0 if unknown, -1
 	// if no number of requests would.
 	Needs int
-	// Binding names the threshold with the same outcome as the look, the nearest one to
-	// its limit if there are several.
+	// Binding names the threshold that decided the look's outcome. If several did, it is the one
+	// nearest to its limit.
 	Binding    string
 	Thresholds []LookThreshold // in order of the plan
 }

@@ -97,7 +97,8 @@ func TestSustained(t *testing.T) {
 		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Inconclusive, ""},
 		{"its backlog grows by 8 %, near the largest rate", 8, eleven, "", nil, Fail, "not sustained, judging by its backlog"},
 		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, judging by its backlog"},
-		// 70 of 1,000; chance allows a backlog of 6.4 %, so that 2 % are not yet certain.
+		// The backlog grows by 70 of 1,000 requests. Chance allows 6.4 %, so a growth above 2 % is
+		// not certain yet.
 		{"some time out, below the largest rate", 0, twelve, "", lose(7), Inconclusive, "69 requests timed out"},
 		{"few time out, below the largest rate", 0, twelve, "", lose(1), Pass, "10 requests timed out"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
@@ -116,7 +117,8 @@ func TestSustained(t *testing.T) {
 		{"it fills up", 8, twelve, "", fillsTo(90), Pass, "below the largest rate"},
 		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
 		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, judging by its backlog"},
-		// 10 of 1,000 requests are more than it answers at the same time; then 110, less 6.4 %.
+		// The backlog holds 10 requests more than the server answers at the same time, of 1,000
+		// arrivals; in the next row it holds 110, of which chance allows 6.4 % of the arrivals.
 		{"it is hardly more than full", 8, twelve, "", fillsTo(80), Pass, "below the largest rate"},
 		{"it is more than full", 11, twelve, "", fillsTo(10), Fail, "not sustained, judging by its backlog"},
 		{"no window", 0, twelve, "", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
@@ -137,7 +139,7 @@ func fillsTo(n float64) func(*metric.Level) {
 	return func(l *metric.Level) { l.SaturationAt = n }
 }
 
-// lose has so many of each hundred requests, evenly spread, time out after a second.
+// lose lets the given number of each hundred requests, evenly spread, time out after a second.
 func lose(n int) func(*metric.Level) {
 	return func(l *metric.Level) {
 		for _, r := range l.Rounds {

@@ -306,7 +306,7 @@ func rateModels() []*rateModel {
 	return append(models, unlimited, crowded)
 }
 
-// scale makes answers so long that the largest rate is about the given one.
+// scale makes answers so long that the server's largest rate is about the given one.
 func (m *rateModel) scale(about float64) {
 	for range 2 {
 		mean, _ := stat.Moments(m.saturated(1, plan.SaturationSlots, 2*time.Minute, 2).parts)
@@ -314,8 +314,8 @@ func (m *rateModel) scale(about float64) {
 	}
 }
 
-// known returns the model at about so many requests a second, and its largest rate. That takes so
-// long that only the rows that run measure it.
+// known returns the server, scaled to about the given rate, and its largest rate. To measure that
+// rate takes long, so only rows that run call it.
 func (m *rateModel) known(about float64) func() (*rateModel, float64) {
 	return sync.OnceValues(func() (*rateModel, float64) {
 		out := *m
@@ -463,7 +463,7 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, requests int, t
 			decided = 0.75
 		}
 	}
-	// Three standard errors above 5 % of n gates.
+	// The limit is three standard errors above 5 % of n gates.
 	if most := 0.05 + 3*math.Sqrt(0.05*0.95/gates); share(count[wrong]) > most {
 		t.Errorf("%s: at %.2f of the largest rate %.1f%% are decided wrongly", m.name, near, 100*share(count[wrong]))
 	}
@@ -472,7 +472,7 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, requests int, t
 	}
 }
 
-// judged returns the verdict of a threshold on a level of the model.
+// judged returns the verdict of a threshold on a level of this server.
 func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Verdict {
 	w := &plan.Workload{Loads: []*plan.Load{{Open: &plan.Open{Arrivals: plan.Gamma, Burstiness: m.shape}, Levels: []plan.Level{{Name: l.Name}}}}}
 	s := subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
@@ -526,8 +526,9 @@ func TestLongRateCharacteristics(t *testing.T) {
 	t.Log(out)
 }
 
-// truly is the number of requests from which a true percentile is computed. The H200 answers hundreds at once,
-// which are fast or slow together: 40,000 of its requests are 160 lifetimes, and their p95 was 1.3 % too high.
+// truly is the number of requests from which a true percentile is computed. The H200 answers
+// hundreds of requests at the same time, which are fast or slow together. 40,000 of its requests
+// are only 160 lifetimes, from which the p95 came out 1.3 % too high.
 func truly() int {
 	if *rateFull {
 		return 400_000 / shorter()
@@ -535,14 +536,14 @@ func truly() int {
 	return 40_000 / shorter()
 }
 
-// certifies writes a row: how often a p95 of TTFT passes that is exactly at its limit.
+// certifies writes a row: how often a p95 of TTFT passes if the true p95 is exactly at its limit.
 func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth, near float64) {
 	limit, far := *threshold("ttft", "p95 < 2s"), *threshold("ttft", "p95 < 2s")
 	long, _ := m.arriving(7, near*truth, truly(), saturation{})
 	d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
 	limit.Limit, _ = d.Percentile(95)
 	far.Limit = limit.Limit / 0.8
-	var passes [4]int // with the cap, without, of a part, and 20 % below
+	var passes [4]int // passes with the cap, without it, of a part of a mix, and 20 % below the limit
 	for _, passed := range onAll(*rateGates, func(i int64) [4]bool {
 		seed := int64(2000*near) + 10_000*i + *rateSeed
 		l, _ := m.arriving(seed, near*truth, *rateTail, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))

@@ -68,7 +68,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	s.decide(v, decision, needed)
 }
 
-// needed is how many requests in all settle a share against e, by what those so far count as.
+// needed returns the total number of requests that would settle a share against e, if further
+// requests count like those so far.
 func (s *subject) needed(share, e, effective float64) float64 {
 	n, ok := stat.Needed(share, e, s.alpha)
 	if !ok {
@@ -77,8 +78,8 @@ func (s *subject) needed(share, e, effective float64) float64 {
 	return float64(n) / s.worth(effective)
 }
 
-// decide gives the outcome of an exact test of a share, and what would settle an open one:
-// the number of requests that it needs in all.
+// decide gives the outcome of an exact test of a share. needed is the total number of requests that
+// would settle an open test.
 func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	switch decision {
 	case stat.Below:

@@ -78,8 +78,8 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// goodBy returns the values that decide which requests are good, and how many independent moments
-// the level holds at most for a share of e bad ones; see together.
+// goodBy returns the values that decide which requests are good. moments is how many independent
+// moments the level holds at most, for a share e of bad requests; see together.
 func (s *subject) goodBy(e float64) (quantities [][]stat.Ascending, moments float64) {
 	moments = math.Inf(1)
 	for _, g := range s.workload.Good {
@@ -355,7 +355,7 @@ type grown struct {
 	known           bool
 	below           bool // the rate is certainly below the largest rate
 	over            bool // the rate is certainly above the largest rate, and the server was no faster than when saturated
-	fills           bool // some of the growth may be requests that the server answers at the same time, and no queue
+	fills           bool // some of the growth may be requests that the server answers at the same time, and not a queue
 }
 
 func (s *subject) bounded(g metric.Growth) (x grown) {
@@ -373,18 +373,18 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 	if s.level.Rate >= above {
 		return x
 	}
-	// The backlog of a server that fills up grows like that of one that falls behind. Near the largest
-	// rate a backlog also moves like a random walk with a step at each arrival. It varies more than
-	// its distance from its own line shows.
+	// While a server fills up, its backlog grows like that of a server that falls behind. Near the
+	// largest rate a backlog also moves like a random walk with a step at each arrival, so it
+	// varies more than its distance from its own line shows.
 	queue := queued(s.level)
 	x.fills = queue < g.Share
 	x.low = min(x.low, queue-max(x.half, z*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals))))
 	return x
 }
 
-// queued is the growth of a backlog that must be a queue, as a share of the arrivals: requests that
-// timed out, and requests in flight beyond the number that the saturated server answered at the same
-// time.
+// queued is the part of a backlog's growth that must be a queue, as a share of the arrivals:
+// requests that timed out, and requests in flight beyond the number that the server answered at the
+// same time when saturated.
 func queued(l *metric.Level) float64 {
 	grew, arrivals := 0.0, 0
 	for _, p := range l.Passages() {

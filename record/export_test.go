@@ -24,7 +24,8 @@ func DecodeFast(line []byte) (*metric.Sample, bool) {
 	return s, l.decode(line, s, new(metric.Usage))
 }
 
-// Encoder returns how the lines of requests are written; each line is valid until the next.
+// Encoder returns a function that writes the line of a request. A line is valid until the next
+// call.
 func Encoder() func(*metric.Sample) ([]byte, error) {
 	l := requestLine{words: map[string]string{}}
 	return l.encode

@@ -16,7 +16,7 @@ type sheet struct {
 	chain chain
 }
 
-// add appends the line of v.
+// add appends v as one line.
 func (s *sheet) add(v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *sheet) add(v any) error {
 	return s.append(raw)
 }
 
-// append appends one line, in one write.
+// append appends a line that is already encoded, in one write.
 func (s *sheet) append(raw []byte) error {
 	n, err := s.file.Write(append(s.chain.seal(raw), '\n'))
 	s.size += int64(n)

@@ -17,7 +17,7 @@ import (
 // something to record writes one line, in one write, before it returns. It is not
 // safe for concurrent use.
 type Writer struct {
-	sheet    // the samples
+	sheet    // holds the lines of samples.jsonl
 	requests requestLine
 	answers  *sheet // nil if no answer was recorded so far
 	err      error  // the first write error; nothing is written after it

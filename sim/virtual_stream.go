@@ -68,7 +68,7 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	if c.ask.Chat {
 		tool = c.reply.calls(c.fx)
 	}
-	chunk := &v.chunk // in place: a simulation copies nothing as often
+	chunk := &v.chunk // changed in place, because a simulation makes very many chunks
 	*chunk = Chunk{}
 	chunk.Content = tool == "" && from >= reasoning
 	chunk.Reasoning = tool == "" && from < reasoning

@@ -619,8 +619,8 @@ func TestPerLifetime(t *testing.T) {
 	}
 }
 
-// With V(1) = 2/3 and V(0.1) = 29/30 ten parts of a lifetime are √(9·(2/3)/(29/30 − 2/3)) times as
-// near to each other as independent ones.
+// V(1) = 2/3 and V(0.1) = 29/30, so the means of ten parts of one lifetime are √(9·(2/3)/(29/30 −
+// 2/3)) times closer to each other than independent means.
 func TestPersistence(t *testing.T) {
 	for _, tt := range []struct {
 		lifetimes float64

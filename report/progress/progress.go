@@ -81,7 +81,7 @@ type server struct {
 // level is a level that is running.
 type level struct {
 	server, workload, name string
-	reported               [3]string // the three as they are reported, which may hold escapes
+	reported               [3]string // server, workload and name as they were reported, which may hold escape sequences
 	index                  int       // of the level, 1-based
 	probe                  string    // the purpose of a capacity search's probe; "" for a level of the plan
 	due, done, failed      int
