@@ -138,7 +138,7 @@ func TestTooShort(t *testing.T) {
 	s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
 	v := s.judge(threshold("ttft", "p95 < 2s"))
 	// The window needs (31.54/25 − 1)·1,000 = 262 more requests, which take 26 s.
-	if note := strings.Join(v.Notes, "; "); v.Outcome != Inconclusive || !strings.Contains(note, "as long as 25 of them") || !strings.Contains(note, "A window of 2m10s would be long enough") || v.More < 262 || v.More > 270 {
+	if note := strings.Join(v.Notes, "; "); v.Outcome != Inconclusive || !strings.Contains(note, "only 25 request lifetimes") || !strings.Contains(note, "A window of 2m10s would be long enough") || v.More < 262 || v.More > 270 {
 		t.Errorf("%v, %q, %q, %d", v.Outcome, v.Notes, v.Needs, v.More)
 	}
 }

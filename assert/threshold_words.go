@@ -21,7 +21,7 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	case together && v.Effective == atMost(moments):
 		v.Notes = append(v.Notes, s.tooShort(v.Effective, e))
 	case s.crowding() < 1 && v.Effective > 0.995*s.crowding()*float64(s.n):
-		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate %s are worth %s independent ones at most: busy periods are few and long",
+		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate %s count as at most %s independent requests, because busy periods are few and long",
 			s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective))))
 	case v.Effective > 0 && v.Effective < 0.995*float64(s.n):
 		v.Notes = append(v.Notes, fmt.Sprintf("%s count as %s independent requests, judging by the spread of %s",
@@ -49,7 +49,7 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 // enough is.
 func (s *subject) tooShort(worth, e float64) string {
 	has := s.lifetimes()
-	return fmt.Sprintf("about %s in flight at once are fast or slow together: in a window as long as %s of them %s are worth %.0f independent ones at most. A window of %s would be long enough",
+	return fmt.Sprintf("about %s in flight at the same time are fast or slow together, so in a window of only %s request lifetimes %s count as at most %.0f independent requests. A window of %s would be long enough",
 		verdict.Count(s.wave(), "requests"), metric.FormatDigits(metric.Count, has, 2), verdict.Count(s.n, "requests"), math.Floor(worth),
 		plan.PlainDuration(Window(lifetimesFor(e, s.alpha), s.seconds()/has)))
 }
