@@ -82,7 +82,7 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	slices.SortStableFunc(c.Claims, func(x, y *plan.Claim) int { return x.Range.Start.Byte - y.Range.Start.Byte })
 	for _, ch := range c.Paired() {
 		if c.Answers == nil && !b.stray && len(b.blocks["answers"]) == 0 {
-			d.errorf(ch.Range, sumUnread, "%s compares answers to the same prompts, and nothing reads them. Add answers {} to compare.%s.", ch.Metric.Name, c.Name)
+			d.errorf(ch.Range, sumUnread, "%s compares answers to the same prompts, but nothing scores them. Add answers {} to compare.%s.", ch.Metric.Name, c.Name)
 		}
 	}
 }

@@ -29,7 +29,7 @@ var PolicySchema = &Block{
 			},
 		},
 		{
-			Name: "require", Doc: "What the gate of a plan must say, and its workloads and comparisons where they say otherwise.",
+			Name: "require", Doc: "What the gate of a plan must set, and its workloads and comparisons if they override it.",
 			Attrs: []*Attr{
 				{Name: "decide", Type: "list of strings", Doc: "How thresholds may be decided."},
 				{Name: "on_inconclusive", Type: "list of strings", Doc: "What an inconclusive verdict may do."},

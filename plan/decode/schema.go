@@ -27,7 +27,7 @@ func policyAttrs(inWorkload bool) []*Attr {
 		{Name: "decide", Type: "string", Default: `"certified"`, Doc: "`certified` decides by exact tests at that confidence; `estimate` compares the point estimate.", OneOf: []string{"certified", "estimate"}},
 		{Name: "on_inconclusive", Type: "string", Default: `"stop"`, Doc: "What an inconclusive verdict does: `stop` (exit 3), `extend` (more requests within budget and max_requests, then stop) or `warn` (exit 0).", OneOf: []string{"stop", "extend", "warn"}},
 		{Name: "window", Type: "string", Default: `"steady"`, Doc: "The time that throughput and other rates are taken over: `steady` while every slot is busy, ramp and drain left out; `all` from the first measured request to the end of the last, with measured requests only, as published reports do.", OneOf: []string{"steady", "all"}},
-		{Name: "clusters", Type: "string", Default: `"wave"`, Doc: "Which requests a certified share (`success`, `goodput`) takes to fail together: `wave`, as many as are in flight at once, until failures are seen that come alone; `round`, all of a round, however they are seen to come; `none`, none, unless rounds are seen to differ.", OneOf: []string{"wave", "round", "none"}},
+		{Name: "clusters", Type: "string", Default: `"wave"`, Doc: "Which requests a certified share (`success`, `goodput`) assumes to fail together: `wave`, all requests in flight, until failures turn out to come singly; `round`, all requests of a round, in any case; `none`, no requests, unless rounds turn out to differ.", OneOf: []string{"wave", "round", "none"}},
 		{Name: "max_requests", Type: "number", Computed: "four times the planned requests", Doc: "The most measured requests of one level under `extend`.", Min: 1, Max: maxCount},
 	}
 	if inWorkload {
@@ -129,7 +129,7 @@ var serverBlock = &Block{
 			},
 		},
 		{
-			Name: "simulator", Doc: "The built-in server: alone; beside another target what `run --simulate` runs in its place, in virtual time.",
+			Name: "simulator", Doc: "The built-in server. Beside another target, `run --simulate` runs it in place of that target, in virtual time.",
 			Attrs: []*Attr{
 				{Name: "profile", Type: "string", Default: `"default"`, Doc: "Name of a shipped profile, or a file relative to the plan."},
 				{Name: "seed", Type: "number", Default: `1`, Doc: "Seed of its noise.", Min: -maxInteger, Max: maxInteger},
@@ -149,7 +149,7 @@ var serverBlock = &Block{
 				{Name: "metrics_url", Type: "string", Computed: "the engine's own page: see [Engines](engines.md#how-they-are-started)", Doc: "URL of the page with the server's metrics in Prometheus's text format."},
 				{Name: "dcgm_url", Type: "string", Computed: "nvidia-smi or amd-smi is asked, on this machine", Doc: "URL of a DCGM exporter's page, for GPUs of another machine."},
 				{Name: "gpus", Type: "list of numbers or strings", Computed: "those of the process; none of an endpoint", Doc: "The server's GPUs, by index or UUID. For an endpoint they are looked for on this machine only if named here, or at dcgm_url."},
-				{Name: "require", Type: "map of strings", Computed: `{ throttled = "< 1%" }, where the GPUs report it`, Doc: "What the GPUs must show while a round is measured, or it is not valid: `throttled`, the share of readings under thermal or hardware slowdown; `clock_spread`, between the mean clocks of the two legs of a comparison's round; `foreign_processes`, the most that may compute on them besides the run's own. \"any\" requires nothing."},
+				{Name: "require", Type: "map of strings", Computed: `{ throttled = "< 1%" }, where the GPUs report it`, Doc: "Conditions on the GPUs, without which a measured round is not valid: `throttled`, the share of readings under thermal or hardware slowdown; `clock_spread`, the difference between the mean clocks of the two legs of a comparison's round; `foreign_processes`, the largest number of compute processes on them that are not the run's own. \"any\" requires nothing."},
 			},
 		},
 		{
@@ -162,7 +162,7 @@ var serverBlock = &Block{
 // Documentation of the GPUs of a process and of a container.
 const (
 	gpusType = "number, list of strings or \"all\""
-	gpusDoc  = "Which GPUs it gets: a number of free ones, some by index or UUID, or \"all\"; never others than tokgate itself may use (CUDA_VISIBLE_DEVICES). 0 is none. No other run of tokgate may use them meanwhile."
+	gpusDoc  = "The server's GPUs: a number of free ones, a list of indexes or UUIDs, or \"all\". Only GPUs that tokgate itself may use (CUDA_VISIBLE_DEVICES) are taken. 0 means none. No other run of tokgate may use them meanwhile."
 )
 
 var workloadBlock = &Block{
@@ -176,7 +176,7 @@ var workloadBlock = &Block{
 		{Name: "preset", Type: "string", Doc: "A named use case that fills in input_tokens, output_tokens and thresholds; own settings win."},
 		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "Where it runs: server.name."},
 		{Name: "api", Type: "string", Default: `"chat"`, Doc: "`chat` or `completions`.", OneOf: []string{"chat", "completions"}},
-		{Name: "mix", Type: "map of shares", Computed: "not a mix", Doc: "A mix of other workloads of the plan, each with its share of the requests: { chat = \"70%\", long = \"30%\" }, 100% together. Shares are exact over a level and within one request in each round. Over a trace the type of the rows that are a part takes the place of its share, { chat = \"/v1/chat\" }, and lengths and prompts are those of the rows. A part keeps its lengths, prompts, request fields and sla blocks, which hold at the mix's levels for its own requests; what it loads by itself is no part of the mix, and it needs none. Its results are those of \"mix/part\"."},
+		{Name: "mix", Type: "map of shares", Computed: "not a mix", Doc: "A mix of other workloads of the plan, each with its share of the requests: { chat = \"70%\", long = \"30%\" }, 100% together. Shares are exact over a level and within one request in each round. Over a trace, write the type of a part's rows in place of its share, { chat = \"/v1/chat\" }; lengths and prompts then come from the rows. A part keeps its lengths, prompts, request fields and sla blocks; the sla blocks apply to the part's requests at the mix's levels. The mix does not use a part's own load block, and a part needs none. The results of a part are named \"mix/part\"."},
 		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets it, or prompts come from a data set or a trace", Doc: "Tokens of each prompt, by the server's own count, chat template included."},
 		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset or a trace sets it", Doc: "Tokens of each answer: a number, { mean, jitter } for uniform lengths around a mean, or { natural = true, max } for answers that end by themselves."},
 	},
@@ -200,13 +200,13 @@ var workloadBlock = &Block{
 var promptBlock = &Block{
 	Name: "prompt", Doc: "Where prompts come from, when they are not synthetic and unique.",
 	Attrs: []*Attr{
-		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "A built-in task with exact answers (`builtin:recall`, `builtin:arithmetic`, `builtin:copy`, `builtin:table`, `builtin:json`; with input_tokens they are filled up to exactly so many), or real prompts, relative to the plan: JSON lines or a JSON array of {\"messages\": […]} or {\"prompt\": \"…\"}, each optionally with max_tokens, tools, response_format and answer; or a CSV file. Each row is sent once before any is sent again. Rows are as long as they are, or with input_tokens cut at the end of what their user says last, or joined with the rows behind them, to exactly so many tokens."},
-		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which the rows are sent: `shuffled`, by the first seed, or `file`, as they stand.", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}},
-		{Name: "column", Type: "string", Computed: "only of a CSV file", Doc: "The column of a CSV file that holds the prompts. Columns named max_tokens and answer are what they are in JSON."},
+		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "A built-in task with exact answers (`builtin:recall`, `builtin:arithmetic`, `builtin:copy`, `builtin:table`, `builtin:json`; with input_tokens they are filled up to exactly that many tokens), or real prompts, relative to the plan: JSON lines or a JSON array of {\"messages\": […]} or {\"prompt\": \"…\"}, each optionally with max_tokens, tools, response_format and answer; or a CSV file. Each row is sent once before any is sent again. With input_tokens, prompts get exactly that many tokens: a row is cut at the end of its last user message, or joined with the rows after it."},
+		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which the rows are sent: `shuffled` (by the first seed) or `file` (as in the file).", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}},
+		{Name: "column", Type: "string", Computed: "only of a CSV file", Doc: "The column of a CSV file that holds the prompts. Columns named max_tokens and answer mean the same as in JSON."},
 		{Name: "shared_prefix", Type: "object", Computed: "nothing is shared", Doc: "The common beginning of prompts, within input_tokens: { tokens = 2048, groups = 20 }. Each prompt belongs to one of the groups (default 1), at random, and begins with the tokens of its group."},
 		{Name: "hit_rate", Type: "number or share", Computed: "nothing is shared", Doc: "Instead of shared_prefix: the share of prompt tokens that a server with enough room finds in its prefix cache, such as \"80%\". tokgate then chooses 16 groups, and prefixes in whole blocks of up to 128 tokens."},
 		{Name: "warm", Type: "bool", Default: `true`, Doc: "Send each shared prefix once, not measured, before a level begins, and after each start of the server."},
-		{Name: "turns", Type: "number or object", Computed: "1", Doc: "Turns of a conversation, of users or of a rate: a number, or { mean = 6, max = 20 }, geometric from 1. Each turn adds input_tokens, and its prompt holds all that was said before, with the server's own answers. A turn that fails ends its conversation, and the missing turns count as failed. Only with api = \"chat\", and without dataset."},
+		{Name: "turns", Type: "number or object", Computed: "1", Doc: "Turns of a conversation, of users or of a rate: a number, or { mean = 6, max = 20 }, from a geometric distribution that starts at 1. Each turn adds input_tokens, and its prompt holds all that was said before, with the server's own answers. A turn that fails ends its conversation, and the missing turns count as failed. Only with api = \"chat\", and without dataset."},
 	},
 }
 
@@ -215,32 +215,32 @@ var loadBlock = &Block{
 	Doc: "How requests arrive: a closed loop (concurrency), bursts, users, a rate or recorded traffic (trace). Each number is one level.",
 	Attrs: []*Attr{
 		{Name: "title", Type: "map of strings", Doc: "Names of its levels in reports, by number or name: { 39 = \"Lunch hour\" }."},
-		{Name: "description", Type: "map of strings", Doc: "What its levels stand for, for reports, likewise: { 39 = \"Everyone is back from lunch.\" }."},
-		{Name: "concurrency", Type: "number or list of numbers", Doc: "Closed loop: that many requests in flight. Levels are named by the number."},
-		{Name: "burst", Type: "number or list of numbers", Doc: "That many requests at once; the burst is the round. Levels are named \"burst N\"."},
+		{Name: "description", Type: "map of strings", Doc: "What its levels stand for, for reports, in the same form: { 39 = \"Everyone is back from lunch.\" }."},
+		{Name: "concurrency", Type: "number or list of numbers", Doc: "Closed loop: the number of requests in flight. Levels are named by the number."},
+		{Name: "burst", Type: "number or list of numbers", Doc: "The number of requests sent at once; a round is one burst. Levels are named \"burst N\"."},
 		{Name: "bursts", Type: "number", Default: `10`, Doc: "How often each burst is sent."},
 		{Name: "requests", Type: "number or object", Computed: "200 up to level 10, else the larger of 300 and 10 × the level", Doc: "Measured requests of each level and server, split evenly over the rounds; by default at least enough for a round of each seed that the plan names. An object sets them by level: { 1 = 60, default = 300 }."},
-		{Name: "duration", Type: "duration", Computed: "until `requests` were sent", Doc: "Of each level of a closed loop and server, instead of `requests`: measured requests are started for so long, split evenly over the rounds, and at least one for each in flight and round. Only a failure ends the level earlier; under `extend` it goes on to up to four times as long. Of a rate: rate × duration requests, which arrive over that time on average; 5m where neither is set.", Min: second, Max: maxDuration},
-		{Name: "seeds", Type: "list of numbers", Default: `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`, Doc: "One round each; prompts differ by seed, round and level. Of the default ones a level uses as many as leave each round one request for each in flight (two in a capacity search), and at least five."},
-		{Name: "warmup", Type: "number, duration or \"auto\"", Default: `"auto"`, Doc: "Requests before each round that are not measured; `auto`: the level's own concurrency. Those beyond a whole number for each slot go first, and the round begins when they have ended. Of a rate a duration; `auto`: at least three mean requests, and until the backlog no longer grows, ten at most. Of a trace a duration: so much of what was recorded before `from` is sent first; `auto`: 1m."},
+		{Name: "duration", Type: "duration", Computed: "until `requests` were sent", Doc: "Closed loop: for how long measured requests are started at each level and server, instead of `requests`. The time is split evenly over the rounds, each of which has at least one request for each in flight. Only a failure ends the level earlier; under `extend` it may last up to four times as long. Rate: rate × duration requests, which arrive over that time on average; 5m if neither is set.", Min: second, Max: maxDuration},
+		{Name: "seeds", Type: "list of numbers", Default: `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`, Doc: "One round for each seed; prompts differ by seed, round and level. Of the default seeds a level uses at least five, and as many as leave one request for each in flight in every round (two in a capacity search)."},
+		{Name: "warmup", Type: "number, duration or \"auto\"", Default: `"auto"`, Doc: "Requests before each round that are not measured; `auto`: as many as the level's concurrency. Requests beyond a whole number for each slot are sent first, and the round begins when they have ended. For a rate, a duration; `auto`: until the backlog no longer grows, for at least three and at most ten mean requests. For a trace, a duration: that much of the recording before `from` is sent first; `auto`: 1m."},
 		{Name: "stagger", Type: "duration or \"auto\"", Default: `"auto"`, Doc: "Time between two slots' starts; `auto` spreads them over one request."},
-		{Name: "pause", Type: "duration", Default: `"0s"`, Doc: "Between a slot's answer and its next request.", Max: day},
-		{Name: "timeout", Type: "duration", Default: `"10m"`, Doc: "Of one request; a request that takes longer has failed.", Min: millisecond, Max: day},
+		{Name: "pause", Type: "duration", Default: `"0s"`, Doc: "Time between a slot's answer and its next request.", Max: day},
+		{Name: "timeout", Type: "duration", Default: `"10m"`, Doc: "Time limit of one request; a request that takes longer has failed.", Min: millisecond, Max: day},
 		{Name: "rate", Type: "string or list of strings", Doc: "Open loop: requests that arrive at that rate, whatever is in flight, such as \"4 req/s\" or \"240 req/min\". Levels are named by the rate in requests per second: \"4 req/s\". The clock of a request starts when it is due."},
 		{Name: "arrivals", Type: "string", Default: `"poisson"`, Doc: "How the requests of a rate follow each other: `constant` (evenly), `poisson` (independently of each other) or `gamma` (by burstiness).", OneOf: arrivals},
 		{Name: "burstiness", Type: "number", Computed: "only of gamma", Doc: "The shape of gamma distributed gaps: 1 is Poisson, below 1 requests come in bursts, above 1 more evenly.", Max: 1000},
-		{Name: "max_in_flight", Type: "number", Default: `4096`, Doc: "Of a rate or a trace: a level with so many requests in flight is given up.", Min: 1, Max: maxLevel},
+		{Name: "max_in_flight", Type: "number", Default: `4096`, Doc: "For a rate or a trace: a level is given up when this many requests are in flight.", Min: 1, Max: maxLevel},
 		{Name: "trace", Type: "path", Doc: "Recorded traffic, relative to the plan: each request is sent at its recorded time, with a prompt and an answer of the recorded lengths. Prompts share the beginnings that the recorded ones shared. Levels are named \"trace\" and \"trace x2\". The lengths take the place of input_tokens and output_tokens."},
 		{Name: "format", Type: "string", Computed: "found out by the names in the file", Doc: "The format of the trace: " + formatList() + ". With columns none.", OneOf: formatNames()},
-		{Name: "columns", Type: "object", Computed: "those of the format", Doc: "Of a trace in any CSV or JSON lines: where it has what a replay needs, { time = \"ts\", input = \"prompt_tokens\", output = \"completion_tokens\" }, and optionally session, hash_ids with block, prefix, delay, type and unit (of numbers in time; \"1s\")."},
+		{Name: "columns", Type: "object", Computed: "those of the format", Doc: "For a trace in any other CSV or JSON lines: the columns with what a replay needs, { time = \"ts\", input = \"prompt_tokens\", output = \"completion_tokens\" }, and optionally session, hash_ids with block, prefix, delay, type and unit (of numbers in time; \"1s\")."},
 		{Name: "from", Type: "duration", Default: `"0s"`, Doc: "Where the replayed stretch begins, since the first request of the trace.", Max: maxTrace},
 		{Name: "to", Type: "duration", Computed: "the end of the trace", Doc: "Where it ends.", Max: maxTrace},
 		{Name: "speedup", Type: "number or list of numbers", Default: `[1]`, Doc: "How many times faster than recorded the trace is replayed; each is a level."},
-		{Name: "spread", Type: "duration", Default: `"0s"`, Doc: "Each request of the trace is sent at a random time within this after its own, by the first seed: for rounded times, such as \"3s\" for Mooncake's.", Max: hour},
-		{Name: "truncate", Type: "bool", Default: `false`, Doc: "Cut requests of the trace that do not fit the server's context to it, and count them, instead of refusing them: the answer keeps half of the context at least, the prompt loses its end."},
-		{Name: "users", Type: "number or list of numbers", Doc: "That many people, each of whom sends the next message after the last answer and some thinking. Levels are named \"50 users\". A level is one window, of duration, 5m by default; its ten rounds are parts of it."},
+		{Name: "spread", Type: "duration", Default: `"0s"`, Doc: "Delays each request of the trace by a random time up to this, drawn by the first seed. It is for rounded times, such as \"3s\" for Mooncake's.", Max: hour},
+		{Name: "truncate", Type: "bool", Default: `false`, Doc: "Cut requests of the trace that do not fit the server's context, and count them, instead of refusing them. The answer keeps at least half of the context; the prompt loses its end."},
+		{Name: "users", Type: "number or list of numbers", Doc: "The number of people; each sends the next message after the last answer and some thinking time. Levels are named \"50 users\". A level is one window of `duration`, 5m by default; its ten rounds are parts of that window."},
 		{Name: "ramp_up", Type: "duration", Default: `"0s"`, Doc: "The time over which the users come, one after the other.", Max: day},
-		{Name: "think_time", Type: "duration or object", Computed: "no thinking", Doc: "How long a person thinks, after an answer has ended and before the next message is due: a duration, or { mean = \"20s\", cv = 1 }, log-normal with that coefficient of variation. Of users, and of a rate with turns."},
+		{Name: "think_time", Type: "duration or object", Computed: "no thinking", Doc: "How long a person thinks, after an answer has ended and before the next message is due: a duration, or { mean = \"20s\", cv = 1 }, log-normal with that coefficient of variation. Only for users, and for a rate with turns."},
 	},
 	Blocks: []*Block{stageBlock},
 }
@@ -248,7 +248,7 @@ var loadBlock = &Block{
 // stageBlock describes one stage of an open loop.
 var stageBlock = &Block{
 	Name: "stage", Labels: []string{"name"}, Repeat: true,
-	Doc: "A stage of a rate: stages follow each other without a pause, and each is a level of that name. One pass of all of them is a round, for each seed; five where the plan names none. An sla holds at a stage only where its `at` names it.",
+	Doc: "A stage of a rate: stages follow each other without a pause, and each is a level of that name. A round is one pass of all stages, with one seed; five rounds if the plan names no seeds. An sla holds at a stage only if its `at` names the stage.",
 	Attrs: []*Attr{
 		{Name: "rate", Type: "rate or object", Required: true, Doc: "How many requests arrive, such as \"2 req/s\"; or a ramp: { from = \"2 req/s\", to = \"12 req/s\" }."},
 		{Name: "duration", Type: "duration", Required: true, Doc: "How long the stage takes: rate × duration requests, which arrive over that time on average.", Min: second, Max: day},
@@ -332,7 +332,7 @@ var assertBlock = &Block{
 
 var pricesBlock = &Block{
 	Name: "prices",
-	Doc:  "What a server costs: gives cost_per_hour and cost_per_million_tokens a value, and `tokgate plan` a price for the run.",
+	Doc:  "What a server costs. With prices, cost_per_hour and cost_per_million_tokens have values, and `tokgate plan` shows what the run costs.",
 	Attrs: []*Attr{
 		{Name: "currency", Type: "string", Default: `"USD"`, Doc: "The currency of all prices and of thresholds on costs."},
 		{Name: "per_hour", Type: "number or object", Computed: "not priced", Doc: "An hour of a server, with everything in it. An object sets it by server: { vllm = 2.5, default = 4 }."},
@@ -354,7 +354,7 @@ var reportBlock = &Block{
 
 var historyBlock = &Block{
 	Name: "history",
-	Doc:  "The nights of a control plan, kept in a folder: `tokgate run` adds the night and holds it against those before it, and `tokgate history` shows them.",
+	Doc:  "The nights of a control plan, kept in a folder: `tokgate run` adds the night and compares it with the nights before it, and `tokgate history` shows them.",
 	Attrs: []*Attr{
 		{Name: "folder", Type: "path", Required: true, Doc: "Where the history is, from the plan's own folder. It is made by the first night."},
 		{Name: "ignore", Type: "string", Default: `"1%"`, Doc: "A change smaller than this is not reported, however certain."},
@@ -368,15 +368,15 @@ var capacityBlock = &Block{
 	Name: "capacity",
 	Doc:  "Searches, after the levels of the load blocks, for the largest load at which the thresholds still hold: every sla block with severity \"error\" whose at names \"capacity\", or that has no at.",
 	Attrs: []*Attr{
-		{Name: "over", Type: "string", Default: `"concurrency"`, Doc: "What grows: `concurrency` (requests in flight), `burst` (requests sent at once: the largest safe queue), `users` (people as the workload's load of users has them; a probe is a window of its duration, and up to four), `rate` (requests that arrive) or `speedup` (how many times as fast the trace is replayed)."},
-		{Name: "up_to", Type: "number or rate", Required: true, Doc: "The search cap: where this still passes, the capacity is \"at least\" it. Of a rate such as \"40 req/s\".", Min: 1, Max: maxLevel},
+		{Name: "over", Type: "string", Default: `"concurrency"`, Doc: "What grows: `concurrency` (requests in flight), `burst` (requests sent at once: the largest safe queue), `users` (people as in the workload's load of users; a probe has one to four windows of its duration), `rate` (requests that arrive) or `speedup` (how many times as fast the trace is replayed)."},
+		{Name: "up_to", Type: "number or rate", Required: true, Doc: "The largest load that is tried. If it passes, the capacity is \"at least\" this load. For a rate: \"40 req/s\".", Min: 1, Max: maxLevel},
 		{Name: "from", Type: "number or rate", Default: `1`, Doc: "The smallest load of interest; any rate, a speedup of 0.1.", Min: 1, Max: maxLevel},
-		{Name: "resolution", Type: "number or share", Default: `1`, Doc: "How far apart the largest load that passes and the smallest that fails may stay: a number, or a share of the capacity such as \"5%\". Of a rate how far below the estimate a certified one is near enough, 5% by default, as of a speedup."},
+		{Name: "resolution", Type: "number or share", Default: `1`, Doc: "How far apart the largest load that passes and the smallest that fails may stay: a number, or a share of the capacity such as \"5%\". For a rate or a speedup: how far below the estimate the certified load may stay, 5% by default."},
 		{Name: "require", Type: "number or rate", Computed: "none: the capacity is measured only", Doc: "The least capacity that passes the gate.", Min: 1, Max: maxLevel},
 		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "Wall clock of the search on one server.", Min: second, Max: maxDuration},
-		{Name: "requests", Type: "number", Computed: "as the requests of a level", Doc: "Measured requests at the first look at a level, at least five waves. One that is undecided then gets up to four times as many. Of a rate those of a probe that estimates, 300 by default.", Min: 1, Max: maxCount},
-		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. More than four times the first look are sent only where a wide stretch of levels stays undecided, each about as near to the limit as the next: to one or two of them, to confirm the answer, and to require.", Min: 1, Max: maxCount},
-		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Measure the answer once more on fresh requests before it is given. Not of a rate."},
+		{Name: "requests", Type: "number", Computed: "as the requests of a level", Doc: "Measured requests at the first look at a level, at least five waves. A level that is undecided then gets up to four times as many. For a rate: the requests of a probe that estimates, 300 by default.", Min: 1, Max: maxCount},
+		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. More than four times the first look are sent only if many neighbouring levels stay undecided: at one or two of them, to confirm the answer, and at `require`.", Min: 1, Max: maxCount},
+		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Measure the answer once more on fresh requests before it is given. Not for a rate."},
 	},
 }
 
@@ -385,17 +385,17 @@ var compareBlock = &Block{
 	Doc: "A candidate against a control, on the same prompts and in turns. Every workload that both run on is compared; its sla is judged on the candidate only. With requests left at their default, each leg (one round on one server) gets as many as a level has otherwise.",
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "One comparison for each element; each.key and each.value identify it: a control against each of several candidates. Named compare.name[\"key\"]."},
-		{Name: "control", Type: "server", Required: true, Doc: "What the candidate is compared with: server.name; base.server.name, the server of the same plan on the base branch (--base DIR); or baseline(\"FOLDER\"), a recorded run, with the server's address in it as second argument where that is not the candidate's."},
+		{Name: "control", Type: "server", Required: true, Doc: "What the candidate is compared with: server.name; base.server.name, the server of the same plan on the base branch (--base DIR); or baseline(\"FOLDER\"), a recorded run, with the server's address there as a second argument if it is not the candidate's."},
 		{Name: "candidate", Type: "server", Required: true, Doc: "The server under test: server.name."},
-		{Name: "rounds", Type: "number", Computed: "8, or 16 under restart = \"order\" and side_by_side", Doc: "Rounds on each server, at least 5, in turns: A B B A … At least 10, and even, where two are one observation."},
-		{Name: "restart", Type: "string", Computed: "`leg`, or `never` where a server is an endpoint", Doc: "When a server is restarted: `leg` (for each round), `order` (for each turn, so that the legs of B in A B B A share one start, and four legs are one observation) or `never` (both run side by side all the time; the verdict then speaks of these two starts alone)."},
+		{Name: "rounds", Type: "number", Computed: "8, or 16 under restart = \"order\" and side_by_side", Doc: "Rounds on each server, at least 5, in turns: A B B A … If two rounds are one observation: an even number, at least 10."},
+		{Name: "restart", Type: "string", Computed: "`leg`, or `never` where a server is an endpoint", Doc: "When a server is restarted: `leg` (for each round), `order` (for each turn, so that the legs of B in A B B A share one start, and four legs are one observation) or `never` (both run side by side all the time; the verdict then covers only these two starts)."},
 		{Name: "side_by_side", Type: "bool", Default: "false", Doc: "Run both legs of a round at the same time, each server on GPUs of its own that the two swap from round to round, so that a faster card does not decide. Two rounds are then one observation. Both servers list as many `gpus`, by index or UUID, and none twice; only under restart = \"leg\"."},
 		{Name: "changed", Type: "list of strings", Computed: "nothing", Doc: "What may differ between the two: keys of what is declared and observed, such as `flags`, `flags.max-model-len`, `image`, `version`. Anything else that differs is an error."},
 	},
 	Blocks: []*Block{
 		readingBlock,
 		{Name: "tolerate", Repeat: true, Doc: "How much worse the candidate may be, as a share of the control's value (\"p95 +10%\"), or in percentage points if the metric is a share itself (\"rate -1pp\").", Attrs: append(claimAttrs(), pairedAttrs()...)},
-		{Name: "improve", Repeat: true, Doc: "How much better the candidate must be, written likewise.", Attrs: claimAttrs()},
+		{Name: "improve", Repeat: true, Doc: "How much better the candidate must be, written in the same way.", Attrs: claimAttrs()},
 	},
 }
 
@@ -403,10 +403,10 @@ var compareBlock = &Block{
 // both servers answer.
 var readingBlock = &Block{
 	Name: "answers",
-	Doc:  "Both servers answer the same prompts of the compared workloads, at temperature 0, in each leg right after its measured requests and with as many in flight; and the control says how likely it finds every answer. Alone, `answers {}` brings its own bounds, unless a tolerate block has them: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\". Not against a recorded run.",
+	Doc:  "Both servers answer the same prompts of the compared workloads, at temperature 0, in each leg right after its measured requests and with as many in flight. The control then reports how likely it finds every answer. `answers {}` sets these bounds, unless a tolerate block sets them: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\". Not against a recorded run.",
 	Attrs: []*Attr{
 		{Name: "prompts", Type: "number", Default: "700", Doc: "How many prompts each server answers, spread over the workloads and the rounds. With 200 a fault in 5 % of the answers is found, with 500 one in 2 %, with 700 one in 1 %. The control answers nearly a quarter of them twice.", Min: leastAnswers, Max: mostAnswers},
-		{Name: "max_tokens", Type: "number", Default: "64", Doc: "The most tokens of an answer, or as many as the workload's own may have where that is less.", Min: 1, Max: 4096},
+		{Name: "max_tokens", Type: "number", Default: "64", Doc: "The most tokens of an answer, or fewer if the workload's own answers may have fewer.", Min: 1, Max: 4096},
 	},
 }
 
@@ -418,10 +418,10 @@ const (
 
 func claimAttrs() []*Attr {
 	attrs := []*Attr{
-		{Name: "workloads", Type: "workload or list of workloads", Computed: "every workload that is compared", Doc: "Which workloads it speaks of: workload.name."},
+		{Name: "workloads", Type: "workload or list of workloads", Computed: "every workload that is compared", Doc: "The workloads that it applies to: workload.name."},
 		{Name: "at", Type: "level or list of levels", Computed: "every level", Doc: "The levels at which it must hold, by number or name."},
 		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the gate; `warn` is shown only.", OneOf: severities},
-		{Name: "capacity", Type: "change", Doc: "The candidate is certified at the control's capacity less what is tolerated: \"-15%\"."},
+		{Name: "capacity", Type: "change", Doc: "The candidate must be certified at the control's capacity minus the tolerance: \"-15%\"."},
 	}
 	return append(attrs, metricAttrs(comparable)...)
 }
