@@ -38,18 +38,19 @@ type Options struct {
 
 // effort bounds how many questions a counter is asked.
 type effort struct {
-	pool    int // words wanted
-	least   int // the smallest pool of words that is accepted
-	weigh   int // questions that weigh words, to find their costs
-	volley  int // number of words in one of the first questions
-	segment int // words of one question
-	hunts   int // questions to find words whose counts do not add up
-	atOnce  int // questions under way
+	pool    int  // words wanted
+	least   int  // the smallest pool of words that is accepted
+	weigh   int  // questions that weigh words, to find their costs
+	volley  int  // number of words in one of the first questions
+	segment int  // words of one question
+	hunts   int  // questions to find words whose counts do not add up
+	halve   bool // half of the words are tried before such words are looked for
+	atOnce  int  // questions under way
 }
 
 var (
 	thorough = effort{pool: 128, least: 12, weigh: 48, volley: 8192, segment: 2048, hunts: 400, atOnce: 8}
-	sparing  = effort{pool: 40, least: 12, weigh: 16, volley: 600, segment: 600, hunts: 40, atOnce: mostAtOnce}
+	sparing  = effort{pool: 40, least: 12, weigh: 16, volley: 600, segment: 600, hunts: 40, halve: true, atOnce: mostAtOnce}
 )
 
 // mostAtOnce bounds the questions that are under way at a time.
@@ -58,7 +59,7 @@ const mostAtOnce = 16
 // Calibrate learns how the server counts. If the server has a tokenizer that returns its tokens, or
 // if each word is a token, it asks the tokenizer six questions and the model for two tokens. Without
 // a tokenizer it asks the model for about six tokens if each word is a token. Other vocabularies
-// need about 25 questions in five waves.
+// need about 25 questions in five or six waves.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
 		return nil, errors.New("prompt: Options.Usage is missing")
@@ -214,7 +215,11 @@ func (m *Maker) learn(q *questions, e effort) error {
 	for _, by := range try {
 		measured := chosen(q.weigh(by, e.weigh, e.atOnce), e.pool)
 		for size := len(measured); q.err == nil && size >= e.least; size /= 2 {
-			if m.take(q, measured[:size], e) {
+			allowed := e
+			if e.halve && size/2 >= e.least {
+				allowed.hunts = 0
+			}
+			if m.take(q, measured[:size], allowed) {
 				return m.begin(q)
 			}
 		}
