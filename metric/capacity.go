@@ -116,7 +116,7 @@ type Look struct {
 //
 // A rate has an estimate next to the certified value:
 //
-//	certified 8.1 req/s; estimate 9.3 · limited by ttft p95: 0.9 s at 8.1
+//	certified 8.1 req/s; estimate 9.3, limited by ttft p95
 //
 // If the plan sets decide = "estimate", the words show it.
 func (c Capacity) Words() string {
@@ -188,7 +188,10 @@ func (c Capacity) rate() string {
 	default:
 		add("unknown")
 	}
-	if c.Crossing > 0 {
+	switch {
+	case c.Crossing > 0 && c.Binding != "" && c.AtFail == "":
+		add("estimate %s, limited by %s", c.Estimate(), c.Binding)
+	case c.Crossing > 0:
 		add("estimate %s", c.Estimate())
 	}
 	if c.Pass > 0 && c.Fail > 0 {
@@ -214,7 +217,7 @@ func (c Capacity) particulars() string {
 	if c.Pass > 0 && !c.Confirmed && c.Over != OpenLoop {
 		b.WriteString(", not confirmed")
 	}
-	if c.Binding != "" {
+	if c.Binding != "" && (c.Over != OpenLoop || c.AtFail != "") { // a certified rate is far below its limit
 		var points []string
 		if c.AtPass != "" {
 			points = append(points, c.AtPass+" at "+at(c.Pass))

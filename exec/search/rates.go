@@ -185,14 +185,24 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 			return p, ""
 		}
 	}
-	return p, cmp.Or(why, "no higher rate could be certified")
+	return p, s.undecided() + cmp.Or(why, "no higher rate could be certified")
+}
+
+// undecided begins the reason with the required rate if that was neither certified nor refused.
+func (s *Rates) undecided() string {
+	for _, v := range s.visits {
+		if v.Probe.Purpose == Certify && v.Probe.N == s.opts.Require && v.Result.Outcome == Inconclusive {
+			return fmt.Sprintf("%s was not decided by %d requests; ", s.label(v.Probe.N), v.Result.Requests)
+		}
+	}
+	return ""
 }
 
 // estimating returns a short probe.
 func (s *Rates) estimating(n int) (Probe, string) {
 	p := Probe{N: n, Purpose: Estimate, Looks: []int{s.opts.Short * (s.short + 1)}}
-	if s.opts.Budget > 0 && s.takes(n, p.Looks[0]) > s.opts.Budget-s.spent {
-		return p, "the budget leaves no time for an estimate"
+	if left := s.opts.Budget - s.spent; s.opts.Budget > 0 && s.takes(n, p.Looks[0]) > left {
+		return p, fmt.Sprintf("budget: %s left, %d requests at %s for an estimate take about %s", round(max(left, 0)), p.Looks[0], s.label(n), round(s.takes(n, p.Looks[0])))
 	}
 	return p, ""
 }

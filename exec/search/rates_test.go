@@ -115,6 +115,12 @@ func TestRates(t *testing.T) {
 			kind:   Interpolated, l: 8500, about: 9000, ended: "no higher rate",
 		},
 		{
+			// Of 15 minutes the estimates and the ends of probes leave 767 s, at 8.5 a second.
+			name: "what is required is not decided", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
+			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
+			kind:   Unknown, about: 9000, ended: "8.5 req/s was not decided by 6523 requests; budget: ",
+		},
+		{
 			name: "too few requests for any", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Most = 200 },
 			// Even 0.4 of 7.38 needs 1.5·59·1.5/(1 − 0.298)² = 270 requests.
 			probes: "estimate 8 req/s, estimate 9 req/s",
@@ -126,7 +132,7 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "no time at all", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Budget = 10 * time.Second },
-			kind: Unknown, ended: "no time for an estimate",
+			kind: Unknown, ended: "budget: 10s left, 300 requests at 8 req/s for an estimate take about 38s",
 		},
 	}
 	for _, tt := range tests {

@@ -114,7 +114,11 @@ func (d *decoder) checkRequires() {
 	if len(d.blocks["workload"]) > 0 {
 		rng = d.blocks["workload"][0].DefRange
 	}
-	d.errorf(rng, sumRequiresNothing, "No threshold could fail this plan, so it would always pass. Add an sla block, or say gate { measure_only = true }.")
+	add := "Add an sla block"
+	if slices.ContainsFunc(d.out.Workloads, func(w *plan.Workload) bool { return w.Capacity != nil }) {
+		add = "Add require to the capacity block"
+	}
+	d.errorf(rng, sumRequiresNothing, "No threshold could fail this plan, so it would always pass. %s, or say gate { measure_only = true }.", add)
 }
 
 // meansToRequire reports whether the plan would require something once its errors are
