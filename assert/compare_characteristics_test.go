@@ -121,7 +121,7 @@ func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes 
 
 // compareCharacteristics measures how often verdicts of comparisons are wrong.
 func compareCharacteristics(t *testing.T, out *strings.Builder) {
-	n := max(*gates, 1)
+	n := max(*gates/2, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
 	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
 	with := func(change func(*duels)) duels { d := usual; change(&d); return d }

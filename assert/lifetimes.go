@@ -14,10 +14,14 @@ import (
 // together, for as long as one request takes: a lifetime. A window of few lifetimes may contain
 // none of the slowest times, and the rounds of such a window do not show that they are missing.
 
-// leastLifetimes is the smallest number of lifetimes in a window whose rounds show whether, and how
-// much, requests are fast or slow together. In a shorter window no percentile passes. The number
-// was found by simulation (TestLongMovingTogether).
-const leastLifetimes = 4
+// leastLifetimes is the smallest number of lifetimes in a window whose rounds show how much requests
+// are fast or slow together. In a shorter window no percentile passes. From leastAlone lifetimes on,
+// rounds that are alike show that requests are not fast or slow together. Both numbers were found by
+// simulation (TestLongMovingTogether).
+const (
+	leastLifetimes = 4
+	leastAlone     = 10
+)
 
 // Lifetimes is how many times as long as a request the window of a rate must be for a percentile
 // to pass without its margin if rounds differ. The window may be extended by the given looks. It
@@ -35,13 +39,14 @@ func Lifetimes(t *plan.Threshold, policy plan.Policy, looks []plan.Look) float64
 }
 
 // lifetimesFor returns how many lifetimes a window needs to hold the independent moments for a
-// percentile that allows the share e. It returns 0 if a percentile cannot pass with any number.
+// percentile that allows the share e: at least leastAlone. It returns 0 if a percentile cannot pass
+// with any number.
 func lifetimesFor(e, alpha float64) float64 {
 	need, ok := stat.MinimumN(e, alpha)
 	if !ok {
 		return 0
 	}
-	return float64(need) / stat.PerLifetime(e)
+	return max(float64(need)/stat.PerLifetime(e), leastAlone)
 }
 
 // together returns how many independent moments the windows of a rate hold, for a percentile that
@@ -54,7 +59,7 @@ func (s *subject) together(o observations, e float64) (moments float64, ok bool)
 		return 0, false
 	}
 	has := s.lifetimes()
-	alone := has >= leastLifetimes && stat.Effective(float64(s.n), nil, [][]stat.Ascending{o.values()}, s.policy.Alpha()) >= float64(s.n)
+	alone := has >= leastAlone && stat.Effective(float64(s.n), nil, [][]stat.Ascending{o.values()}, s.policy.Alpha()) >= float64(s.n)
 	if alone || has >= enough {
 		return 0, false
 	}

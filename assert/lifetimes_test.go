@@ -98,7 +98,7 @@ func TestLongMovingTogether(t *testing.T) {
 		p50.Limit, _ = d.Percentile(50)
 		mean := *threshold("ttft", "mean < 2s")
 		mean.Limit = 10
-		for _, lifetimes := range []float64{0.3, 1, 2, 4, 8, 16} {
+		for _, lifetimes := range []float64{0.3, 1, 2, 4, 10, 16} {
 			passes := make([]int, 4)
 			for i := range *crowds {
 				// At least 300 requests, so that their number alone would do.

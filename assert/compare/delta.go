@@ -64,6 +64,12 @@ func (d delta) pAbove(limit float64) float64 {
 		return 1
 	}
 	lo, hi := 1e-9, 0.5
+	if d.paired == nil && !d.unpaired && d.counts == nil {
+		if p := stat.MeanAbove(d.units, limit); p <= hi {
+			return max(p, lo)
+		}
+		return 1
+	}
 	above := func(alpha float64) bool { _, low, _, _ := d.bounds(alpha); return low > limit }
 	if !above(hi) {
 		return 1

@@ -1,9 +1,6 @@
 package stat
 
-import (
-	"math"
-	"sync"
-)
+import "math"
 
 // Group counts the observations of one round or block: K of N are bad.
 type Group struct {
@@ -206,23 +203,6 @@ func discounted(effect float64, b int, alpha float64) float64 {
 	if !(effect-1 > allowed) {
 		return 1
 	}
-	r := quantileRatio(b, alpha)
+	r := StudentQuantile(1-alpha, float64(b-1)) / NormalQuantile(1-alpha)
 	return 1 + r*r*r*r*(effect-1-allowed)
 }
-
-// quantileRatio is t/z for b−1 degrees of freedom. It is cached, because a gate needs the same few
-// values many times.
-func quantileRatio(b int, alpha float64) float64 {
-	type key struct {
-		b     int
-		alpha float64
-	}
-	if r, ok := ratios.Load(key{b, alpha}); ok {
-		return r.(float64)
-	}
-	r := StudentQuantile(1-alpha, float64(b-1)) / NormalQuantile(1-alpha)
-	ratios.Store(key{b, alpha}, r)
-	return r
-}
-
-var ratios sync.Map

@@ -619,6 +619,24 @@ func TestPerLifetime(t *testing.T) {
 	}
 }
 
+// At the alpha that MeanAbove returns, the lower bound of the interval is the limit. The units have
+// the mean 3 and the variance 2.5: t is 2.5/√0.5 = 3.536 with 4 degrees of freedom, 0.0121.
+func TestMeanAbove(t *testing.T) {
+	units := []float64{1, 2, 3, 4, 5}
+	p := MeanAbove(units, 0.5)
+	if _, low, _, _ := MeanInterval(units, p); math.Abs(low-0.5) > 1e-9 || math.Abs(p-0.0121) > 1e-4 {
+		t.Errorf("%v: the lower bound is %v, want 0.5", p, low)
+	}
+	for _, tt := range []struct {
+		units []float64
+		want  float64
+	}{{[]float64{2, 2}, 0}, {[]float64{1, 1}, 1}, {[]float64{2}, 1}, {nil, 1}, {[]float64{1, math.Inf(1)}, 1}, {[]float64{2, math.NaN()}, 1}} {
+		if got := MeanAbove(tt.units, 1); got != tt.want {
+			t.Errorf("%v above 1: %v, want %v", tt.units, got, tt.want)
+		}
+	}
+}
+
 // V(1) = 2/3 and V(0.1) = 29/30, so the means of ten parts of one lifetime are √(9·(2/3)/(29/30 −
 // 2/3)) times closer to each other than independent means.
 func TestPersistence(t *testing.T) {

@@ -1,6 +1,10 @@
 package stat
 
-import "math"
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
 
 // NormalQuantile is z_p, the p-quantile of the standard normal distribution;
 // ±Inf at 0 and 1, NaN outside. z_p = −√2·erfc⁻¹(2p) (DLMF 7.17).
@@ -56,16 +60,30 @@ func StudentQuantile(p, df float64) float64 {
 	return studentUpper(1-p, df)
 }
 
-// studentUpper returns the t with P(T > t) = tail, for tail in (0, ½).
+// studentUpper returns the t with P(T > t) = tail, for tail in (0, ½). The first thousand values are
+// kept, because a gate needs the same few values many times.
 func studentUpper(tail, df float64) float64 {
+	key := [2]float64{tail, df}
+	if t, ok := uppers.Load(key); ok {
+		return t.(float64)
+	}
 	hi := 1.0
 	for studentTail(hi, df) > tail {
 		if hi *= 2; math.IsInf(hi, 1) {
 			return hi
 		}
 	}
-	return bisect(0, hi, func(t float64) bool { return studentTail(t, df) <= tail })
+	t := bisect(0, hi, func(t float64) bool { return studentTail(t, df) <= tail })
+	if kept.Add(1) <= 1000 {
+		uppers.Store(key, t)
+	}
+	return t
 }
+
+var (
+	uppers sync.Map
+	kept   atomic.Int64
+)
 
 // MeanInterval returns the mean of independent units (means of rounds or blocks) and its bounds at
 // alpha on each side: m ± t_{B−1,1−alpha}·s/√B (Student, Biometrika 6, 1908). With fewer than two
@@ -84,6 +102,23 @@ func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok b
 	b := float64(len(units))
 	half := StudentQuantile(1-alpha, b-1) * math.Sqrt(variance/b)
 	return mean, mean - half, mean + half, true
+}
+
+// MeanAbove is the smallest alpha at which MeanInterval's lower bound lies above limit:
+// P(T ≥ (m − limit)/(s/√B)). It is 1 with fewer than two units, or if one is not finite.
+func MeanAbove(units []float64, limit float64) float64 {
+	mean, variance := Moments(units)
+	distance := mean - limit
+	switch {
+	case len(units) < 2 || math.IsNaN(variance) || math.IsNaN(distance) || math.IsInf(distance, 0):
+		return 1
+	case variance == 0 && distance > 0:
+		return 0
+	case variance == 0:
+		return 1
+	}
+	b := float64(len(units))
+	return StudentCDF(-distance/math.Sqrt(variance/b), b-1)
 }
 
 // LogMeanBound is an upper bound, at confidence 1−alpha, of the mean of the distribution that the
