@@ -341,7 +341,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		if x.over {
 			v.Notes[len(v.Notes)-1] = "the rate is above the largest rate, but by chance fewer requests arrived"
 		} else if x.fills {
-			v.Notes = append(v.Notes, fmt.Sprintf("the %d in flight at the end are not all a queue: the saturated server answered %.0f at once", g.End, s.level.SaturationAt))
+			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end are not necessarily a queue: the saturated server answered %.0f at once", g.End, s.level.SaturationAt))
 		}
 		// The fluctuation of a stable backlog does not grow with the window.
 		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
@@ -355,14 +355,13 @@ type grown struct {
 	known           bool
 	below           bool // the rate is certainly below the largest rate
 	over            bool // the rate is certainly above the largest rate, and the server was no faster than when saturated
-	fills           bool // some of the growth may be requests that the server answers at the same time, and not a queue
+	fills           bool // no more requests are in flight than the server answers at the same time
 }
 
 func (s *subject) bounded(g metric.Growth) (x grown) {
 	above := 0.0
 	x.most, x.least, above, x.known = largest(s.level, s.alpha)
-	z := stat.NormalQuantile(1 - s.alpha)
-	x.half = z * g.Error
+	x.half = stat.NormalQuantile(1-s.alpha) * g.Error
 	x.low, x.high = g.Share-x.half, g.Share+x.half
 	if !x.known {
 		return x
@@ -370,15 +369,16 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 	x.below = s.level.Rate < x.least
 	// Above the largest rate, a backlog can still stay constant if by chance fewer requests arrive.
 	x.over = s.level.Rate > above && answered(s.level) <= above
-	if s.level.Rate >= above {
-		return x
+	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
+	if x.fills { // up to that number, requests in flight need not be in a queue
+		x.low = min(x.low, 0)
 	}
-	// While a server fills up, its backlog grows like that of a server that falls behind. Near the
-	// largest rate a backlog also moves like a random walk with a step at each arrival, so it
-	// varies more than its distance from its own line shows.
-	queue := queued(s.level)
-	x.fills = queue < g.Share
-	x.low = min(x.low, queue-max(x.half, z*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals))))
+	if x.below {
+		// Near the largest rate a backlog moves like a random walk with a step at each arrival. It
+		// varies more than its distance from its own line shows. What fills the server up is taken
+		// off first.
+		x.low = min(x.low, queued(s.level)-stat.NormalQuantile(1-s.alpha)*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals)))
+	}
 	return x
 }
 
