@@ -77,7 +77,7 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 		}
 	}
 	if warm > 0 {
-		lines = append(lines, fmt.Sprintf("%s for a token to have it cache what prompts share.", count(warm, "request")))
+		lines = append(lines, fmt.Sprintf("%s for a token, so that it caches what prompts share.", count(warm, "request")))
 	}
 	return lines
 }
@@ -102,7 +102,7 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	if kinds > 1 {
 		each = fmt.Sprintf(" for each of %d kinds of request", kinds)
 	}
-	return fmt.Sprintf("Then %s tell how it counts tokens%s: 2 requests if this model was met before%s. Together this takes about as long as %s short requests.", asked, each, pieces, took)
+	return fmt.Sprintf("Then %s to find out how it counts tokens%s; 2 requests are enough if this model was met before%s. Together they take about as long as %s short requests.", asked, each, pieces, took)
 }
 
 // rowsAsked describes the requests that count the tokens of a workload's data set; "" if

@@ -171,7 +171,7 @@ not measured or too long ago, or the history cannot be read.`)
 	cmd.Flags().DurationVar(&maxAge, "max-age", 72*time.Hour, "largest age of the last night, a `duration` such as 72h; 0: any age")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if maxAge < 0 {
-			return usageError("72h is three days, 0 any time", "--max-age %v is not a time that has passed", maxAge)
+			return usageError("72h is three days, 0 any time", "--max-age %v is negative", maxAge)
 		}
 		n, opts, err := judge(args[0], maxAge)
 		if err != nil {

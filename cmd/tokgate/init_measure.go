@@ -77,7 +77,7 @@ func (a *app) sayMeasured(w starter.Answers) {
 			}
 		}
 		for _, n := range w.Unmeasured(u) {
-			fmt.Fprintf(a.Out, "%s at %d: there was no time to measure it; it is held to what users are promised\n", name, n)
+			fmt.Fprintf(a.Out, "%s at %d: there was no time to measure it, so its thresholds are what users are promised\n", name, n)
 		}
 	}
 }

@@ -360,7 +360,7 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 
 	second := &life{t: t, program: l.program, dir: l.dir, environ: l.environ, out: filepath.Join(l.dir, "out2")}
 	second.start()
-	second.check(assert.ExitError, "free GPUs: 0 of the 1 that would do, and 1 needed", "GPU 0 GPU-4711-aaaa is held by run 20", "test.hcl (server s, tokgate's pid "+strconv.Itoa(l.cmd.Process.Pid))
+	second.check(assert.ExitError, "too few free GPUs: 0 of 1 usable GPUs are free, and 1 needed", "GPU 0 GPU-4711-aaaa is held by run 20", "test.hcl (server s, tokgate's pid "+strconv.Itoa(l.cmd.Process.Pid))
 	second.reports(assert.ExitError, "GPU-4711-aaaa is held by run")
 
 	l.signal(os.Interrupt)

@@ -300,9 +300,9 @@ workload "thinks" {
 	r = tokgateWith(t, t.Context(), []string{"COLUMNS=1000"}, "", "plan", path)
 	r.check(t, assert.ExitPass,
 		"20 requests of warm-up", // 2 rounds of 1 and of 4 requests, 8 before the first burst, and 2 of another workload
-		"  one: one request for a token when it is ready. Then 3 questions, 2 of them requests for a token, tell how it counts tokens:",
-		"  other: one request for a token when it is ready. Then 8 questions if it has a tokenizer, or 6 requests for a token, tell how it counts tokens for each of 2 kinds of request:",
-		"3 requests for a token to have it cache what prompts share.",
+		"  one: one request for a token when it is ready. Then 3 questions, 2 of them requests for a token, to find out how it counts tokens;",
+		"  other: one request for a token when it is ready. Then 8 questions if it has a tokenizer, or 6 requests for a token, to find out how it counts tokens for each of 2 kinds of request;",
+		"3 requests for a token, so that it caches what prompts share.",
 		"This generator: 64 streams")
 }
 

@@ -211,7 +211,7 @@ func (x *expansion) cases() {
 	if warmups > 0 {
 		warm = grouped(warmups) + " requests of warm-up"
 	}
-	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. %s, and those that keep a level up while its last ones finish, come on top.",
+	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. %s, and requests that keep up the load while the last ones finish, are added to these.",
 		least, grouped(requests), grouped(input), grouped(output), warm))
 	x.saturations(cases)
 }
@@ -318,7 +318,7 @@ func (x *expansion) requirements() {
 		b.add(r.workload, r.server, together(levels[r]), r.holds, r.needed)
 	}
 	b.table(nil, "At", "Must hold", "Needed to certify").write(x.out, x.width)
-	x.para("  ", "Besides, every case must be measured validly, and every server stay the same to the end.")
+	x.para("  ", "In addition, every case must be measured validly, and no server may change before the end of the run.")
 }
 
 // together lists levels, with their common kind once: "burst 1, 2, 4".

@@ -95,7 +95,7 @@ func longer(tokens int) string {
 		}
 	}
 	if len(fit) == 0 {
-		return "No shipped profile takes as many: max_model_len of a profile of your own says how many it does."
+		return "No shipped profile takes that many. Write your own profile, with a larger max_model_len."
 	}
 	return "These shipped profiles take as many: " + strings.Join(fit, ", ") + "."
 }

@@ -106,7 +106,7 @@ func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 		h.gpus = append(h.gpus, g)
 	}
 	if len(h.gpus) < n {
-		return fmt.Errorf("free GPUs: %d of the %d that would do, and %d needed: %s", len(h.gpus), len(among), n, strings.Join(taken, "; "))
+		return fmt.Errorf("too few free GPUs: %d of %d usable GPUs are free, and %d needed: %s", len(h.gpus), len(among), n, strings.Join(taken, "; "))
 	}
 	return nil
 }

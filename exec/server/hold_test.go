@@ -66,7 +66,7 @@ func TestGPUsAreHeld(t *testing.T) {
 	}
 	// Only the busy GPU is left.
 	_, _, err = start(other, &plan.GPUs{Count: 2})
-	if err == nil || !strings.Contains(err.Error(), "free GPUs: 1 of the 4 that would do, and 2 needed: GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run+" of test.hcl (server") {
+	if err == nil || !strings.Contains(err.Error(), "too few free GPUs: 1 of 4 usable GPUs are free, and 2 needed: GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run+" of test.hcl (server") {
 		t.Errorf("error %v", err)
 	}
 	for _, g := range []*plan.GPUs{{IDs: []string{"0"}}, {All: true}, nil} {

@@ -208,7 +208,7 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 		return fmt.Errorf("this is not the server that was there before the load: it now redirects to %q", to)
 	}
 	if first[0] != "" && now[0] == "" {
-		return fmt.Errorf("%w: its page of metrics reported its start before the load, and does not now", exec.ErrIdentityUnknown)
+		return fmt.Errorf("%w: before the load its metrics page reported when it was started, and now it does not", exec.ErrIdentityUnknown)
 	}
 	if first == [2]string{} && r.server.Endpoint != nil { // a server that was started here is watched anyway
 		return fmt.Errorf("%w: it reports the same facts as before, but not when it was started", exec.ErrIdentityUnknown)
