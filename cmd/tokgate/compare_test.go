@@ -39,7 +39,7 @@ func TestLongShippedComparisons(t *testing.T) {
 	tokgate(t, "judge", mtp, filepath.Join(plansDir, "compare.hcl")).check(t, assert.ExitPass, answer)
 
 	// Without the plan, a difference that --changed does not name is not allowed.
-	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, which changed does not name")
+	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, which the argument changed does not list")
 	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-2%").
 		check(t, assert.ExitFail, `no for test["long_prefill"]`, "FAIL    compare.mtp.tolerate.throughput at 4")
 	junit := filepath.Join(dir, "c.xml")

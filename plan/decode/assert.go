@@ -106,7 +106,7 @@ func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 			return nil
 		}
 		if v, _ = v.Unmark(); v.IsKnown() && !v.IsNull() && v.CanIterateElements() && v.LengthInt() == 0 {
-			d.errorf(over.Range(), sumAssertNothing, "The for expression is empty, so the condition does not depend on the server. It sees the levels of load blocks; the levels that a capacity search tries are not available.")
+			d.errorf(over.Range(), sumAssertNothing, "The for expression is empty, so the condition does not depend on the server. An assert sees the levels of load blocks, but not the levels that a capacity search tries.")
 		}
 		return nil
 	})

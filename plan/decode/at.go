@@ -46,7 +46,7 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 		case len(levels.alone) > 0:
 			b.note("at", "every level", "")
 		case len(levels.names) > 0:
-			b.d.errorf(b.rng, sumMissing, "An sla without `at` does not cover stages. Name them, such as at = %q.", levels.names[len(levels.names)-1])
+			b.d.errorf(b.rng, sumMissing, "An sla without `at` does not cover stages. Name the stages, such as at = %q.", levels.names[len(levels.names)-1])
 		}
 		return slices.Clone(levels.alone)
 	}
@@ -79,7 +79,7 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 		}
 	}
 	if len(elements) == 0 && !b.d.diags.HasErrors() {
-		b.d.errorf(b.rangeOf("at"), sumMissing, "`at` is empty. Name at least one level, or remove it to cover all.")
+		b.d.errorf(b.rangeOf("at"), sumMissing, "`at` is empty. Name at least one level, or remove `at` to cover every level.")
 	}
 	return out
 }
@@ -111,7 +111,7 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 		lacks := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !levelIndex(w).have[name] })
 		switch {
 		case name == "capacity":
-			b.d.errorf(e.rng, sumUnknownLevel, `In a comparison, at names levels only. Remove "capacity" from it, and write capacity = "-15%%" beside the other metrics.`)
+			b.d.errorf(e.rng, sumUnknownLevel, `In a comparison, the argument at lists levels only. Remove "capacity" from it, and write capacity = "-15%%" beside the other metrics.`)
 		case slices.Contains(out, name):
 			b.d.errorf(e.rng, sumDuplicateLevel, "The level %s is named twice.", name)
 		case !all.have[name]:
@@ -123,7 +123,7 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 		}
 	}
 	if len(out) == 0 && !b.d.diags.HasErrors() {
-		b.d.errorf(b.rangeOf("at"), sumMissing, "`at` is empty. Name at least one level, or remove it to cover all.")
+		b.d.errorf(b.rangeOf("at"), sumMissing, "`at` is empty. Name at least one level, or remove `at` to cover every level.")
 	}
 	return out
 }

@@ -156,7 +156,7 @@ func readResolution(b *body, out *plan.Capacity) {
 	}
 	rng := b.rangeOf("resolution")
 	if v.Type() != cty.String && out.Relative > 0 {
-		b.d.errorf(rng, sumWrongType, `The resolution of a rate or a speedup is a share of it, such as "5%%".`)
+		b.d.errorf(rng, sumWrongType, `For a rate or a speedup, resolution is a share, such as "5%%".`)
 		return
 	}
 	if v.Type() != cty.String {
@@ -214,5 +214,5 @@ func (d *decoder) checkCapacity(w *plan.Workload) {
 	if w.Capacity == nil || w.Capacity.Bounded(w) || d.diags.HasErrors() {
 		return
 	}
-	d.errorf(w.Capacity.Range, sumCapacityUnbounded, `Nothing says when workload.%s has reached its capacity. Add an sla block of severity "error" with "capacity" in at, or without at.`, w.Address())
+	d.errorf(w.Capacity.Range, sumCapacityUnbounded, `Nothing says when workload.%s has reached its capacity. Add an sla block of severity "error" without the argument at, or with at = ["capacity"].`, w.Address())
 }

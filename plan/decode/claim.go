@@ -90,11 +90,11 @@ func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	}
 	switch ch.Metric.Name {
 	case "capacity":
-		return need(func(w *plan.Workload) bool { return w.Capacity != nil }, sumNoCapacity, "workload.%s has no capacity block that would search its capacity: capacity { up_to = 64 }.")
+		return need(func(w *plan.Workload) bool { return w.Capacity != nil }, sumNoCapacity, "workload.%s has no capacity block, so its capacity is not known. Add one: capacity { up_to = 64 }.")
 	case "goodput":
-		return need(func(w *plan.Workload) bool { return len(w.Good) > 0 }, sumNoGood, "goodput counts good requests; workload.%s has no good block that says what one is.")
+		return need(func(w *plan.Workload) bool { return len(w.Good) > 0 }, sumNoGood, "goodput counts good requests, but workload.%s has no good block that defines them.")
 	case "accuracy":
-		return need(func(w *plan.Workload) bool { return w.Score != nil }, sumNoScore, "accuracy counts right answers; workload.%s has no score block that says which are.")
+		return need(func(w *plan.Workload) bool { return w.Score != nil }, sumNoScore, "accuracy counts right answers, but workload.%s has no score block that defines them.")
 	case "scaling_efficiency":
 		return need(func(w *plan.Workload) bool { return levelIndex(w).have["1"] }, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run.")
 	}
@@ -131,7 +131,7 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 		return c, p
 	}
 	if stat.Exact() {
-		return c, problemf(sumStatNotAllowed, "%s: the extremes of a round are chance. Compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
+		return c, problemf(sumStatNotAllowed, "%s: the smallest and the largest value of a round depend on chance. Compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
 	}
 	c.Stat = stat
 	c.Points = def.UnitOf(stat) == metric.Ratio

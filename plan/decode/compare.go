@@ -125,7 +125,7 @@ func readRestart(b *body, c *plan.Compare) {
 	c.Restart = plan.Restart(b.oneOf("restart", string(plan.RestartLeg), string(plan.RestartOrder), string(plan.RestartNever)))
 	switch {
 	case c.Control.Baseline != "":
-		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "A recorded run is not started again, so restart does not apply. Remove it.")
+		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "A recorded run is not started again, so restart does not apply. Remove restart.")
 	case endpoint && c.Restart != plan.RestartNever:
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `tokgate does not start an endpoint, so it cannot restart it. Write restart = "never".`)
 	case c.Restart == plan.RestartNever && c.Control.Server != nil && c.Candidate != nil:
@@ -138,9 +138,9 @@ func checkBothRun(b *body, control, candidate *plan.Server) {
 	x, y := control.Process, candidate.Process
 	switch {
 	case sharesGPU(control, candidate):
-		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use the same GPU. Give them different ones, or remove restart.`)
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use the same GPU. Give the servers different GPUs, or remove restart.`)
 	case x != nil && y != nil && x.Port != 0 && x.Port == y.Port:
-		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use port %d. Remove it and write {port} in command.`, x.Port)
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use port %d. Remove port, and write {port} in command.`, x.Port)
 	}
 }
 
@@ -158,7 +158,7 @@ func readSideBySide(b *body, c *plan.Compare) {
 	control := c.Control.Server
 	switch {
 	case c.Control.Baseline != "":
-		refuse("A recorded run cannot run at the same time, so side_by_side does not apply. Remove it.")
+		refuse("A recorded run cannot run at the same time, so side_by_side does not apply. Remove side_by_side.")
 		return
 	case control == nil || c.Candidate == nil:
 		return
@@ -181,11 +181,11 @@ func readSideBySide(b *body, c *plan.Compare) {
 	port := control.FixedPort()
 	switch {
 	case sharesGPU(control, c.Candidate):
-		refuse("With side_by_side both servers run at once, but both list the same GPU. Give them different ones.")
+		refuse("With side_by_side both servers run at once, but both list the same GPU. Give the servers different GPUs.")
 	case len(x) != len(y):
 		refuse("With side_by_side the servers swap their GPUs, so both need the same number: server.%s lists %d, server.%s %d.", control.Address(), len(x), c.Candidate.Address(), len(y))
 	case port != 0 && port == c.Candidate.FixedPort():
-		refuse("With side_by_side both servers run at once, but both use port %d. Remove it, and each gets a free one.", port)
+		refuse("With side_by_side both servers run at once, but both use port %d. Remove port, and each server gets a free port.", port)
 	}
 	// Each server runs on both sets of GPUs in turn.
 	if !c.Allows("gpus") {
@@ -248,7 +248,7 @@ func checkSame(b *body, c *plan.Compare) {
 			keys = append(keys, `"`+k+`"`)
 		}
 		slices.Sort(keys)
-		b.d.errorf(b.rangeOf("changed"), sumCompareSame, "server.%s and %s differ in %s. If that is what is compared, say so: changed = [%s].",
+		b.d.errorf(b.rangeOf("changed"), sumCompareSame, "server.%s and %s differ in %s. If you want to compare this difference, write changed = [%s].",
 			c.Candidate.Address(), c.Control.Server.Address(), strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
 	}
 }
@@ -304,7 +304,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 				noted = append(noted, level.Name+" = "+strconv.Itoa(level.Requests))
 			}
 		case level.Requests < level.N*c.Rounds:
-			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds. Each leg needs one for every request in flight: write at least %d.",
+			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds. Each leg needs at least one request for each in flight: write at least %d.",
 				level.Name, w.Address(), level.Requests, c.Rounds, level.N*c.Rounds)
 		}
 		level.Rounds = c.Rounds

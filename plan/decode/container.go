@@ -96,7 +96,7 @@ var ownOptions = map[string]string{
 	"--restart":    "a server that restarts by itself is another server",
 	"--detach":     "tokgate follows the container itself",
 	"-d":           "tokgate follows the container itself",
-	"--cidfile":    "tokgate notes the container itself",
+	"--cidfile":    "tokgate records the id of the container itself",
 	"--pull":       "set pull",
 }
 
@@ -111,7 +111,7 @@ func checkOptions(b *body, options []string) {
 		}
 	}
 	if len(options) > 0 && options[0] != unknownText && !strings.HasPrefix(options[0], "-") {
-		b.d.errorf(b.rangeOf("options"), sumConflict, "options are for the container runtime and start with a dash. What the server gets belongs in command, flags or args.")
+		b.d.errorf(b.rangeOf("options"), sumConflict, "options are for the container runtime and start with a dash. Words for the server belong in command, flags or args.")
 	}
 }
 

@@ -222,7 +222,7 @@ var secondsFunc = function.New(&function.Spec{
 })
 
 var sumFunc = function.New(&function.Spec{
-	Description: "The sum of a list of numbers; of an empty list, 0.",
+	Description: "The sum of a list of numbers. The sum of an empty list is 0.",
 	Params:      []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
 	Type:        function.StaticReturnType(cty.Number),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {

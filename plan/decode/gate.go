@@ -48,7 +48,7 @@ func readMustDetect(b *body, g *plan.Gate) {
 		text, percent := strings.CutSuffix(text, "%")
 		more, err := strconv.ParseFloat(text, 64)
 		if !plus || !percent || err != nil || !(more >= 1 && more <= 900) {
-			b.d.errorf(rng, sumOutOfRange, `must_detect %s = %q: write how much longer it takes, from "+1%%" to "+900%%".`, kind, sizes[kind])
+			b.d.errorf(rng, sumOutOfRange, `must_detect %s = %q: write how much longer this part takes, from "+1%%" to "+900%%".`, kind, sizes[kind])
 			continue
 		}
 		g.MustDetect = append(g.MustDetect, plan.Detect{Kind: kind, Factor: 1 + more/100, Range: rng})

@@ -235,7 +235,7 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 			level.Rounds = min(level.Rounds, level.DefaultRounds(1))
 		}
 		if given && l.Seeded && level.Rounds < len(l.Seeds) {
-			b.d.warnf(rng, sumFewRounds, "The level %s has %d requests for %d seeds; a round needs at least %d, so only %d of the seeds are used. %d requests use them all.",
+			b.d.warnf(rng, sumFewRounds, "The level %s has %d requests for %d seeds; a round needs at least %d, so only %d of the seeds are used. To use all seeds, set %d requests.",
 				level.Name, level.Requests, len(l.Seeds), level.N, level.Rounds, level.N*len(l.Seeds))
 		}
 	}

@@ -83,7 +83,7 @@ func (m *mixture) refuseOwn(b *body) {
 		default:
 			continue
 		}
-		b.d.errorf(at, sumConflict, "workload.%s is a mix, and each of its parts has %s of its own: set it in %s.", m.Address(), name, part)
+		b.d.errorf(at, sumConflict, "workload.%s is a mix, and each of its parts has its own %[2]s: set %[2]s in %[3]s.", m.Address(), name, part)
 	}
 }
 
@@ -196,7 +196,7 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	part.SLAs = append(part.SLAs, &own)
 	for _, t := range own.Thresholds {
 		if !metric.OfParts(t.Metric) {
-			d.errorf(t.Range, sumConflict, "%s is not known for a part: workload.%s shares the server with the rest of workload.%s. Bound it in an sla block of the mix, or name other levels in at.", t.Metric.Name, part.PartName(), m.Address())
+			d.errorf(t.Range, sumConflict, "%s is not known for a part: workload.%s shares the server with the rest of workload.%s. Set the threshold in an sla block of the mix, or name other levels in the argument at.", t.Metric.Name, part.PartName(), m.Address())
 		}
 	}
 }

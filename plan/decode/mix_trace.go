@@ -70,7 +70,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 		case m.byType() && row.Type == "":
 			d.errorf(l.Range, sumTrace, `%s:%d has no type, so its part of workload.%s is unknown. Give every row a type, or each part a share, such as { %s = "70%%" }.`, t.Path, row.Line, m.Address(), m.parts[0].name)
 		case m.byType() && !known:
-			d.errorf(l.Range, sumTrace, "%s:%d is of type %q, and no part of workload.%s is. Its parts are of type %s.", t.Path, row.Line, row.Type, m.Address(), choices(slices.Sorted(maps.Keys(types))))
+			d.errorf(l.Range, sumTrace, "%s:%d has the type %q, but no part of workload.%s has this type. The types of its parts are %s.", t.Path, row.Line, row.Type, m.Address(), choices(slices.Sorted(maps.Keys(types))))
 		case !m.byType() && known:
 			d.errorf(m.rng, sumConflict, "The rows of %s have types that say which part they belong to, such as %[2]s in line %[3]d. Write the type instead of the share: { %[2]s = %[2]q }.", t.Path, row.Type, row.Line)
 		case !m.byType() && row.Parent >= 0:
@@ -92,15 +92,15 @@ func (m *mixture) checkParts(d *decoder) {
 		sum += part.share
 		switch {
 		case m.byType() != (part.of != ""):
-			d.errorf(m.rng, sumConflict, `A mix has either shares, such as "70%%", or the types of a trace's rows: mix.%s is not like mix.%s.`, part.name, m.parts[0].name)
+			d.errorf(m.rng, sumConflict, `The parts of a mix have either shares, such as "70%%", or types of a trace's rows: mix.%s is not like mix.%s.`, part.name, m.parts[0].name)
 			return
 		case part.of != "" && of[part.of]:
-			d.errorf(m.rng, sumConflict, "Two parts of the mix are of the type %q.", part.of)
+			d.errorf(m.rng, sumConflict, "Two parts of the mix have the type %q.", part.of)
 			return
 		}
 		of[part.of] = true
 	}
 	if sum != traffic.Whole && !m.byType() {
-		d.errorf(m.rng, sumOutOfRange, "The shares of a mix are 100%% together; these are %s.", metric.Format(metric.Ratio, float64(sum)/traffic.Whole))
+		d.errorf(m.rng, sumOutOfRange, "The shares of a mix must add up to 100%%, but these add up to %s.", metric.Format(metric.Ratio, float64(sum)/traffic.Whole))
 	}
 }

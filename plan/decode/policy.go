@@ -19,10 +19,10 @@ var PolicySchema = &Block{
 			Attrs: []*Attr{
 				{Name: "servers", Type: "list of strings", Doc: "Kinds of servers: `container`, `endpoint`, `process`, `simulator`. Each is written out: a process runs any program, and a simulator measures nothing of yours."},
 				{Name: "images", Type: "list of strings", Doc: "Images of containers, as plans write them."},
-				{Name: "options", Type: "list of strings", Doc: "Options of containers, each with its value behind =, such as \"--ipc=host\". What gives a container the host (--privileged, --network, --pid, --ipc, -v, --device, --cap-add, …) is allowed only by a pattern that names it."},
-				{Name: "networks", Type: "list of strings", Doc: "Networks of containers. \"host\" is allowed only where it is written out."},
+				{Name: "options", Type: "list of strings", Doc: "Options of containers, each with its value behind =, such as \"--ipc=host\". An option that gives the container access to the host (--privileged, --network, --pid, --ipc, -v, --device, --cap-add, …) is allowed only by a pattern that begins with its name."},
+				{Name: "networks", Type: "list of strings", Doc: "Networks of containers. \"*\" does not allow \"host\"; only a pattern that begins with host does."},
 				{Name: "volumes", Type: "list of strings", Doc: "Volumes of containers, \"host:container\" or \"host:container:ro\"."},
-				{Name: "commands", Type: "list of strings", Doc: "Command lines that plans write themselves, for a process or a container, words joined by spaces and an entrypoint first."},
+				{Name: "commands", Type: "list of strings", Doc: "Command lines that plans write for a process or a container: the words joined by spaces, an entrypoint first."},
 				{Name: "flags", Type: "list of strings", Doc: "Names of the engine's flags, in flags, args and commands, without leading dashes."},
 				{Name: "urls", Type: "list of strings", Doc: "Addresses of endpoints and of pages of metrics. End the host with a slash or with its port: \"https://gpu-*.example.org/*\"."},
 				{Name: "env", Type: "list of strings", Doc: "Names of environment variables that plans may read with env.NAME, or set for a server."},
@@ -33,7 +33,7 @@ var PolicySchema = &Block{
 			Attrs: []*Attr{
 				{Name: "decide", Type: "list of strings", Doc: "How thresholds may be decided."},
 				{Name: "on_inconclusive", Type: "list of strings", Doc: "What an inconclusive verdict may do."},
-				{Name: "keep", Type: "list of strings", Doc: "Demands of the plan on the base branch that may not be lowered or dropped, as `tokgate diff --weakened` names them: \"*\" is all of them, \"* ttft *\" the thresholds of ttft."},
+				{Name: "keep", Type: "list of strings", Doc: "Demands of the plan on the base branch that may not be lowered or dropped, as `tokgate diff --weakened` names them: \"*\" stands for all demands, \"* ttft *\" for the thresholds of ttft."},
 			},
 		},
 	},

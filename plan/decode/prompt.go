@@ -99,7 +99,7 @@ var ofSharing = []string{"shared_prefix", "hit_rate", "warm", "turns"}
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	switch {
 	case p.given("shared_prefix") && p.given("hit_rate"):
-		p.d.errorf(p.attrs["hit_rate"].NameRange, sumConflict, "hit_rate works out shared_prefix by itself. Remove one of them.")
+		p.d.errorf(p.attrs["hit_rate"].NameRange, sumConflict, "hit_rate chooses shared_prefix itself. Remove one of them.")
 		return
 	case p.given("shared_prefix"):
 		readPrefix(p, w, out)
@@ -157,7 +157,7 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 		groups, ok = p.asInteger(rng, name+".groups", g, 1, maxCount)
 	}
 	if most := w.Input - traffic.LeastUnique; ok && w.Input > 0 && int(tokens) > most {
-		p.d.errorf(rng, sumOutOfRange, "%s: of input_tokens = %d at most %d can be shared. The rest makes prompts differ.", name, w.Input, max(most, 0))
+		p.d.errorf(rng, sumOutOfRange, "%s: at most %d of the %d input_tokens can be shared, because the rest must make the prompts differ.", name, max(most, 0), w.Input)
 		return
 	}
 	if ok {

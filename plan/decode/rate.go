@@ -42,7 +42,7 @@ func readOpen(b *body, l *plan.Load, p *preset) {
 	b.bind(l.Open)
 	if gamma := l.Open.Arrivals == plan.Gamma; gamma != b.given("burstiness") {
 		if gamma {
-			b.d.errorf(b.rangeOf("arrivals"), sumMissing, `arrivals = "gamma" needs burstiness, such as 0.5; 1 would be "poisson".`)
+			b.d.errorf(b.rangeOf("arrivals"), sumMissing, `arrivals = "gamma" needs burstiness, such as 0.5. (1 is the same as "poisson".)`)
 		} else {
 			b.d.errorf(b.attrs["burstiness"].NameRange, sumConflict, `burstiness belongs to arrivals = "gamma".`)
 		}

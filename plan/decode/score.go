@@ -101,7 +101,7 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	case !w.Output.Natural && w.Output.Mean > 0:
 		b.d.errorf(b.rng, sumScore, "An answer of a forced length is neither right nor wrong. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
 	case w.Prompt.Dataset == nil && rule.NeedsAnswer():
-		b.d.errorf(b.rng, sumScore, `Right answers come with a data set: prompt { dataset = "items.jsonl" } with rows that have an answer, or "%srecall".`, answers.TaskPrefix)
+		b.d.errorf(b.rng, sumScore, `A score needs a data set with right answers: prompt { dataset = "items.jsonl" } with rows that have an answer, or "%srecall".`, answers.TaskPrefix)
 	case w.Prompt.Dataset != nil && rule.NeedsAnswer():
 		for _, row := range w.Prompt.Dataset.Rows {
 			if row.Answer == nil {

@@ -257,7 +257,7 @@ func readRequire(b *body) plan.Require {
 		limit, below := strings.CutPrefix(text, "<")
 		x, p := parseLimit(strings.TrimSpace(limit), metric.Ratio, metric.Def{Name: key, Unit: metric.Ratio})
 		if !below || p != nil {
-			b.d.errorf(rng, sumOutOfRange, `require %s = %q: write the share that it must stay below, such as "< 1%%", or "any".`, key, text)
+			b.d.errorf(rng, sumOutOfRange, `require %s = %q: write an upper limit, such as "< 1%%", or "any".`, key, text)
 			return nil
 		}
 		return &x

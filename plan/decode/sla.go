@@ -46,15 +46,15 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 		switch t.Metric.Name {
 		case "goodput":
 			if len(w.Good) == 0 {
-				b.d.errorf(t.Range, sumNoGood, `goodput counts good requests; workload.%s has no good block that says what one is: good { ttft = "< 2s" }.`, w.Address())
+				b.d.errorf(t.Range, sumNoGood, `goodput counts good requests, but workload.%s has no good block that defines them. Add one: good { ttft = "< 2s" }.`, w.Address())
 			}
 		case "accuracy":
 			if w.Score == nil {
-				b.d.errorf(t.Range, sumNoScore, `accuracy counts right answers; workload.%s has no score block that says which are: score { match = "number" }.`, w.Address())
+				b.d.errorf(t.Range, sumNoScore, `accuracy counts right answers, but workload.%s has no score block that defines them. Add one: score { match = "number" }.`, w.Address())
 			}
 		case "scaling_efficiency":
 			if !levels.have["1"] && !b.d.isLoadless(w) {
-				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run: add it to concurrency.", w.Address())
+				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run. Add 1 to concurrency.", w.Address())
 			}
 		}
 	}
@@ -74,11 +74,11 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 		if !higher {
 			share = t.Stat.P
 		}
-		d.warnf(t.Range, sumBetterHalf, "%s of %s holds if only %v%% of the requests meet it. To bound all but %v%% of them use %s.", t.Stat, t.Metric.Name, share, share, other)
+		d.warnf(t.Range, sumBetterHalf, "%s of %s already holds if only %v%% of the requests meet the limit. To bound all requests but %v%%, use %s.", t.Stat, t.Metric.Name, share, share, other)
 	case t.Stat.Kind == metric.Max && higher:
-		d.warnf(t.Range, sumBetterHalf, "max of %s holds if a single request reaches it. To bound all of them use min or every.", t.Metric.Name)
+		d.warnf(t.Range, sumBetterHalf, "max of %s already holds if a single request reaches the limit. To bound every request, use min or every.", t.Metric.Name)
 	case t.Stat.Kind == metric.Min && !higher:
-		d.warnf(t.Range, sumBetterHalf, "min of %s holds if a single request stays below it. To bound all of them use max or every.", t.Metric.Name)
+		d.warnf(t.Range, sumBetterHalf, "min of %s already holds if a single request stays below the limit. To bound every request, use max or every.", t.Metric.Name)
 	}
 }
 

@@ -145,7 +145,7 @@ func oneLine(src []byte, at hcl.Range) string {
 		return "Write " + m[1] + " = …, with an equals sign."
 	}
 	if m := header.FindStringSubmatch(line); m != nil {
-		return fmt.Sprintf("Between braces on one line there is room for one argument. Write %s {, then each argument or block on a line of its own, then }.", m[1])
+		return fmt.Sprintf("A block on one line can hold only one argument. End the line after %s {. Put each argument or block on its own line, and the closing } on the last.", m[1])
 	}
 	return ""
 }

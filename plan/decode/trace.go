@@ -195,7 +195,7 @@ func readColumns(b *body) (*traffic.Columns, bool) {
 	}
 	for _, name := range []string{"time", "input", "output"} {
 		if *names[name] == "" {
-			b.d.errorf(rng, sumMissing, "columns needs %s: the name of the column that has it.", name)
+			b.d.errorf(rng, sumMissing, "columns needs %s: write the name of the column that holds it.", name)
 			return nil, false
 		}
 	}

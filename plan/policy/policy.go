@@ -85,7 +85,7 @@ func (p *Policy) refuse(u use, list List, named, required bool) string {
 	case !named || len(list.Patterns) == 0:
 		return fmt.Sprintf("%s%s:%d allows no %s. Remove it, %s", is, p.Path, line, nouns[u.kind][1], ask)
 	case u.sharesHost():
-		return fmt.Sprintf("%s%s:%d does not name it. It gives the container access to the host, so a * does not allow it. Remove it, %s", is, p.Path, line, ask)
+		return fmt.Sprintf("%s%s:%d does not name this %s. It gives the container access to the host, which * alone does not allow. Remove it, %s", is, p.Path, line, nouns[u.kind][0], ask)
 	}
 	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(list.Patterns), ask)
 }
@@ -95,7 +95,7 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, w := range demand.Weakened(base, of) {
 		if i := slices.IndexFunc(p.Keep.Patterns, func(pattern string) bool { return match(pattern, w.Key) }); i >= 0 {
-			detail := fmt.Sprintf("%s. %s does not let a plan lower what the base branch demands (keep = %q). Demand as much, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
+			detail := fmt.Sprintf("%s. %s does not let a plan lower what the base branch demands (keep = %q). Keep the demand, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
 			if _, here := of.Files[w.Range.Filename]; !here { // a dropped demand has its line only in the base
 				detail = fmt.Sprintf("%s (%s:%d). %s", w.What, w.Range.Filename, w.Range.Start.Line, strings.TrimPrefix(detail, w.What+". "))
 				w.Range = hcl.Range{Filename: of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}

@@ -181,11 +181,11 @@ func (a Answers) check() error {
 	case targets > 1:
 		return errors.New("name one server: --url, --image or --command")
 	case a.Image != "" && a.Model == "" && len(known.Launch.Program) > 0:
-		return fmt.Errorf("--image of %s needs --model: which one to serve", a.Engine)
+		return fmt.Errorf("--image of %s needs --model: the model to serve", a.Engine)
 	case a.Command != "" && !strings.Contains(a.Command, "{port}"):
 		return errors.New("--command must hold {port}, for which a free port is put in each run")
 	case a.Upgrade && a.URL != "":
-		return errors.New("--upgrade compares what two branches declare, and behind --url there is one server: use --image or --command")
+		return errors.New("--upgrade compares what two branches declare, but --url reaches only one server: use --image or --command")
 	case len(a.Rates) > 0 && a.Upgrade:
 		return errors.New("--rate cannot be combined with --upgrade, which keeps requests in flight")
 	case len(a.UseCases) == 0:

@@ -232,7 +232,7 @@ compare "turns" { # ERROR: Conflicting settings # ERROR: Too few requests
 compare "flags" { # ERROR: Too few requests
   control   = server.c["off"]
   candidate = server.c["on"]
-  changed   = ["args"] # ERROR: Servers differ in more than changed
+  changed   = ["args"] # ERROR: Difference not listed in changed
   tolerate {
     workloads = [workload.chat, workload.chat] # ERROR: Duplicate name
     at        = [8, 8, 9, "capacity"]          # ERROR: Duplicate level # ERROR: Unknown level # ERROR: Unknown level

@@ -27,15 +27,15 @@ compare "unread" {
   control   = server.a
   candidate = server.b
   tolerate {
-    odd_answers = "count +2" # ERROR: Nothing reads the answers
-    answer_nll  = "mean +0.05" # ERROR: Nothing reads the answers
+    odd_answers = "count +2" # ERROR: Comparison without answers block
+    answer_nll  = "mean +0.05" # ERROR: Comparison without answers block
   }
 }
 
 compare "recorded" {
   control   = baseline("results/last")
   candidate = server.b
-  answers {} # ERROR: Nothing reads the answers
+  answers {} # ERROR: Comparison without answers block
   tolerate { throughput = "-5%" }
 }
 
@@ -68,12 +68,12 @@ compare "llama" {
   control   = server.l
   candidate = server.b
   changed   = ["engine"]
-  answers {} # WARNING: Nothing reads the answers
+  answers {} # WARNING: Comparison without answers block
 }
 
 compare "sglang" {
   control   = server.s
   candidate = server.b
   changed   = ["engine"]
-  answers {} # WARNING: Nothing reads the answers
+  answers {} # WARNING: Comparison without answers block
 }
