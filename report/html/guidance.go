@@ -244,6 +244,8 @@ func binding(c *report.Capacity) string {
 	}
 	name := bindingName(c)
 	switch {
+	case c.OfRate() && c.AtFail == "":
+		return fmt.Sprintf(" %s limits the estimate.", name)
 	case c.AtPass != "" && c.AtFail != "":
 		return fmt.Sprintf(" %s ends it: %s at %s, %s at %s.", name, line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
 	case c.AtFail != "":

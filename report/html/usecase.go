@@ -123,6 +123,8 @@ func trust(r run, c *report.Capacity) string {
 		return "by point estimates, not confirmed on fresh requests"
 	case r.Plan.Decide == "estimate":
 		return "by point estimates, and again by point estimates on fresh requests"
+	case c.OfRate():
+		return "certified on fresh requests"
 	case !c.Confirmed:
 		return "certified once, not confirmed on fresh requests"
 	}
@@ -242,8 +244,11 @@ func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.
 		switch n {
 		case c.Pass:
 			head += ", the limit"
-			if c.Kind == string(metric.CapacityAtLeast) {
+			switch {
+			case c.Kind == string(metric.CapacityAtLeast):
 				head = c.Amount(n) + ", the most tried"
+			case c.OfRate() && c.Fail == 0:
+				head = c.Amount(n) + ", certified"
 			}
 		case c.Fail:
 			head += ", too many"
