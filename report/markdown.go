@@ -455,7 +455,7 @@ func MarkdownText(s string) string { return cell(s, 500) }
 // cell makes foreign text safe inside a table: one line, at most n bytes of
 // it, escaped.
 func cell(s string, n int) string {
-	// Cut before cleaning too: a message may have megabytes.
+	// The text is cut before it is cleaned too, because a message may have megabytes.
 	return cmp.Or(escape(text.Bytes(text.Inert(text.Line(text.Bytes(s, 8*n))), n)), " ")
 }
 

@@ -112,7 +112,7 @@ type Call struct {
 	sent   int           // tokens shown
 	begun  bool          // the head of the answer was sent
 	roled  bool
-	silent bool // nothing more is sent, and it does not end
+	silent bool // the answer sends nothing more, and never ends
 	over   bool
 	told   told
 }
