@@ -208,7 +208,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		// Fresh samples replace the old verdict only if they have a verdict.
 		if r.Outcome != Inconclusive {
 			if r.Outcome != l.stands {
-				s.note("%s %s and, on fresh samples, %s", s.label(l.n), did(l.stands), did(r.Outcome))
+				s.note("%s %s first, but %s on fresh requests", s.label(l.n), did(l.stands), did(r.Outcome))
 			}
 			l.stands = r.Outcome
 		}
@@ -217,7 +217,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		if !l.confirmed {
 			l.stands = r.Outcome
 			l.have = math.MaxInt // the first samples of this level are no longer extended
-			s.note("%s passed and, on fresh samples, %s: stepped down", s.label(l.n), did(r.Outcome))
+			s.note("%s passed first, but %s on fresh requests, so a smaller load was tried", s.label(l.n), did(r.Outcome))
 		}
 	case Deep:
 		l.stands = r.Outcome

@@ -346,12 +346,12 @@ func TestNonMonotoneEvidence(t *testing.T) {
 	}
 	s = New(Options{UpTo: 32, Begin: 16})
 	_, l = drive(t, s, (&script{limit: 32, levels: map[int]string{24: "fp"}}).answer)
-	if l.NonMonotone != nil || !cmp.Equal(l.Notes, []string{"24 failed and, on fresh samples, passed"}) {
+	if l.NonMonotone != nil || !cmp.Equal(l.Notes, []string{"24 failed first, but passed on fresh requests"}) {
 		t.Errorf("dissolved: evidence %v, notes %q", l.NonMonotone, l.Notes)
 	}
 	s = New(Options{UpTo: 64, Begin: 16, Confirm: true})
 	_, l = drive(t, s, (&script{limit: 39, levels: map[int]string{39: "pf"}}).answer)
-	if want := []string{"39 passed and, on fresh samples, failed: stepped down"}; !cmp.Equal(l.Notes, want) {
+	if want := []string{"39 passed first, but failed on fresh requests, so a smaller load was tried"}; !cmp.Equal(l.Notes, want) {
 		t.Errorf("notes %q, want %q", l.Notes, want)
 	}
 }

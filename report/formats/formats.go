@@ -72,7 +72,7 @@ var All = []Format{
 	},
 	{
 		Name: "the levels as CSV", Flag: "csv", For: "spreadsheets",
-		Doc:   "a row for each level; the requests beside it, as `NAME.samples.csv`",
+		Doc:   "a row for each level; `NAME.samples.csv` beside it has the requests",
 		Write: report.LevelsCSV, Samples: report.SamplesCSV,
 	},
 }

@@ -88,7 +88,7 @@ func Encode(outputs []Output, token string) (string, error) {
 	var b strings.Builder
 	for _, o := range outputs {
 		if strings.Contains(o.Value, token) {
-			return "", fmt.Errorf("output %q holds the token that is to end it", o.Name)
+			return "", fmt.Errorf("the value of output %q contains the token that marks its end", o.Name)
 		}
 		fmt.Fprintf(&b, "%s<<%s\n%s\n%s\n", o.Name, token, o.Value, token)
 	}
