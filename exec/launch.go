@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// launch starts a server, and measures the generator during the first start. It removes the
+// launch starts a server, and measures the generator while the first program starts. It removes the
 // plan's secrets from the server's fingerprint. The Target is nil if the start failed, and
 // found has the reason.
 func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, ready time.Duration) {
