@@ -1,0 +1,20 @@
+package html
+
+import (
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+)
+
+// A certified rate is far below the limit of the threshold that limits the estimate, and each of its
+// probes has requests of its own.
+func TestCertifiedRate(t *testing.T) {
+	c := &report.Capacity{Over: string(metric.OpenLoop), Pass: 8960, Step: 0.001, Binding: "ttft p95", AtPass: "68 ms"}
+	if got, want := binding(c), " TTFT p95 limits the estimate."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := trust(run{Document: &report.Document{}}, c), "certified on fresh requests"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
