@@ -190,7 +190,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	need, ok := stat.MinimumN(t.Allowed(), f.alpha)
 	if !ok {
 		f.Needed = "∞"
-		f.never("no number of requests proves that none ever fails", fmt.Sprintf("write %s for the requests of the run, or allow a share", thisRunOf(t)))
+		f.never("no number of requests proves that none ever fails", fmt.Sprintf("write %s to judge only the requests of the run, or allow a share to fail", thisRunOf(t)))
 		return
 	}
 	have := clusters.Units(f.kind, f.level.AtOnce(), f.planned, f.n)
@@ -217,7 +217,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 			why = ", " + why
 		}
 		f.never(fmt.Sprintf("needs %s at %s confidence%s; the plan has %d", f.Needed, f.confidence, why, have),
-			fmt.Sprintf("use %s, write %s for the requests of this run", advice, thisRunOf(t)))
+			fmt.Sprintf("use %s, or write %s to judge only the requests of this run", advice, thisRunOf(t)))
 	}
 }
 
@@ -237,9 +237,9 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	case f.duration > 0:
 		f.Remark = "as many as arrive in " + plan.PlainDuration(f.duration)
 	case f.n < need:
-		f.never(fmt.Sprintf("needs %s%s at %s confidence, the plan has %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), f.more("raise requests", "replay a longer stretch of the trace"))
+		f.never(fmt.Sprintf("needs %s%s at %s confidence; the plan has %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), f.more("raise requests", "replay a longer stretch of the trace"))
 	case best < float64(need):
-		f.never(fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one, the plan has %s",
+		f.never(fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one. The plan has %s",
 			verdict.Count(need, "requests"), f.confidence, blocks, f.level.AtOnce(), verdict.Count(f.waves, "waves")), "use more seeds or raise requests")
 	}
 }
@@ -281,7 +281,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 		if f.units == "rounds" {
 			more = seeds(f.needed) + " and " + more
 		}
-		f.Advice = fmt.Sprintf("use %s, write %s for the requests of each probe", more, thisRunOf(t))
+		f.Advice = fmt.Sprintf("use %s, or write %s to judge only the requests of each probe", more, thisRunOf(t))
 	}
 	if f.Impossible || f.Remark != "" {
 		return f
@@ -339,7 +339,7 @@ func moreRounds(kind metric.LoadKind, rounds int) string {
 	if kind == metric.Burst {
 		return fmt.Sprintf("bursts = %d", rounds)
 	}
-	return fmt.Sprintf("%s (where requests is set, %d for each in flight)", seeds(rounds), rounds)
+	return fmt.Sprintf("%s (if requests is set, %d for each in flight)", seeds(rounds), rounds)
 }
 
 // seeds writes a number of seeds in the plan's language. range returns at most 1024 numbers.
@@ -440,7 +440,7 @@ func uncertifiable(at []Finding) *hcl.Diagnostic {
 	}
 	advice := f.Advice
 	if f.Needed != "∞" {
-		advice += `, lower confidence, or set decide = "estimate" in gate`
+		advice += `, or lower confidence, or set decide = "estimate" in gate`
 	}
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Threshold can never be certified", Subject: f.Threshold.Range.Ptr(),
@@ -468,7 +468,7 @@ func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) s
 	most := 1 - math.Sqrt(scatter/(1+(float64(level.Requests)/float64(need)-1)/min(1, 2*share)))
 	words := fmt.Sprintf("which take %d requests at 70%% of the largest rate and %d at 85%%", takes(0.7), takes(0.85))
 	if most <= 0 {
-		return words + fmt.Sprintf("; %d are too few at any", level.Requests)
+		return words + fmt.Sprintf("; %d requests are too few, however low the rate is", level.Requests)
 	}
 	longest := level.Lasts().Seconds() / lifetimesFor(t.Allowed(), alpha)
 	return words + fmt.Sprintf("; %d are enough up to %s of it, if a request takes no longer than %s", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100),

@@ -111,7 +111,7 @@ workload "published" {
 	if len(diags) != 1 || diags[0].Severity != hcl.DiagWarning || diags[0].Subject.Start.Line != 22 {
 		t.Fatalf("diagnostics: %v", diags)
 	}
-	if want := `ttft p99 at 1 can never pass: needs 299 requests at 95% confidence, the plan has 60. Raise requests, lower confidence, or set decide = "estimate" in gate.`; diags[0].Detail != want {
+	if want := `ttft p99 at 1 can never pass: needs 299 requests at 95% confidence; the plan has 60. Raise requests, or lower confidence, or set decide = "estimate" in gate.`; diags[0].Detail != want {
 		t.Errorf("detail:\n got %s\nwant %s", diags[0].Detail, want)
 	}
 	if Certify(nil) != nil {
@@ -141,8 +141,8 @@ func TestCertifyDiagnosticsGroupsLevels(t *testing.T) {
 		t.Fatalf("diagnostics: %v", diags)
 	}
 	for i, want := range []string{
-		`ttft p95 at 4, 8 can never pass: needs 59 requests at 95% confidence, the plan has 20. Likewise at burst 100. Raise requests`,
-		`success rate at 4, burst 100, 8 can never pass: no number of requests proves that none ever fails. Write "observed >= 100%" or "every" for the requests of the run`,
+		`ttft p95 at 4, 8 can never pass: needs 59 requests at 95% confidence; the plan has 20. Likewise at burst 100. Raise requests`,
+		`success rate at 4, burst 100, 8 can never pass: no number of requests proves that none ever fails. Write "observed >= 100%" or "every" to judge only the requests of the run`,
 	} {
 		if !strings.HasPrefix(diags[i].Detail, want) {
 			t.Errorf("detail %d: %s", i, diags[i].Detail)

@@ -301,9 +301,9 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	share := shared / math.Max(sent, 1)
 	template := math.Min(templateTokens, each/2) / math.Max(each, 1)
 	if hits.V > queries.V*(template+share+cacheTolerance) {
-		invalid(verdict.CauseInvalid, "cache: by the server's own count %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share))
+		invalid(verdict.CauseInvalid, "cache: by the server's own count, %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share))
 	}
-	return fmt.Sprintf("cached tokens are from the server's counters, %.0f of %.0f: its usage does not report them", hits.V, queries.V)
+	return fmt.Sprintf("cached tokens are from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report them", hits.V, queries.V)
 }
 
 // loaded checks that the load was the declared one: every slot busy, or all requests of a burst

@@ -89,7 +89,7 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	default:
 		v.Outcome = Inconclusive
 		if v.Effective == 0 { // see crowding
-			v.Needs, v.More = "needs a rate below the largest rate; above it no number of requests settles the verdict", -1
+			v.Needs, v.More = "needs a rate below the largest rate that the server sustains; at a higher rate no number of requests settles the verdict", -1
 			return
 		}
 		v.Needs, v.More = s.more(needed)

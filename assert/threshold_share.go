@@ -271,7 +271,7 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 // share is on its way to a fail, it asks for requests by their effective number.
 func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e float64) (words string, requests int) {
 	if e <= 0 {
-		return fmt.Sprintf("no number of requests proves that none ever fails: write \"observed %s %s\" for the requests of this run", t.Op, metric.Format(metric.Ratio, t.Limit)), -1
+		return fmt.Sprintf("no number of requests proves that none ever fails: write \"observed %s %s\" to judge only the requests of this run", t.Op, metric.Format(metric.Ratio, t.Limit)), -1
 	}
 	needed := math.Inf(1)
 	if max(share, toPass) >= e {

@@ -43,7 +43,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 			v.Message += ", but success does not pass"
 			v.Notes = append(v.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success passes", label(list[i].Threshold)))
 			if v.Outcome == Inconclusive {
-				v.Needs = "needs a certain verdict on success first"
+				v.Needs = "needs success to be decided first"
 			}
 		}
 	}

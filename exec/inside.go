@@ -49,7 +49,7 @@ func (rd *round) read() {
 	rd.until(func() bool { return late || !rd.inside.Busy() })
 }
 
-// told records what was read over the measured window.
+// told ends the telemetry of the round and records that of the measured window.
 func (rd *round) told() {
 	if rd.inside == nil {
 		return

@@ -363,7 +363,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 			}
 			continue
 		}
-		if got := strings.Join(d.log, ", "); got != row.want || !strings.Contains(skipped, "the servers differ in version, which changed does not name") {
+		if got := strings.Join(d.log, ", "); got != row.want || !strings.Contains(skipped, "the servers differ in version, which the argument changed does not list") {
 			t.Errorf("%s: %s, want %s; %q", row.restart, got, row.want, skipped)
 		}
 	}

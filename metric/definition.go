@@ -267,7 +267,7 @@ var Defs = []Def{
 // cannot be bounded.
 var OfPairs = []Def{
 	{Name: "odd_answers", Title: "Odd answers", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Paired: true,
-		Doc:     "Number of odd answers of the candidate, beyond the number that the control's own odd answers predict. An answer is odd if the control finds it more than 1 nat per token less likely than its own answer to the same prompt, or if it stops where the control's answer goes on. It is also odd if it fails, is empty, has invalid text, repeats itself or is longer than asked, and the control's answer does not. Example: \"count +2\".",
+		Doc:     "How many more of the candidate's answers are odd than the control's own odd answers predict. An answer is odd if the control finds it more than 1 nat per token less likely than its own answer to the same prompt, or if it stops where the control's answer goes on. It is also odd if it has a fault that the control's answer lacks: it fails, is empty, has invalid text, repeats itself or is longer than asked. Example: \"count +2\".",
 		NoValue: "the comparison has no answers block"},
 	{Name: "answer_nll", Title: "Loss of answers", Unit: NatsPerToken, Better: LowerIsBetter, Scope: PerRequest, Paired: true,
 		Doc:     "How much less likely the control finds the candidate's answers than its own, in nats per token: the mean negative log-likelihood of the candidate's answers (teacher forcing), minus the mean of the control's own answers to the same prompts. The same difference between the control's second answers and its first is subtracted. Odd answers are left out; odd_answers counts them. Example: \"mean +0.05\".",

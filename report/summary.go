@@ -84,8 +84,8 @@ type because struct {
 	others int
 }
 
-// causes groups the verdicts: those that were not measured for the same reason share
-// an entry.
+// causes groups the verdicts. Verdicts that could not be measured share an entry if the
+// reason is the same.
 func (t *terminal) causes(list []*Verdict) []*because {
 	var out []*because
 	of := map[[3]string]*because{}

@@ -82,8 +82,8 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{218, 218 + 10 + 202, 430 + 10 + 204}},
 		}, {
-			// Two sequences use 1 − 0.5² = 0.75 of the experts and one uses 0.5. So two cost
-			// 100·0.25 more, in addition to 1 for the second sequence.
+			// One sequence uses 0.5 of the experts, two use 1 − 0.5² = 0.75. So the second one costs
+			// 100·0.25 ms for the experts and 1 ms for itself.
 			name: "experts saturate",
 			change: func(p *Profile) {
 				p.Decode.MoEMS, p.Decode.MoEActiveShare = 100, 0.5
@@ -109,8 +109,8 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 600, Output: 3}, {Input: 600, Output: 2}},
 			want: [][]float64{{1015, 1225, 1236}, {1225, 1236}},
 		}, {
-			// A decodes while B's prompt is prefilled in chunks of 1000 − 1 tokens. Steps of 10 +
-			// 999 ms lengthen A's gaps from 10 ms.
+			// A's decode takes 1 token of the budget of 1000, so B's prompt is prefilled in chunks of
+			// 999. A step then takes 10 + 999 ms, and so does each of A's gaps, instead of 10 ms.
 			name: "a long prompt stretches decode",
 			jobs: []Job{{Input: 10, Output: 5}, {Input: 2988, Output: 1}},
 			// Step 1 prefills A 10 + B 990, step 2 B 999, and step 3 B 999, which completes B's

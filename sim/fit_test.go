@@ -389,8 +389,8 @@ func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 
 	return out
 }
 
-// crossing returns the burst size at which the mean TTFT crosses 3 s. It interpolates linearly
-// between the two neighbouring powers of two that are near the report's value.
+// crossing estimates the burst size at which the mean TTFT reaches 3 s. It interpolates linearly
+// between two successive powers of two close to near, the published value.
 func crossing(ttft func(n int) float64, near float64) float64 {
 	low := 1 << int(math.Log2(near))
 	if ttft(low) >= 3 {

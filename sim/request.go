@@ -158,7 +158,8 @@ type reply struct {
 	claimed int // number of tokens that the server reports instead of output; 0 means output
 }
 
-// told is the number of tokens that the usage states after the given number was sent.
+// told returns the number of output tokens that the usage reports once sent tokens have been
+// sent.
 func (r *reply) told(sent int) int {
 	if r.claimed == 0 {
 		return sent

@@ -172,7 +172,7 @@ func (d *director) next(path string) *effect {
 		}
 		n := d.seen[i]
 		d.seen[i]++
-		draw := d.draws[i].float() // every request takes one draw, so that a change of other limits does not shift the draws
+		draw := d.draws[i].float() // draw even if from, to or every excludes this request, so that they do not shift later draws
 		switch {
 		case n < r.From, r.To > 0 && n >= r.To:
 		case r.Every > 1 && (n-r.From)%r.Every != 0:

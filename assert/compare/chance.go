@@ -268,8 +268,8 @@ func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf(" It takes %d different items to certify %s with a chance of %s where two runs of one server disagree on %s of them.",
-		n, FormatChange(metric.Ratio, c.Change.Limit, true), percentOf(rarely), metric.Format(metric.Ratio, usualDisagreement))
+	return fmt.Sprintf(" If two runs of one server disagree on %s of the items, it takes %d different items to certify %s with a chance of %s.",
+		metric.Format(metric.Ratio, usualDisagreement), n, FormatChange(metric.Ratio, c.Change.Limit, true), percentOf(rarely))
 }
 
 func percentOf(x float64) string { return metric.Format(metric.Ratio, math.Round(100*x)/100) }

@@ -229,7 +229,7 @@ func (x *comparison) blind(m matched, begin int) {
 			row.Message += ", but the candidate fails more requests"
 			row.Notes = append(row.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success passes (%s); to allow failed requests, add success to tolerate", row.Name(), success.line()))
 			if outcome == verdict.Inconclusive {
-				row.Needs = "needs a certain verdict on success first"
+				row.Needs = "needs success to be decided first"
 			}
 			row.pFail = 0 // the row of success already counts this failure
 		}

@@ -434,7 +434,7 @@ func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	a, _ := stat.Moments(own)
 	b, _ := stat.Moments(theirs)
 	row.Control, row.Candidate, row.Change, row.Outcome = metric.Some(a), metric.Some(b), metric.Some(b-a), verdict.Skipped
-	row.Message = fmt.Sprintf("agreement: the candidate's answers agree with the control's for the first %s of their length, and the control's second answers with its first for %s",
+	row.Message = fmt.Sprintf("agreement: the candidate's answers agree with the control's over %s of their length from the start; the control's second answers agree with its first ones over %s",
 		metric.Format(metric.Ratio, b), metric.Format(metric.Ratio, a))
 	return row, true
 }

@@ -91,7 +91,8 @@ func TestJudgeNights(t *testing.T) {
 		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
 		// A limit that was 40 on every night is known only to half a request.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
-		// A rate has no such steps: half a request would be an eighth of 4 req/s.
+		// A rate is not a whole number, so that allowance does not apply: half a request would be
+		// an eighth of 4 req/s.
 		{"a rate lower", nightsOf(rate, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3.7), Options{}, verdict.Fail, false, "3.7 req/s: tonight 7.5% lower"},
 		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), Options{}, verdict.Fail, false, "35 requests: tonight 12.5% lower"},
 	}

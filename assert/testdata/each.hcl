@@ -16,7 +16,7 @@ workload "use" {
     requests    = 40
     seeds       = [1, 2]
   }
-  sla { ttft = "p99 < 9s" } # ERROR: needs 299 requests at 95% confidence, the plan has 40. Raise requests, lower confidence, or set decide = "estimate" in gate. Likewise for use["code"], for use["rag"].
+  sla { ttft = "p99 < 9s" } # ERROR: needs 299 requests at 95% confidence; the plan has 40. Raise requests, or lower confidence, or set decide = "estimate" in gate. Likewise for use["code"], for use["rag"].
 }
 
 compare "flags" {

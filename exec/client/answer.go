@@ -89,8 +89,8 @@ func (a *Answer) Headers(at time.Duration, status int) {
 	a.sample.Headers, a.sample.Status = at, status
 }
 
-// maxGaps bounds the memory reserved for gaps before the first token. For a longer answer
-// the memory grows.
+// maxGaps bounds the memory that is reserved at the first chunk: that of maxGaps − 1 gaps. For a
+// longer answer the memory grows.
 const maxGaps = 8192
 
 // Event records one event. Events after an error event or [DONE] are ignored.

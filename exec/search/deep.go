@@ -68,7 +68,8 @@ func (s *Search) remaining() (Probe, bool) {
 	return s.deepen(trends(s.visits), 0)
 }
 
-// open reports whether a wide bracket contains undecided levels.
+// open reports whether the bracket is wide (see apart) and contains more than one undecided
+// level.
 func (s *Search) open() bool {
 	pass, _ := s.bounds()
 	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)

@@ -37,7 +37,7 @@ workload "w" {
 }
 `
 
-// judged is the plan whose defaults are used.
+// judged returns a plan with a capacity block, whose defaults the tests search with.
 func judged(t *testing.T) *plan.Plan {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: "capacity.hcl", Source: []byte(judgedPlan)})

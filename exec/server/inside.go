@@ -29,7 +29,7 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 		return w, func() {}
 	}
 	leave := func() {}
-	// Use a client of its own, so that its connections are not those of the load.
+	// Read the metrics page with a separate client, which shares no connections with the load.
 	page, path, err := r.pages(t.URL)
 	if err != nil {
 		w.NoServer = err.Error()

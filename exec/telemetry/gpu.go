@@ -30,7 +30,7 @@ const (
 	reasonThermal  = 0x20              // software thermal slowdown
 )
 
-// held reads a bit mask of reasons.
+// held sets throttled and capped from NVML's bit mask of reasons for reduced clocks.
 func (c *card) held(reasons uint64) {
 	c.throttled, c.capped = 0, 0
 	if reasons&(reasonHardware|reasonThermal) != 0 {
