@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// In virtual time, and while a recording is judged, a garbage collection delays no measurement.
-// While little memory is live it runs seldom, because most of its work would be to follow the
-// pointers of requests that are over. Once much is live it runs more often, to save memory: most of
-// it is gaps between tokens, which hold no pointers and cost the collector nothing.
+// In virtual time a garbage collection delays no measurement. While little memory is live it runs
+// seldom, because most of its work would be to follow the pointers of requests that are over.
+// Once much is live it runs more often, to save memory: most of it is gaps between tokens, which
+// hold no pointers and cost the collector nothing.
 const (
 	seldom, often = 200, 25   // GOGC
 	much          = 128 << 20 // bytes that are live

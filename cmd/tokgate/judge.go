@@ -42,7 +42,6 @@ The exit code is that of run.`,
 // judge judges the run in a folder by a plan.
 func (a *app) judge(dir string, paths []string, in inputs, out outputs, unprotected bool) error {
 	a.actions.logTo(a.Out)
-	defer collectSeldom()()
 	run, err := a.readRun(dir)
 	if err != nil {
 		return err
