@@ -51,8 +51,8 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 		}
 	}
 	r.run.End = c.Clock.Now()
-	r.calibrate() // if nothing was started
 	r.run.Stopped = r.stopped
+	r.calibrate() // if nothing was started; a budget that ends or an interrupt stops nothing that was measured
 	for _, l := range r.run.Levels {
 		l.Divide() // legs are added once both are over
 	}

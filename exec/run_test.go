@@ -774,18 +774,25 @@ func TestCalibrationBesideTheStart(t *testing.T) {
 	}
 }
 
-// Where nothing is started, the generator measures itself after the load.
+// Where nothing is started, the generator measures itself after the load. A budget that ends while it
+// does so ends the calibration, but has stopped nothing that was to be measured.
 func TestCalibrationAfterTheLoad(t *testing.T) {
-	shared := &clock.Shared{Clock: clock.NewVirtual()}
-	b := newBench(t, shared, planOf(1, closedLoad(2, 10)), steady(s, 0))
-	var began time.Duration
-	b.Calibrate = func(ctx context.Context) (*metric.Calibration, error) {
-		began = shared.Now()
-		return &metric.Calibration{Streams: 64}, clock.Sleep(ctx, shared, s)
-	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil || run.Calibration == nil || began < run.End {
-		t.Errorf("calibrated %+v at %v, the run ended at %v, %v", run.Calibration, began, run.End, err)
+	var whole time.Duration
+	for _, budget := range []time.Duration{0, s / 2} { // beyond the load; 0: none
+		shared := &clock.Shared{Clock: clock.NewVirtual()}
+		b := newBench(t, shared, planOf(1, closedLoad(2, 10)), steady(s, 0))
+		if budget > 0 {
+			b.Plan.Gate.Budget = whole + budget
+		}
+		var began time.Duration
+		b.Calibrate = func(ctx context.Context) (*metric.Calibration, error) {
+			began = shared.Now()
+			return &metric.Calibration{Streams: 64}, clock.Sleep(ctx, shared, s)
+		}
+		run, err := exec.Run(t.Context(), b.Config)
+		if whole = run.End; err != nil || (run.Calibration == nil) != (budget > 0) || began < run.End || run.Stopped != "" {
+			t.Errorf("budget %v: calibrated %+v at %v, the run ended at %v, stopped by %q, %v", budget, run.Calibration, began, run.End, run.Stopped, err)
+		}
 	}
 }
 
