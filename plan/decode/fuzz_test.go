@@ -224,7 +224,7 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 func FuzzShallow(f *testing.F) {
 	addSeeds(f)
 	for _, src := range []string{
-		"a = \"$\"\nb = \"5%\"\nc = \"$${1}\"", "a = [1, # x\n 2.3.4, -b-c--d, e...]", "/* { */ {", "a = <<E\n\"\nE\n{", "\"\\\"${{}}\"", "é--1", "1e5", "\"~}${~ a ~}\"",
+		"a = \"$\"\nb = \"5%\"\nc = \"$${1}\"", "a = [1, # x\n 2.3.4, -b-c--d, e...]", "/* { */ {", "a = <<E\n\"\nE\n{", "\"\\\"${{}}\"", "é--1", "1e5", "a = 1\n\xef\xbb\xbfb = 2\n", "\"~}${~ a ~}\"",
 	} {
 		f.Add([]byte(src), false)
 	}

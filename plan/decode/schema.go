@@ -376,7 +376,7 @@ var capacityBlock = &Block{
 		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "The longest time that the search may take on one server.", Min: second, Max: maxDuration},
 		{Name: "requests", Type: "number", Computed: "the default of a level of a load block", Doc: "Measured requests at the first look at a level, at least five for each in flight. A level that is still undecided gets up to four times as many. For a rate: the requests of a probe that estimates, 300 by default.", Min: 1, Max: maxCount},
 		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. tokgate sends more than four times the first look in three cases: at one or two levels when many neighbouring levels stay undecided, to confirm the answer, and at the load that `require` names if that load stays undecided.", Min: 1, Max: maxCount},
-		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Whether the capacity is measured once more on fresh requests before it is reported. A search over a rate always does so, and confirm is not set."},
+		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Whether the capacity is measured once more on fresh requests before it is reported. Not for a search over a rate: there one probe of fresh requests certifies the capacity, and confirm is not set."},
 	},
 }
 

@@ -16,7 +16,8 @@ import (
 func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
 	s := scan{src: src, bounds: b, frames: []opened{{by: '{'}}}
 	from := 0
-	if !utf8.Valid(src) {
+	// HCL refuses a byte order mark inside a source, but not at the start of a part.
+	if !utf8.Valid(src) || bytes.LastIndex(src, []byte("\ufeff")) > 0 {
 		return nil, false
 	}
 	for s.at < len(src) {
