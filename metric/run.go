@@ -322,9 +322,9 @@ func inPlace(samples []*Sample) bool {
 	return true
 }
 
-// Calibration is what the generator measured about itself before the load, against the built-in
-// server on loopback: how late it reads. The delays can come out too high, because the first server
-// may be starting on the same machine meanwhile. Reports show the calibration; no verdict uses it.
+// Calibration is what the generator measured about itself without load, against the built-in server
+// on loopback: how late it reads. The delays can come out too high, because the first server may be
+// starting on the same machine meanwhile. Reports show the calibration; no verdict uses it.
 type Calibration struct {
 	Streams int           `json:"streams"`    // concurrent streams
 	Rate    float64       `json:"rate"`       // chunks a second over all streams

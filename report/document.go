@@ -141,7 +141,7 @@ type Property struct {
 	Value string `json:"value"`
 }
 
-// Calibration is what the generator measured about itself before the run.
+// Calibration is what the generator measured about itself without load.
 type Calibration struct {
 	Streams  int     `json:"streams"`
 	Rate     Number  `json:"chunks_per_s"`

@@ -422,7 +422,7 @@ func (m *markdown) environment() string {
 	}
 	if c := d.Calibration; c != nil {
 		row("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s (%s)",
-			metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format(""), "measured before the load"))
+			metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format(""), "measured without load"))
 	}
 	for _, server := range d.Servers {
 		if len(server.Fingerprint) == 0 {

@@ -134,7 +134,7 @@ func environment(runs []run) (section, bool) {
 		add("prompt seeds", seeds(r))
 		add("loads", loads(r))
 		if c := r.Calibration; c != nil {
-			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured before the load",
+			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured without load",
 				metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format("")))
 		}
 		facts = append(facts, block{Table: t})
