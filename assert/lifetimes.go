@@ -130,3 +130,9 @@ func Window(lifetimes, seconds float64) time.Duration {
 	}
 	return time.Duration(math.Ceil(lifetimes*seconds/step.Seconds())) * step
 }
+
+// NonePasses reports whether a rate's window is too short, beside the time of a request in seconds,
+// for any percentile to pass. 0 of either is unknown.
+func NonePasses(window time.Duration, seconds float64) bool {
+	return window > 0 && window.Seconds() < leastLifetimes*seconds
+}

@@ -89,7 +89,7 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	if s.Simulator != nil {
 		d = engine.Of("vllm").Dialect
 	}
-	asked, took, pieces := "6 requests for a token", "three", ", 25 to 60 questions if common words are several tokens"
+	asked, took, pieces := "6 requests for a token", "three", ", about 25 questions if common words are several tokens, more if some are five or more"
 	switch {
 	case d.Tokenizer == engine.AnyTokenizer:
 		asked = "8 questions if it has a tokenizer, or 6 requests for a token,"

@@ -23,8 +23,11 @@ type rateWindow struct {
 }
 
 // rateWindows lists the windows of a plan, and those of its searches over rates. A comparison
-// has a window for each leg, and stages share theirs.
+// has a window for each leg, and stages share theirs. A plan that only measures has none.
 func rateWindows(p *plan.Plan) []rateWindow {
+	if p.Gate.MeasureOnly {
+		return nil
+	}
 	var out []rateWindow
 	for _, c := range append(exec.Cases(p), exec.Searches(p)...) {
 		if legs, _ := exec.Legs(p, c); legs > 1 {
@@ -41,7 +44,7 @@ func rateWindows(p *plan.Plan) []rateWindow {
 		}
 		w := rateWindow{Case: c, looks: p.Looks(c.Workload, c.Load, c.Level)}
 		last := w.looks[len(w.looks)-1]
-		w.lasts = c.Level.Lasts() * time.Duration(last.Requests) / time.Duration(max(c.Level.Requests, 1))
+		w.lasts = time.Duration(float64(c.Level.Lasts()) * float64(last.Requests) / float64(max(c.Level.Requests, 1)))
 		out = append(out, w)
 	}
 	return out
@@ -69,15 +72,19 @@ type short struct {
 func (s short) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
 
 // tooShort returns the percentile that takes the longest window of all for which this one is too
-// short, given how long a request of a part takes; nil if there is none, or the time is 0.
-func (w rateWindow) tooShort(request func(part *plan.Workload) (took time.Duration, by string)) *short {
+// short, given how long a request of a part takes; nil if there is none, or the time is 0. It leaves
+// out percentiles that passed in the last run, which may be nil.
+func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (took time.Duration, by string)) *short {
 	var worst *short
 	for _, part := range w.Workload.Whole() {
 		took, by := request(part)
 		for _, sla := range part.SLAs {
 			for _, t := range sla.Thresholds {
 				s := &short{w, part, t, took, assert.Lifetimes(t, part.Policy, w.looks), by}
-				if long := s.lifetimes * took.Seconds(); w.binds(sla) && w.lasts > 0 && long > w.lasts.Seconds() && (worst == nil || s.takes() > worst.takes()) {
+				if !w.binds(sla) || w.lasts <= 0 || s.lifetimes*took.Seconds() <= w.lasts.Seconds() || last.passed(s) {
+					continue
+				}
+				if worst == nil || s.takes() > worst.takes() {
 					worst = s
 				}
 			}
@@ -113,21 +120,22 @@ func (s short) advice() string {
 // for, by how long a request took in the last run, or may take by the plan's own limits. What passed
 // in the last run has the margin that it takes.
 func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
-	if p.Gate.MeasureOnly {
-		return nil
-	}
 	var diags hcl.Diagnostics
 	warned := map[*plan.Workload]bool{}
 	for _, w := range rateWindows(p) {
-		s := w.tooShort(func(part *plan.Workload) (time.Duration, string) { return w.expects(part, last) })
-		if s == nil || warned[w.Workload] || last.passed(s) {
+		s := w.tooShort(last, func(part *plan.Workload) (time.Duration, string) { return w.expects(part, last) })
+		if s == nil || warned[w.Workload] {
 			continue
 		}
 		warned[w.Workload] = true
+		summary, then := "Percentile may pass only by its margin", "If rounds differ, it passes only far from its limit"
+		if assert.NonePasses(w.lasts, s.request.Seconds()) {
+			summary, then = "Percentile cannot pass", "A percentile of a shorter window than four of them never passes"
+		}
 		diags = append(diags, &hcl.Diagnostic{
-			Severity: hcl.DiagWarning, Summary: "Percentile may pass only by its margin", Subject: s.threshold.Range.Ptr(),
-			Detail: fmt.Sprintf("%s of %s %s: requests in flight together are fast or slow together, so it takes a window as long as %.0f of them. %s, so that is %s, and the plan has %s. If rounds differ, it passes only far from its limit. %s.",
-				s.name(), s.of.Address(), s.where(), s.lifetimes, s.by, plan.PlainDuration(s.takes()), plan.PlainDuration(w.lasts), s.advice()),
+			Severity: hcl.DiagWarning, Summary: summary, Subject: s.threshold.Range.Ptr(),
+			Detail: fmt.Sprintf("%s of %s %s: requests in flight together are fast or slow together, so it takes a window as long as %.0f of them. %s, so that is %s, and the plan has %s. %s. %s.",
+				s.name(), s.of.Address(), s.where(), s.lifetimes, s.by, plan.PlainDuration(s.takes()), plan.PlainDuration(w.lasts), then, s.advice()),
 		})
 	}
 	return diags
@@ -136,7 +144,7 @@ func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 // expects is how long a request is expected to take, and by what; 0 if nothing tells.
 func (w rateWindow) expects(part *plan.Workload, last *lastRun) (took time.Duration, by string) {
 	if last != nil {
-		if s, ok := last.requests[caseKey(w.Server.Address(), part.Address(), w.Level.Name)]; ok {
+		if s, ok := last.requests[caseKey(w.Server.Address(), part.Address(), w.Level.Name)]; ok && s > 0 {
 			took = time.Duration(s * float64(time.Second))
 			return took, fmt.Sprintf("One took %s, by the %s in %s", roundTime(took), last.by, last.path)
 		}
@@ -198,7 +206,7 @@ func (f *foretelling) RequestStarted(of *metric.Level, phase metric.Phase) {
 		return
 	}
 	w := f.windows[i]
-	s := w.tooShort(func(*plan.Workload) (time.Duration, string) { return one, "" })
+	s := w.tooShort(nil, func(*plan.Workload) (time.Duration, string) { return one, "" })
 	if s == nil {
 		return
 	}

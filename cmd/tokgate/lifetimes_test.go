@@ -1,11 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 )
 
 // Three minutes of requests that take about twenty seconds are too short for a p95, which takes 32 of
@@ -49,8 +53,61 @@ workload "chat" {
 	if d := movingTogether(p, last); len(d) != 1 || !strings.Contains(d[0].Detail, ", by the simulation in results/gate-simulated/results.json, so that is ") {
 		t.Errorf("%v", d)
 	}
+	// Without a completed request in the last run, the plan's limits tell.
+	for key := range last.requests {
+		last.requests[key] = 0
+	}
+	if d := movingTogether(p, last); len(d) != 1 || !strings.Contains(d[0].Detail, "takes up to 22s") {
+		t.Errorf("nothing completed in the last run: %v", d)
+	}
+	// What passed does not hide another percentile.
+	key := caseKey(p.Servers[0].Address(), p.Workloads[0].Address(), "sla.ttft.p95 at 4 req/s")
+	last.passes = map[string]bool{key: true}
+	p.Workloads[0].SLAs[0].Thresholds = append(p.Workloads[0].SLAs[0].Thresholds, &plan.Threshold{Metric: metric.MustLookup("e2e"), Stat: metric.Stat{Kind: metric.Percentile, P: 90}, Op: plan.Less, Limit: 30})
+	if d := movingTogether(p, last); len(d) != 1 || !strings.Contains(d[0].Detail, "e2e p90") {
+		t.Errorf("ttft passed, e2e was not judged: %v", d)
+	}
 	p.Gate.MeasureOnly = true
 	if d := movingTogether(p, nil); len(d) > 0 {
 		t.Errorf("nothing is required, and yet: %s", d[0].Detail)
+	}
+}
+
+// 100 req/s for 4 h are 1.44 million requests, and their product with 4 h in nanoseconds does not fit
+// 64 bits. Four requests of 22 s last longer than a minute.
+func TestRateWindows(t *testing.T) {
+	for duration, want := range map[string]string{"4h": "", "1m": "Percentile cannot pass", "4m": "Percentile may pass only by its margin"} {
+		path := filepath.Join(t.TempDir(), "gate.hcl")
+		if err := os.WriteFile(path, []byte(fmt.Sprintf(`
+server "vllm" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+workload "chat" {
+  input_tokens  = 100
+  output_tokens = 1000
+  load {
+    rate     = "100 req/s"
+    duration = %q
+  }
+  sla {
+    ttft  = "p95 < 2s"
+    speed = "mean > 50 tok/s"
+  }
+}
+`, duration)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
+		p, err := a.load(path, inputs{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		for _, d := range movingTogether(p, nil) {
+			got += d.Summary
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", duration, got, want)
+		}
 	}
 }
