@@ -20,11 +20,14 @@ var repeats = flag.Int("repeats", 20, "how often TestLongSimulationsRepeat runs 
 // processors, other load on the machine and earlier files in the results folder do
 // not change a byte. The run has a search, a table of levels and server metrics.
 func TestLongSimulationsRepeat(t *testing.T) {
-	plan, err := filepath.Abs(system{file: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"}.plan())
-	if err != nil {
+	// Run a copy of the plan, so that nobody can edit it during a thousand runs.
+	shipped := system{file: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"}.plan()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS(filepath.Dir(shipped))); err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(t.TempDir())
+	t.Chdir(folder)
+	plan := filepath.Base(shipped)
 	command := []string{programFile(t, ""), "run", "--simulate", "--quiet", "--out", "out", "--only", `use_case["coding_assistant"]`, plan}
 	if *repeats >= 100 {
 		command = append([]string{"nice", "-n", "19"}, command...)
