@@ -326,7 +326,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	case !sample.Meets(x.low, t.Op, t.Limit):
 		v.Outcome = Fail
 		v.Message = "not sustained, judging by its backlog: " + v.Message
-	case x.below && s.level.Cut == "" && sample.Meets(float64(g.Lost)/float64(g.Arrivals), t.Op, t.Limit):
+	case x.below && !x.slowed(t) && s.level.Cut == "" && sample.Meets(float64(g.Lost)/float64(g.Arrivals), t.Op, t.Limit):
 		v.Outcome = Pass
 		v.Message = "sustained, because the rate is below the largest rate: " + v.Message
 		if !sample.Meets(g.Share, t.Op, t.Limit) {
@@ -340,6 +340,8 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(x.high, 0))))
 		if x.over {
 			v.Notes[len(v.Notes)-1] = "the rate is above the largest rate, but by chance fewer requests arrived"
+		} else if x.below && x.slowed(t) {
+			v.Notes = append(v.Notes, "the rate is below the largest rate, but the backlog grew by more than chance explains, and the server answered fewer requests than the saturated server with as many in flight")
 		} else if x.fills {
 			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end are not necessarily a queue: the saturated server answered %.0f at once", g.End, s.level.SaturationAt))
 		}
@@ -352,9 +354,11 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 type grown struct {
 	low, high, half float64
 	most, least     float64 // the largest rate and its lower bound, if known
+	beyond          float64 // growth beyond chance, with what fills the server up
 	known           bool
 	below           bool // the rate is certainly below the largest rate
 	over            bool // the rate is certainly above the largest rate, and the server was no faster than when saturated
+	slower          bool // the saturated server answered more requests with as many in flight
 	fills           bool // no more requests are in flight than the server answers at the same time
 }
 
@@ -377,9 +381,19 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 		// Near the largest rate a backlog moves like a random walk with a step at each arrival. It
 		// varies more than its distance from its own line shows. What fills the server up is taken
 		// off first.
-		x.low = min(x.low, queued(s.level)-stat.NormalQuantile(1-s.alpha)*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals)))
+		chance := stat.NormalQuantile(1-s.alpha) * math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals))
+		x.low = min(x.low, queued(s.level)-chance)
+		x.beyond = g.Share - max(x.half, chance)
+		// With fewer requests in flight a server answers at least as large a share of its largest rate.
+		x.slower = answered(s.level)*s.level.SaturationAt < x.least*min(float64(g.End), s.level.SaturationAt)
 	}
 	return x
+}
+
+// slowed reports whether the backlog certainly grew by more than the limit, and not only because the
+// server was filling up.
+func (x grown) slowed(t *plan.Threshold) bool {
+	return x.slower && !sample.Meets(x.beyond, t.Op, t.Limit)
 }
 
 // queued is the part of a backlog's growth that must be a queue, as a share of the arrivals:
