@@ -25,9 +25,9 @@ const (
 
 // Lifetimes is how many times as long as a request the window of a rate must be for a percentile
 // to pass without its margin if rounds differ. The window may be extended by the given looks. It
-// is 0 for anything but a certified percentile of requests or gaps.
+// is 0 for anything but a certified percentile of requests or gaps, or of a histogram of the server.
 func Lifetimes(t *plan.Threshold, policy plan.Policy, looks []plan.Look) float64 {
-	scoped := t.Metric.Scope == metric.PerRequest || t.Metric.Scope == metric.PerGap
+	scoped := t.Metric.Scope == metric.PerRequest || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
 	if t.Stat.Kind != metric.Percentile || !scoped || policy.Decide == plan.Estimate {
 		return 0
 	}
@@ -49,51 +49,82 @@ func lifetimesFor(e, alpha float64) float64 {
 	return max(float64(need)/stat.PerLifetime(e), leastAlone)
 }
 
-// together returns how many independent moments the windows of a rate hold, for a percentile that
-// allows the share e. ok is false if that limit does not apply: there are enough moments, or the
-// rounds show that requests are not fast or slow together. In longer windows the spread of rounds
-// shows how much requests are.
-func (s *subject) together(o observations, e float64) (moments float64, ok bool) {
+// few returns how many independent moments the windows of a rate hold, for a percentile that allows
+// the share e. ok is false if there are enough. In longer windows the spread of rounds shows how
+// much requests are fast or slow together.
+func (s *subject) few(e float64) (moments float64, ok bool) {
 	enough := lifetimesFor(e, s.alpha)
 	if enough == 0 || !s.flows() {
 		return 0, false
 	}
 	has := s.lifetimes()
-	alone := has >= leastAlone && stat.Effective(float64(s.n), nil, [][]stat.Ascending{o.values()}, s.policy.Alpha()) >= float64(s.n)
-	if alone || has >= enough {
+	if has >= enough {
 		return 0, false
 	}
 	return has * stat.PerLifetime(e), true
 }
 
+// together is few, but ok is also false if the rounds show that requests are not fast or slow
+// together.
+func (s *subject) together(o observations, e float64) (moments float64, ok bool) {
+	moments, ok = s.few(e)
+	long := moments >= leastAlone*stat.PerLifetime(e)
+	if ok && long && stat.Effective(float64(s.n), nil, [][]stat.Ascending{o.values()}, s.policy.Alpha()) >= float64(s.n) {
+		return 0, false
+	}
+	return moments, ok
+}
+
+// longer returns how many requests the windows must hold so that a percentile that allows the share
+// e can pass without its margin.
+func (s *subject) longer(e float64) float64 {
+	return float64(s.n) * lifetimesFor(e, s.alpha) / s.lifetimes()
+}
+
 // flows reports whether the level's rounds are parts of a window in which requests follow each other.
 func (s *subject) flows() bool { return s.level.Kind == metric.OpenLoop && s.level.Stage == nil }
 
-// atMost returns how many requests count if requests are fast or slow together: as many as there
-// are moments, but always enough to fail. They are never enough to pass.
-func atMost(moments float64) float64 { return max(moments, leastBlocks) }
+// countAs returns how many requests count if requests are fast or slow together: as many as there
+// are moments, but at least one. They are never enough to pass.
+func countAs(moments float64) float64 { return max(moments, 1) }
 
-// apart corrects the means of a rate's rounds. Neighbouring rounds that are short resemble each
-// other, so apart moves their means as far apart as the means of independent rounds would be; see
-// stat.Persistence.
-func (s *subject) apart(means []float64) []float64 {
-	if !s.flows() || len(means) < 2 {
-		return means
+// persistence is how many times as far apart the values of n rounds of a rate would be if the rounds
+// were independent: short rounds resemble their neighbours. See stat.Persistence. It is 1 for
+// anything but a rate.
+func (s *subject) persistence(n int) float64 {
+	if !s.flows() || n < 2 {
+		return 1
 	}
-	k := stat.Persistence(s.lifetimes(), len(means))
-	middle, _ := stat.Moments(means)
-	out := make([]float64, len(means))
-	for i, x := range means {
+	return stat.Persistence(s.lifetimes(), n)
+}
+
+// widened moves values k times as far from their mean.
+func widened(values []float64, k float64) []float64 {
+	if k == 1 {
+		return values
+	}
+	middle, _ := stat.Moments(values)
+	out := make([]float64, len(values))
+	for i, x := range values {
 		out[i] = middle + k*(x-middle)
 	}
 	return out
 }
 
-// lifetimes is the length of the level's windows, in lifetimes of a request. Requests are weighted
-// by their own times, because most requests that are in flight at a moment are long ones.
+// lifetimes is the length of the level's windows, in lifetimes of a request. The parts of a mix share
+// the server, so a part's own requests are fast or slow for a lifetime of the whole mix, if that is
+// longer.
 func (s *subject) lifetimes() float64 {
-	one := Lifetime(func(yield func(float64) bool) {
-		for _, b := range s.blocks {
+	if one := max(s.lifetime(), s.mixed); one > 0 {
+		return s.seconds() / one
+	}
+	return math.Inf(1)
+}
+
+// lifetime is the Lifetime of the requests in all blocks.
+func (e evidence) lifetime() float64 {
+	return Lifetime(func(yield func(float64) bool) {
+		for _, b := range e.blocks {
 			for _, x := range b.samples {
 				if !yield((x.End - x.Scheduled).Seconds()) {
 					return
@@ -101,10 +132,6 @@ func (s *subject) lifetimes() float64 {
 			}
 		}
 	})
-	if one > 0 {
-		return s.seconds() / one
-	}
-	return math.Inf(1)
 }
 
 // Lifetime is the mean duration, in seconds, of the requests that are in flight at a moment. took

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -85,12 +86,15 @@ func crowd(random *rand.Rand, inFlight, lifetimes, noise float64) *metric.Level 
 	return l
 }
 
-// A threshold at its limit passes 5 % of windows at most, however short they are and however much
-// requests vary by themselves.
+// A threshold at its limit passes 5 % of windows at most and fails 5 % at most, however short they are
+// and however much requests vary by themselves. The windows of all rows of a column are tested
+// together.
 func TestLongMovingTogether(t *testing.T) {
+	names := []string{"p95", "p50", "mean", "share"}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d windows a row\n\n| noise | lifetimes | p95 | p50 | mean | share |\n|---:|---:|---:|---:|---:|---:|\n", *crowds)
+	fmt.Fprintf(&out, "%d windows a row, passed / failed\n\n| noise | lifetimes | p95 | p50 | mean | share |\n|---:|---:|---:|---:|---:|---:|\n", *crowds)
 	share := threshold("goodput", "share >= 95%")
+	columns, row := make([][Error + 1]int, len(names)), uint64(1)
 	for _, noise := range []float64{0.01, 1, 4} {
 		d := metric.Of(metric.MustLookup("ttft"), crowd(rand.New(rand.NewPCG(1, 1)), 300, 200, noise).MeasuredSamples())
 		p95, p50 := *threshold("ttft", "p95 < 2s"), *threshold("ttft", "p50 < 2s")
@@ -99,26 +103,31 @@ func TestLongMovingTogether(t *testing.T) {
 		mean := *threshold("ttft", "mean < 2s")
 		mean.Limit = 10
 		for _, lifetimes := range []float64{0.3, 1, 2, 4, 10, 16} {
-			passes := make([]int, 4)
+			fmt.Fprintf(&out, "| %v | %v |", noise, lifetimes)
+			counts := make([][Error + 1]int, len(names))
 			for i := range *crowds {
 				// At least 300 requests, so that their number alone would do.
-				s, _ := judgedRate(crowd(rand.New(rand.NewPCG(2, uint64(i))), max(300, 300/lifetimes), lifetimes, noise), plan.Open{Arrivals: plan.Poisson})
+				s, _ := judgedRate(crowd(rand.New(rand.NewPCG(row, uint64(i))), max(300, 300/lifetimes), lifetimes, noise), plan.Open{Arrivals: plan.Poisson})
 				s.workload.Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: p95.Limit}}
 				s.policy.Clusters = plan.ClustersNone
 				for k, th := range []*plan.Threshold{&p95, &p50, &mean, share} {
-					if s.judge(th).Outcome == Pass {
-						passes[k]++
-					}
+					outcome := s.judge(th).Outcome
+					counts[k][outcome]++
+					columns[k][outcome]++
 				}
 			}
-			fmt.Fprintf(&out, "| %v | %v |", noise, lifetimes)
-			for k, n := range passes {
-				fmt.Fprintf(&out, " %.0f%% |", 100*float64(n)/float64(*crowds))
-				if most := (characteristic{n: *crowds}).most(0.05); float64(n)/float64(*crowds) > most {
-					t.Errorf("noise %v, %v lifetimes: %d of %d pass the %s at its limit", noise, lifetimes, n, *crowds, []string{"p95", "p50", "mean", "share"}[k])
-				}
+			for _, count := range counts {
+				percent := func(o Outcome) float64 { return 100 * float64(count[o]) / float64(*crowds) }
+				fmt.Fprintf(&out, " %.0f%% / %.0f%% |", percent(Pass), percent(Fail))
 			}
 			out.WriteString("\n")
+			row++
+		}
+	}
+	for k, count := range columns {
+		c := characteristic{n: int(row-1) * *crowds, pass: count[Pass], fail: count[Fail]}
+		if most := c.most(0.05); c.share(c.pass) > most || c.share(c.fail) > most {
+			t.Errorf("%s at its limit: of %d windows %d pass and %d fail", names[k], c.n, c.pass, c.fail)
 		}
 	}
 	t.Log("\n" + out.String())
@@ -138,8 +147,171 @@ func TestTooShort(t *testing.T) {
 	s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
 	v := s.judge(threshold("ttft", "p95 < 2s"))
 	// The window needs (31.54/25 − 1)·1,000 = 262 more requests, which take 26 s.
-	if note := strings.Join(v.Notes, "; "); v.Outcome != Inconclusive || !strings.Contains(note, "only 25 request lifetimes") || !strings.Contains(note, "A window of 2m10s would be long enough") || v.More < 262 || v.More > 270 {
+	if note := strings.Join(v.Notes, "; "); v.Outcome != Inconclusive || !strings.Contains(note, "only 25 request lifetimes") || !strings.Contains(note, "needs a window of at least 2m10s") || v.More < 262 || v.More > 270 {
 		t.Errorf("%v, %q, %q, %d", v.Outcome, v.Notes, v.Needs, v.More)
+	}
+}
+
+// slowRate is backlog(0) whose requests take the given time. TTFTs of neighbouring rounds differ.
+func slowRate(takes time.Duration, saturation ...float64) *metric.Level {
+	l := backlog(0, saturation...)
+	for _, r := range l.Rounds {
+		for _, x := range r.Samples {
+			x.First, x.End = x.Scheduled+time.Second+time.Duration(r.Index%2)*time.Millisecond, x.Scheduled+takes
+		}
+	}
+	return l
+}
+
+// 1,000 requests of the server's histogram, none over the limit. At ρ = 0.8 they count as
+// 1000·0.04/1.5 = 26.7, and 59 are needed. In 100 s of 40-s requests they count as 2.5·1.870 = 4.7.
+func TestCountedAtARate(t *testing.T) {
+	for _, tt := range []struct {
+		takes      time.Duration
+		saturation []float64
+		value      float64 // of every request
+		want       Outcome
+		effective  float64
+		notes      string
+	}{
+		{time.Second, nil, 0.2, Pass, 1000, ""},
+		{time.Second, []float64{12.5, 12.5, 12.5, 12.5}, 0.2, Inconclusive, 1000 * 0.04 / 1.5, ""},
+		{40 * time.Second, nil, 0.2, Inconclusive, 2.5 * 1.870, "needs a window of at least 22m"},
+		{40 * time.Second, nil, 1.8, Fail, 2.5 * 1.870, ""},
+	} {
+		l := slowRate(tt.takes, tt.saturation...)
+		for _, r := range l.Rounds {
+			r.Telemetry = &metric.Telemetry{Histograms: map[string]metric.Histogram{"server_ttft": histogram(times(map[float64]int{tt.value: 100})...)}}
+		}
+		s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
+		v := s.judge(bound("server_ttft", "p95", plan.Less, 1))
+		if notes := strings.Join(v.Notes, "; "); v.Outcome != tt.want || math.Abs(v.Effective-tt.effective) > 0.1 || !strings.Contains(notes, tt.notes) || strings.Contains(notes, "at least") != (tt.notes != "") {
+			t.Errorf("%v, %v: %v of %v, %q", tt.takes, tt.saturation, v.Outcome, v.Effective, v.Notes)
+		}
+	}
+}
+
+// Every mean of a rate is widened: requests, level-wide metrics, the server's means and gauges. Ten
+// rounds of a hundred seconds of 40-s requests are a quarter of a lifetime each. Per lifetimes L the
+// variance of a mean is V(2.5) = (2.5 − 1/3)/2.5² = 0.347, and V(0.25) = 1 − 0.25/3 = 0.917, so
+// rounds are √(9·0.347/(0.917 − 0.347)) = 2.34 times as far apart.
+func TestMeansOfARate(t *testing.T) {
+	l := slowRate(40 * time.Second)
+	for i, r := range l.Rounds {
+		x := float64(i%2) / 10
+		r.Telemetry = &metric.Telemetry{
+			Gauges:     map[string]metric.Gauge{"kv_usage": {N: 60, Mean: 0.4 + x, Min: 0.2, Max: 0.98}},
+			Histograms: map[string]metric.Histogram{"server_ttft": histogram(slices.Repeat([]float64{0.4 + x}, 100)...)},
+		}
+	}
+	open, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
+	closed := *open
+	alike := *l
+	alike.Kind = metric.Users
+	closed.level = &alike
+	for _, th := range []*plan.Threshold{bound("kv_usage", "mean", plan.Less, 0.5), bound("server_ttft", "mean", plan.Less, 0.5), threshold("ttft", "mean < 2s")} {
+		a, b := open.judge(th), closed.judge(th)
+		// A lower bound is above 0 here, and so not cut off.
+		if got := (a.Value.V - a.Low.V) / (b.Value.V - b.Low.V); math.Abs(got-2.34) > 0.01 {
+			t.Errorf("%s: %v times as wide", label(th), got)
+		}
+	}
+	if k := closed.persistence(10); k != 1 {
+		t.Errorf("rounds of users are widened by %v", k)
+	}
+}
+
+// Nine rounds of 1 and one of 20 have the mean 2.9. At k = 1.6 the nine move to 2.9 − 1.9·1.6 < 0,
+// where they have no logarithm. The bound of skewed rounds nevertheless rises with k.
+func TestWidenedBound(t *testing.T) {
+	units := append(slices.Repeat([]float64{1}, 9), 20)
+	last := 0.0
+	for _, k := range []float64{1, 1.2, 1.6, 3} {
+		got := stat.LogMeanBound(units, k, 0.05)
+		if !(got > last) {
+			t.Errorf("the bound falls from %v to %v at k = %v", last, got, k)
+		}
+		last = got
+	}
+	// k times as far apart is what logarithms k times as far apart give: 2 and 8 are 4 ± ln 2, so at
+	// k = 2 they are 1 and 16.
+	if a, b := stat.LogMeanBound([]float64{2, 8}, 2, 0.05), stat.LogMeanBound([]float64{1, 16}, 1, 0.05); math.Abs(a/b-1) > 1e-9 {
+		t.Errorf("%v, want %v", a, b)
+	}
+}
+
+// In 100 s of 26.3-s requests, 3.8 lifetimes, a share of 50 % has 3.8·1.376 = 5.2 moments and needs 5.
+// A window that is so short passes nothing, and one of 10 lifetimes does.
+func TestGoodputOfAShortWindow(t *testing.T) {
+	for takes, want := range map[time.Duration]Outcome{26300 * time.Millisecond: Inconclusive, 9900 * time.Millisecond: Pass} {
+		s, _ := judgedRate(slowRate(takes), plan.Open{Arrivals: plan.Poisson})
+		s.workload.Good = []*plan.Threshold{threshold("ttft", "p95 < 2s")}
+		s.policy.Clusters = plan.ClustersNone
+		half := *threshold("goodput", "share >= 95%")
+		half.Limit = 0.5
+		v := s.judge(&half)
+		if v.Outcome != want || (want == Inconclusive) != strings.Contains(strings.Join(v.Notes, "; "), "needs a window of at least") {
+			t.Errorf("%v each: %v, %q, %q", takes, v.Outcome, v.Needs, v.Notes)
+		}
+	}
+}
+
+// A percentile whose requests are all over the limit fails in a window of any length if the allowed
+// share is at most the error. A p50 may be over everywhere for a lifetime by chance, so it takes
+// ln 0.05/ln 0.5 = 4.3 moments, which 3.1 lifetimes hold.
+func TestFailInAShortWindow(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		takes time.Duration
+		want  Outcome
+	}{
+		{"p95 < 1us", 300 * time.Second, Fail}, {"p95 < 1us", 30 * time.Second, Fail},
+		{"p50 < 1us", 300 * time.Second, Inconclusive}, {"p50 < 1us", 33 * time.Second, Inconclusive}, {"p50 < 1us", 31 * time.Second, Fail},
+	} {
+		th := *threshold("ttft", tt.text[:4]+"< 2s")
+		th.Limit = 1e-6
+		s, _ := judgedRate(slowRate(tt.takes), plan.Open{Arrivals: plan.Poisson})
+		if v := s.judge(&th); v.Outcome != tt.want {
+			t.Errorf("%s of requests of %v: %v, effective %v", tt.text, tt.takes, v.Outcome, v.Effective)
+		}
+	}
+}
+
+// Of a mix, nine of ten requests take 1 s and one takes 120 s, so a request in flight takes
+// (0.9·1 + 0.1·120²)/(0.9·1 + 0.1·120) = 111.7 s. The 100 s of the mix are 0.9 lifetimes of it, also
+// for the part with the short requests. Alone they would be 100 lifetimes.
+func TestPartBesideLongRequests(t *testing.T) {
+	l := slowRate(time.Second)
+	l.Workload = "production"
+	l.Parts = []*metric.Level{{Workload: "production/chat", Name: l.Name, Of: "production", Share: 0.9}, {Workload: "production/report", Name: l.Name, Of: "production", Share: 0.1}}
+	for _, r := range l.Rounds {
+		for i, x := range r.Samples {
+			x.Workload, x.Part = "production", "chat"
+			if i%10 == 9 {
+				x.Part, x.End = "report", x.Scheduled+120*time.Second
+			}
+		}
+	}
+	l.Divide()
+	mix := &plan.Workload{Name: "production", Policy: plan.Policy{Confidence: 0.95}}
+	for name, share := range map[string]int{"chat": 900_000, "report": 100_000} {
+		mix.Mix = append(mix.Mix, mix.Part(&plan.Workload{Name: name, Policy: mix.Policy}, share))
+	}
+	slices.SortFunc(mix.Mix, func(a, b *plan.Workload) int { return strings.Compare(a.Name, b.Name) })
+	mix.Mix[0].SLAs = []*plan.SLA{{At: []string{l.Name}, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{threshold("ttft", "p95 < 2s")}}}
+	mix.Loads = []*plan.Load{{Kind: metric.OpenLoop, Open: &plan.Open{Arrivals: plan.Poisson}, Levels: []plan.Level{{Name: l.Name, Rate: l.Rate, Requests: 1000, Rounds: 10}}}}
+	got := lookAt(mix, l, metric.Price{}, boundAt(l.Name), plan.Policy.Alpha, func(*plan.Workload, *metric.Level) int { return 0 })
+	for _, v := range got.verdicts[mix.Mix[0]] {
+		if label := v.Threshold.Metric.Name; label == "ttft" && (v.Outcome != Inconclusive || !strings.Contains(strings.Join(v.Notes, "; "), "only 0.9 request lifetimes")) {
+			t.Errorf("%v, %q", v.Outcome, v.Notes)
+		}
+	}
+	alone, _ := judgedRate(l.Parts[0], plan.Open{Arrivals: plan.Poisson})
+	if v := alone.judge(threshold("ttft", "p95 < 2s")); v.Outcome != Pass {
+		t.Errorf("alone: %v, %q", v.Outcome, v.Notes)
+	}
+	if len(got.verdicts[mix.Mix[0]]) == 0 {
+		t.Error("the part was not judged")
 	}
 }
 

@@ -82,10 +82,11 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 		}).LookVerdict
 }
 
-// look judges all requests of a level so far, with the given allowed error. due is the planned
-// total number of requests; some of them may not have been sent yet.
-func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
-	s := subject{evidence: gather(l.InMemory()), workload: w, price: price, policy: w.Policy, alpha: alpha, due: due}
+// look judges all requests of a level so far, with the given allowed error. mixed is the lifetime of the
+// requests of the whole mix, if l is a part of it. due is the planned total number of requests; some of
+// them may not have been sent yet.
+func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
+	s := subject{evidence: gather(l.InMemory()), workload: w, mixed: mixed, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// Thresholds that only warn are judged too, because a mean passes only if success does.
 	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup, Share: l.Share}, verdict.SeverityError)
 	verdicts := s.thresholds(list)

@@ -110,6 +110,11 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 		looked = lookNote(l, whole.Looks[len(whole.Looks)-1], 1-s.alpha)
 	}
 	s.evidence, s.pairs = gather(l.InMemory()), j.pairs(key)
+	if w.Of != nil {
+		if mix, _ := j.lookedAt(levelKey{key.server, w.Of.Address(), key.level}, w.Of); mix != nil {
+			s.mixed = gather(mix.InMemory()).lifetime()
+		}
+	}
 	s.one = s.level
 	if one := (levelKey{key.server, key.workload, "1"}); key != one {
 		s.one, _ = j.lookedAt(one, w)

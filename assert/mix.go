@@ -20,13 +20,14 @@ type sight struct {
 func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64, due func(*plan.Workload, *metric.Level) int) sight {
 	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
 	for _, x := range w.Whole() {
-		of := l
+		of, mixed := l, 0.0
 		if x.Of != nil {
 			if of = partAt(l, x); of == nil {
 				return sight{LookVerdict: LookVerdict{Outcome: Error, Invalid: "the record lacks workload." + x.Address()}}
 			}
+			mixed = gather(l.InMemory()).lifetime()
 		}
-		v, verdicts := look(x, of, price, binds, alpha(x.Policy), due(x, of))
+		v, verdicts := look(x, of, mixed, price, binds, alpha(x.Policy), due(x, of))
 		out.verdicts[x] = verdicts
 		if x.Of == nil && w.Mix == nil {
 			out.LookVerdict = v

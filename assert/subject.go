@@ -18,6 +18,7 @@ type subject struct {
 	price    metric.Price
 	policy   plan.Policy
 	alpha    float64 // allowed one-sided error: 1 − confidence
+	mixed    float64 // lifetime of the requests of the whole mix, for a part of it, in seconds; otherwise 0
 	due      int     // planned number of requests if some may still come; otherwise 0
 }
 

@@ -66,9 +66,13 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		if len(groups) < leastRounds {
 			x = min(x, float64(s.waves))
 		}
-		return x
+		return min(x, s.crowding()*n)
 	}
 	v.Over, v.Effective = atMost, min(effective(least), effective(most))
+	moments, few := s.few(e)
+	if few {
+		v.Effective = min(v.Effective, countAs(moments))
+	}
 	v.Low, v.High = bucketBounds(h, v.Effective, t.Stat.P/100, s.alpha)
 	within := fmt.Sprintf("between %s and %s", metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
 	over := fmt.Sprintf("%.0f", atMost)
@@ -77,27 +81,24 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 	v.Message = fmt.Sprintf("%s (an estimate, %s): %s of %d requests over (allowed %s), %s", compared(t, v.Value), within,
 		over, v.N, metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
-	if s.policy.Decide == plan.Estimate {
-		rank := float64(nearestRank(t.Stat.P, v.N))
-		switch allowedOver := float64(v.N) - rank; {
-		case atMost <= allowedOver:
-			estimated(v, true)
-		case atLeast > allowedOver:
-			estimated(v, false)
-		default:
-			v.Outcome, v.More = Inconclusive, -1
-			v.Needs = bucketAdvice(t, low, high)
-		}
-		return
-	}
-	switch {
-	case stat.Share(atMost/h.N()*v.Effective, v.Effective, e, s.alpha) == stat.Below:
+	allowed := float64(v.N - nearestRank(t.Stat.P, v.N))
+	switch estimate := s.policy.Decide == plan.Estimate; {
+	case estimate && (atMost <= allowed || atLeast > allowed):
+		estimated(v, atMost <= allowed)
+	case estimate:
+		v.Outcome, v.More = Inconclusive, -1
+		v.Needs = bucketAdvice(t, low, high)
+	case !few && stat.Share(atMost/h.N()*v.Effective, v.Effective, e, s.alpha) == stat.Below:
 		v.Outcome = Pass
 	case stat.Share(atLeast/h.N()*v.Effective, v.Effective, e, s.alpha) == stat.Above:
 		v.Outcome = Fail
 	case atLeast/h.N() <= e && atMost/h.N() > e:
 		v.Outcome, v.More = Inconclusive, -1
 		v.Needs = bucketAdvice(t, low, high)
+	case few:
+		v.Notes = append(v.Notes, s.moveTogether(v.Effective))
+		s.decide(v, stat.Open, max(s.needed(atMost/h.N(), e, v.Effective), s.longer(e)))
+		s.tooShort(v, e)
 	default:
 		s.decide(v, stat.Open, s.needed(atMost/h.N(), e, v.Effective))
 	}

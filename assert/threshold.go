@@ -30,7 +30,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	v.Effective = counted
 	moments, together := s.together(o, e)
 	if together {
-		v.Effective = min(counted, atMost(moments))
+		v.Effective = min(counted, countAs(moments))
 	}
 	low, high := percentileBounds(d, v.Effective, e, t.Op, s.alpha)
 	v.Low, v.High = metric.Some(max(low, 0)), metric.Some(max(high, 0))
@@ -63,9 +63,12 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	}
 	needed := s.needed(share, e, counted)
 	if together {
-		needed = max(needed, float64(s.n)*lifetimesFor(e, s.alpha)/s.lifetimes())
+		needed = max(needed, s.longer(e))
 	}
 	s.decide(v, decision, needed)
+	if together {
+		s.tooShort(v, e)
+	}
 }
 
 // needed returns the total number of requests that would settle a share against e, if further
@@ -189,20 +192,24 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	}
 	v.N = d.Count()
 	v.Value = metric.Some(m)
-	s.interval(v, t, s.apart(o.means()))
+	s.interval(v, t, o.means())
 	s.notes(v, o, 0)
 	if o.failed > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves %s out", verdict.Count(o.failed, "failed requests")))
 	}
 }
 
-// interval judges a mean by a t interval over independent units. For a pooled metric the units are
-// reciprocals of its values.
+// interval judges a mean by a t interval over the values of rounds or blocks. The rounds of a rate are
+// first corrected for their dependence; see persistence. For a pooled metric the units are reciprocals of
+// its values.
 func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
+	k := s.persistence(len(units))
+	skewed := stat.LogMeanBound(units, k, s.alpha)
+	units = widened(units, k)
 	_, low, high, ok := stat.MeanInterval(units, s.alpha)
 	limit := t.Limit
 	if ok {
-		low, high = max(low, 0), max(high, stat.LogMeanBound(units, s.alpha))
+		low, high = max(low, 0), max(high, skewed)
 		if t.Metric.Pooled {
 			low, high, limit = 1/high, 1/low, 1/limit
 		}

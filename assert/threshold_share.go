@@ -70,12 +70,25 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 	k, n, why := s.toPass(groups, spells, clusters, share, s.effective(groups, quantities))
 	if moments < n {
-		k, n, why = k*moments/n, moments, s.tooShort(moments, e)
+		k, n, why = k*moments/n, moments, s.moveTogether(moments)
 	}
-	s.certifyShare(v, t, s.toFail(groups, clusters), k, n, share, e)
+	s.certifyShare(v, t, min(s.toFail(groups, clusters), countAs(moments)), k, n, share, e)
+	s.shareTooShort(v, moments, e)
 	if n < 0.995*float64(s.n) && (v.Outcome == Pass || v.Outcome == Inconclusive) && s.policy.Decide != plan.Estimate {
 		v.Notes = append(v.Notes, why)
 	}
+}
+
+// shareTooShort lets no share pass in windows that are too short for a percentile that allows e:
+// moments is finite.
+func (s *subject) shareTooShort(v *Verdict, moments, e float64) {
+	if math.IsInf(moments, 1) || s.policy.Decide == plan.Estimate {
+		return
+	}
+	if v.Outcome == Pass {
+		s.decide(v, stat.Open, s.longer(e))
+	}
+	s.tooShort(v, e)
 }
 
 // goodBy returns the values that decide which requests are good. moments is how many independent
@@ -141,7 +154,7 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, s
 	switch {
 	case stat.Share(share*effective, effective, e, s.alpha) == stat.Above:
 		v.Outcome, v.Effective = Fail, effective
-		s.notes(v, observations{}, 0)
+		s.notes(v, observations{}, e)
 	case stat.Share(k, n, e, s.alpha) == stat.Below && stat.Share(0, float64(s.units()), e, s.alpha) == stat.Below:
 		v.Outcome = Pass
 	default:

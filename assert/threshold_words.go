@@ -18,8 +18,8 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	case !s.sound && v.Effective > 0:
 		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
 			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
-	case together && v.Effective == atMost(moments):
-		v.Notes = append(v.Notes, s.tooShort(v.Effective, e))
+	case together && v.Effective == countAs(moments):
+		v.Notes = append(v.Notes, s.moveTogether(v.Effective))
 	case s.crowding() < 1 && v.Effective > 0.995*s.crowding()*float64(s.n):
 		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate %s count as at most %s independent requests, because busy periods are few and long",
 			s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective))))
@@ -45,13 +45,19 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	}
 }
 
-// tooShort says how little a window shows in which requests move together, and how long one that shows
-// enough is.
-func (s *subject) tooShort(worth, e float64) string {
-	has := s.lifetimes()
-	return fmt.Sprintf("about %s in flight at the same time are fast or slow together, so in a window of only %s request lifetimes %s count as at most %.0f independent requests. A window of %s would be long enough",
-		verdict.Count(s.wave(), "requests"), metric.FormatDigits(metric.Count, has, 2), verdict.Count(s.n, "requests"), math.Floor(worth),
-		plan.PlainDuration(Window(lifetimesFor(e, s.alpha), s.seconds()/has)))
+// moveTogether says how little a window shows in which requests are fast or slow together.
+func (s *subject) moveTogether(worth float64) string {
+	return fmt.Sprintf("about %s in flight at the same time are fast or slow together, so in a window of only %s request lifetimes %s count as at most %.0f independent requests",
+		verdict.Count(s.wave(), "requests"), metric.FormatDigits(metric.Count, s.lifetimes(), 2), verdict.Count(s.n, "requests"), math.Floor(worth))
+}
+
+// tooShort notes with an undecided percentile that allows the share e how long a window it needs at
+// least.
+func (s *subject) tooShort(v *Verdict, e float64) {
+	if v.Outcome == Inconclusive && v.More > 0 {
+		long := Window(lifetimesFor(e, s.alpha), s.seconds()/s.lifetimes())
+		v.Notes = append(v.Notes, fmt.Sprintf("needs a window of at least %s", plan.PlainDuration(long)))
+	}
 }
 
 // perChunk is the mean number of tokens in a chunk of the level; 0 if unknown.

@@ -550,7 +550,7 @@ func TestLongLogMeanBound(t *testing.T) {
 		}
 		slices.Sort(draws)
 		want := draws[len(draws)*95/100]
-		if got := math.Log(LogMeanBound(units, 0.05)); math.Abs(got-want) > 0.05*math.Max(0.1, math.Abs(want)) {
+		if got := math.Log(LogMeanBound(units, 1, 0.05)); math.Abs(got-want) > 0.05*math.Max(0.1, math.Abs(want)) {
 			t.Errorf("m %v, s %v, n %d: ln of the bound is %.4f, want %.4f", c.m, c.s, c.n, got, want)
 		}
 	}
@@ -565,16 +565,16 @@ func TestLongLogMeanBound(t *testing.T) {
 			x := float64(i) - float64(c.n-1)/2
 			units[i] = math.Exp(c.s * x / math.Sqrt(float64(c.n*(c.n+1))/12))
 		}
-		if got := math.Log(LogMeanBound(units, c.alpha)); math.Abs(got/c.ln-1) > 1e-4 {
+		if got := math.Log(LogMeanBound(units, 1, c.alpha)); math.Abs(got/c.ln-1) > 1e-4 {
 			t.Errorf("s %v, n %d, alpha %v: ln of the bound is %.6g, want %.6g", c.s, c.n, c.alpha, got, c.ln)
 		}
 	}
 	// For equal units the bound is their common value.
-	if got := LogMeanBound([]float64{3, 3, 3}, 0.05); math.Abs(got-3) > 1e-9 {
+	if got := LogMeanBound([]float64{3, 3, 3}, 1, 0.05); math.Abs(got-3) > 1e-9 {
 		t.Errorf("of three alike it is %v", got)
 	}
 	for _, units := range [][]float64{nil, {1}, {1, 0}, {1, -1}, {1, math.NaN()}} {
-		if got := LogMeanBound(units, 0.05); !math.IsInf(got, -1) {
+		if got := LogMeanBound(units, 1, 0.05); !math.IsInf(got, -1) {
 			t.Errorf("LogMeanBound(%v) = %v, want none", units, got)
 		}
 	}

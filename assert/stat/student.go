@@ -130,9 +130,10 @@ func MeanAbove(units []float64, limit float64) float64 {
 //	m + s·√((B−1)/χ²)·Z/√B + s²·(B−1)/(2χ²)
 //
 // A t interval is too short above if units are skewed to the right. LogMeanBound is longer in that
-// case, and hardly differs if units vary little. It is −Inf, which means no bound, for fewer than
-// two units or if a unit is not positive.
-func LogMeanBound(units []float64, alpha float64) float64 {
+// case, and hardly differs if units vary little. The logarithms are first moved apart times as far from
+// their mean; 1 leaves them as they are. The bound is −Inf, which means none, for fewer than two units
+// or if a unit is not positive.
+func LogMeanBound(units []float64, apart, alpha float64) float64 {
 	logs := make([]float64, len(units))
 	for i, x := range units {
 		if !(x > 0) {
@@ -144,6 +145,7 @@ func LogMeanBound(units []float64, alpha float64) float64 {
 		return math.Inf(-1)
 	}
 	m, v := Moments(logs)
+	v *= apart * apart
 	if !(v > 0) || math.IsInf(v, 0) {
 		return math.Exp(m)
 	}
