@@ -10,7 +10,7 @@ type Answer struct {
 	Invalid bool  `json:"invalid,omitempty"` // replacement characters, NUL or half a surrogate pair
 	JSON    Found `json:"json,omitempty"`    // whether it is the JSON that was asked for
 	Call    Found `json:"call,omitempty"`    // whether it calls offered tools with valid arguments
-	Right   Found `json:"right,omitempty"`   // whether it is the answer of its task
+	Right   Found `json:"right,omitempty"`   // whether the answer solves its task
 	// Item identifies the task's item, so that an item that is asked twice counts once. It is "" if
 	// the request is not from a task.
 	Item string `json:"item,omitempty"`
@@ -20,7 +20,7 @@ type Answer struct {
 type Found string
 
 const (
-	Unasked Found = "" // the request does not ask for it
+	Unasked Found = "" // the request does not ask for this property
 	Yes     Found = "yes"
 	No      Found = "no"
 )
@@ -81,7 +81,7 @@ func (s *Sample) answerValue(name string) (v float64, ok bool) {
 	return map[Found]float64{Yes: 1}[found], found != Unasked
 }
 
-// Bad reports whether a metric of answers counts the request as bad.
+// Bad reports whether the request counts against a metric of answers.
 func (s *Sample) Bad(def Def) bool {
 	found := s.Says(def)
 	return found == Yes && def.Better == LowerIsBetter || found == No && def.Better == HigherIsBetter

@@ -7,7 +7,8 @@ import "time"
 // cache.
 type Answers struct {
 	// Recounts holds the answers whose text the server's own tokenizer counted. It is empty if the
-	// server has no tokenizer page. Note explains why an existing page did not answer.
+	// server has no tokenizer page. Note is the reason why a tokenizer page did not answer; "" if
+	// there is none.
 	Recounts []Recount `json:"recounts,omitempty"`
 	Note     string    `json:"note,omitempty"`
 	// Compared is the number of answers to different prompts that are long enough to compare. Alike

@@ -31,9 +31,10 @@ type Capacity struct {
 	Crossing     float64 `json:"crossing,omitempty"`
 	CrossingLow  float64 `json:"crossing_low,omitempty"`
 	CrossingHigh float64 `json:"crossing_high,omitempty"`
-	// Binding names the threshold that fails at load Fail or, without a Fail, comes nearest to its
-	// limit at load Pass. AtPass and AtFail are that threshold's values at the two loads; "" if
-	// unknown.
+	// Binding names the threshold that limits the capacity: the threshold that fails at the load
+	// Fail. If no load failed, it is the threshold that comes nearest to its limit at the load
+	// Pass. AtPass and AtFail are the values of that threshold at the loads Pass and Fail. A field
+	// is "" if unknown.
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
@@ -45,7 +46,7 @@ type Capacity struct {
 	Confirmed bool            `json:"confirmed"`
 	Probes    []CapacityProbe `json:"probes"`
 	Spent     time.Duration   `json:"spent_ns"` // of the search; levels with fixed loads are not included
-	// Reason explains why the search ended; SkippedOnly if the user left it out.
+	// Reason explains why the search ended. It is SkippedOnly if the user skipped the search.
 	Reason string   `json:"reason"`
 	Notes  []string `json:"notes,omitempty"`
 	// Line is the result in one line for people.
@@ -258,7 +259,7 @@ func (c Capacity) Named(n int) string {
 	return c.Amount(n)
 }
 
-// Amount writes level n as a number in units of Over, without the unit.
+// Amount writes the load of level n as a number in the unit Over, without naming the unit.
 func (c Capacity) Amount(n int) string {
 	// Six digits suffice to write 3 steps of 0.1 as 0.3 and not as 0.30000000000000004.
 	return strconv.FormatFloat(c.Load(n), 'g', 6, 64)

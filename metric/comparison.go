@@ -36,8 +36,8 @@ type Leg struct {
 	// Slot is the position of the leg in time, 0-based, among all servers that take turns: in the
 	// order A B B A the legs have the slots 0 1 2 3. Legs side by side have the same slot.
 	Slot int `json:"slot"`
-	// Start is the number of the server's start, 0-based. Legs after the same start share whatever
-	// varies by chance from start to start.
+	// Start is the number of the server's start, 0-based. Legs of the same start share everything
+	// that varies by chance from one start to the next.
 	Start int `json:"start"`
 }
 

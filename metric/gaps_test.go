@@ -44,7 +44,7 @@ func TestGapsRead(t *testing.T) {
 	}
 }
 
-// Counting gaps gives the same order as sorting them, for one list and for several.
+// Sorting gaps by counting gives the same order as comparing them, for one list and for several.
 func TestGapsInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	itl := MustLookup("itl")

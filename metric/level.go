@@ -194,9 +194,10 @@ func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// made is the number of output tokens that the server made in (from, to]. The tokens of each chunk
-// are spread over the time since the chunk before, because requests that run together stream in
-// steps: counted by arrival, a short stretch could have one step too many or too few.
+// made returns how many of the request's output tokens the server made after the time from and up
+// to the time to. The tokens of a chunk are spread evenly over the time since the chunk before.
+// Requests that run together stream in steps, and in a short time a count of arrivals would be
+// wrong by up to one step.
 func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(before, at time.Duration) float64 {
 		if at <= before {

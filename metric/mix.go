@@ -20,7 +20,8 @@ func AtOnce(n int, share float64) int {
 	return max(n, 1)
 }
 
-// AtOnce is how many requests of the level are in flight, or sent at once.
+// AtOnce is the number of the level's requests that are in flight at once, or that are sent at
+// once.
 func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
 
 // OfParts reports whether each part of a mix has its own value of a metric. Metrics of the server,

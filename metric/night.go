@@ -19,7 +19,8 @@ type Night struct {
 	Starts []NightStart `json:"starts,omitempty"`
 }
 
-// NightStart records how long a server took to become ready, and what was started.
+// NightStart records which program and model a server ran in a nightly run, and how long the server
+// took to become ready.
 type NightStart struct {
 	Server  string  `json:"server"`
 	Program string  `json:"program"`         // image or command
@@ -43,13 +44,15 @@ type Figure struct {
 	N     int     `json:"n,omitempty"` // number of observations behind it; 0 if it is not made from observations
 }
 
-// Trend identifies the figures that make one series over the nights.
+// Trend identifies a series of figures, one figure from each nightly run.
 type Trend struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
 	Level    string `json:"level"` // as the plan names it; "capacity" for a limit
 	Metric   string `json:"metric"`
-	Stat     string `json:"stat,omitempty"` // "p95"; "" for a level-wide metric. For a capacity: what it counts, "" for requests in flight
+	// Stat is the statistic, such as "p95"; "" for a level-wide metric. For a capacity it says
+	// what the search counts; "" for requests in flight.
+	Stat string `json:"stat,omitempty"`
 	// Asked is a digest of the requests that were sent. A workload that changes starts another
 	// series.
 	Asked string `json:"asked,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Passage is one continuous window of an open loop: rounds that follow each
-// other without a pause.
+// Passage is one continuous window of an open loop. It consists of rounds that follow each other
+// without a pause.
 type Passage struct {
 	Rounds   []*Round
 	From, To time.Duration
@@ -148,16 +148,19 @@ type Growth struct {
 	Share    float64 // growth of the backlog, in requests / arrivals; negative if it shrank
 	Error    float64 // standard error of Share
 	Arrivals int
-	End      int // requests in flight or lost at the end of a window; the largest over the windows
+	End      int // most requests in flight or lost at the end of any window
 	Lost     int // timed out, in all windows
 }
 
-// Growth adds up the windows of the level; ok is false if it has none.
+// Growth returns the growth of the backlog over all windows of the level; ok is false if the level
+// has no window.
 //
-// Each window grows by N_end − N_begin. The growth is the sum over the windows, divided by their
-// arrivals. If the backlog varies about a line with the standard deviation s, so do both counts,
-// and their difference has the standard deviation √2·s. A request that timed out stays in the
-// backlog; otherwise the backlog could never become longer than what arrives within one time-out.
+// In each window the backlog grows from N_begin to N_end requests. Share is the sum of N_end −
+// N_begin over the windows, divided by the number of arrivals in the windows. Suppose that the
+// backlog varies about a straight line with the standard deviation s: then N_begin and N_end each
+// have the standard deviation s, and their difference has √2·s. A request that timed out stays in
+// the backlog. Otherwise the backlog could never hold more requests than arrive within one
+// time-out.
 func (l *Level) Growth() (g Growth, ok bool) {
 	grown, variance := 0.0, 0.0
 	for _, p := range l.Passages() {
@@ -293,9 +296,9 @@ func (r *Round) Recovery(good func(*Sample) bool) Value {
 	return None("requests were not good again")
 }
 
-// MostLag is the largest allowed p99 of the lag of an open loop's requests. The limit is higher if
-// a tenth of the median TTFT, or of the mean time between two requests, is longer. Beyond it the
-// load was not the declared one.
+// MostLag is the largest allowed p99 of the lag of an open loop's requests, at least. The limit is
+// higher if a tenth of the median TTFT is longer, or a tenth of the mean time between two requests.
+// With a larger lag, the load was not the declared load.
 const (
 	MostLag  = 20 * time.Millisecond
 	lagShare = 0.10

@@ -71,8 +71,8 @@ func (l *Level) AcceptRateAt() []float64 {
 	}
 }
 
-// EnergyPerToken is the energy that the GPUs used in the windows / the output tokens in the
-// windows.
+// EnergyPerToken is the energy that the GPUs used in the windows, divided by the output tokens in
+// the windows.
 func (l *Level) EnergyPerToken() Value {
 	speed := RateOver("throughput", l.Windows(Steady), nil)
 	if !speed.OK {

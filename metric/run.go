@@ -35,8 +35,8 @@ type Run struct {
 	// Stopped is the reason why the run ended before the plan ("interrupted",
 	// "budget"); "" if it ran to its end.
 	Stopped string `json:"stopped,omitempty"`
-	// Recording is the SHA-256 sum of the recording's lines, in hexadecimal. It is ""
-	// if the run was not recorded, or by a version without checks on its lines.
+	// Recording is the SHA-256 sum of the recording's lines, in hexadecimal. It is "" if the run
+	// was not recorded, or if an old version recorded it without checks on the lines.
 	Recording string `json:"-"`
 	// Answers is the SHA-256 sum of the lines of answers.jsonl, in hexadecimal; "":
 	// none was kept.
@@ -90,8 +90,8 @@ const (
 	// OpenLoop sends requests at a rate, whatever is in flight. Its rounds are
 	// consecutive parts of one window, see Window.
 	OpenLoop LoadKind = "rate"
-	// Speedup is the unit of a search over recorded traffic: the factor by which it is
-	// replayed faster. Its levels are of kind OpenLoop.
+	// Speedup is the unit of a capacity search that replays recorded traffic: the factor by which
+	// the traffic is replayed faster. The search's levels are of kind OpenLoop.
 	Speedup LoadKind = "speedup"
 )
 
@@ -119,8 +119,8 @@ func (k LoadKind) Unit() Unit {
 // between them, and requests have due times of their own.
 func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }
 
-// Steady reports whether the level has one constant rate, which a server sustains or not. A stage
-// and a replay have not.
+// Steady reports whether the level offers one constant rate, so that the server either sustains the
+// rate or does not. A stage of an open loop and a replay offer changing rates.
 func (l *Level) Steady() bool { return l.Kind == OpenLoop && l.Stage == nil && l.Speedup == 0 }
 
 // Cut is the reason why a level of an open loop ended early; "" if it did not. Requests in flight
@@ -150,8 +150,8 @@ type Level struct {
 	Share float64 `json:"share,omitempty"`
 	// Parts are the parts of this level if it is a mix; otherwise nil.
 	Parts []*Level `json:"-"`
-	// Stage is set if the level is a stage of an open loop; otherwise nil. The rounds of a stage
-	// are parts of windows that it shares with other stages.
+	// Stage is set if the level is a stage of an open loop; otherwise nil. Several stages share one
+	// window, and each round of a stage is a part of such a window.
 	Stage *Stage `json:"stage,omitempty"`
 	// Speedup is the factor by which recorded traffic was replayed faster; 0 if the
 	// level is no replay.
@@ -214,8 +214,9 @@ type Round struct {
 	// last measured request had ended.
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
-	// WindowStart and WindowEnd bound the measured window: all slots busy, without
-	// ramp and drain. They are equal if there was no such stretch.
+	// WindowStart and WindowEnd are the ends of the measured window. In the window all slots are
+	// busy: it leaves out the ramp at the start and the drain at the end. The two are equal if the
+	// round had no such time.
 	WindowStart time.Duration `json:"window_start_ns"`
 	WindowEnd   time.Duration `json:"window_end_ns"`
 	// Busy is the share of the slots' time in the window that was spent on a request or on the

@@ -65,7 +65,7 @@ func TestPooledSpeed(t *testing.T) {
 		stream(0, Measured, s, 11, 2*s, 2*s+200*time.Millisecond),
 		stream(0, Measured, s, 11, 2*s, 2*s+200*time.Millisecond),
 		stream(0, Measured, s, 11, 2*s, 2*s+10*time.Microsecond),
-		stream(0, Measured, s, 11, 2*s), // one chunk, so it is left out
+		stream(0, Measured, s, 11, 2*s), // a stream of one chunk has no speed
 		{Phase: Measured, Sent: s, Failure: &Failure{Kind: FailStatus}},
 	}
 	for name, want := range map[string]float64{"speed": 30 / 0.40001, "request_speed": (50 + 50 + 1e6) / 3} {

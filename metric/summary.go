@@ -99,8 +99,8 @@ func (d Distribution) Mean() (v float64, ok bool) {
 	return sum / float64(d.Count()), true
 }
 
-// Stat returns a statistic of the distribution. Min, Max and Every count requests
-// without a value as worst. Every is the worst observation.
+// Stat returns a statistic of the distribution. Min, Max and Every count a request without a value
+// as worse than every value. Every is the worst observation.
 func (d Distribution) Stat(s Stat) (v float64, ok bool) {
 	if d.N() == 0 {
 		return 0, false

@@ -27,11 +27,11 @@ func TestDistribution(t *testing.T) {
 		{"10", lower(0), "p0.1", 1}, {"10", lower(0), "p10", 1}, {"10", lower(0), "p10.1", 2}, {"10", lower(0), "p50", 5}, {"10", lower(0), "p95", 10}, {"10", lower(0), "p99.9", 10},
 		{"10", lower(0), "mean", 5.5}, {"10", lower(0), "min", 1}, {"10", lower(0), "max", 10}, {"10", lower(0), "every", 10},
 		{"10", higher(0), "p5", 1}, {"10", higher(0), "every", 1}, {"10", higher(0), "max", 10},
-		// Two of 12 requests failed: rank ⌈0.9·12⌉ = 11 is a failed request, and rank ⌈0.8·12⌉ = 10
-		// is not.
+		// Two of 12 requests failed. Rank ⌈0.9·12⌉ = 11 is a failed request, and rank ⌈0.8·12⌉ = 10
+		// is a completed request.
 		{"10 and 2 failed", lower(2), "p90", inf}, {"10 and 2 failed", lower(2), "p80", 10}, {"10 and 2 failed", lower(2), "mean", 5.5}, {"10 and 2 failed", lower(2), "max", inf}, {"10 and 2 failed", lower(2), "min", 1}, {"10 and 2 failed", lower(2), "every", inf},
-		// If higher is better, failed requests rank lowest: rank ⌈0.1·12⌉ = 2 is a failed request,
-		// rank ⌈0.2·12⌉ = 3 is not.
+		// If higher is better, failed requests rank lowest. Rank ⌈0.1·12⌉ = 2 is a failed request,
+		// and rank ⌈0.2·12⌉ = 3 is a completed request.
 		{"10 and 2 failed, higher", higher(2), "p10", 0}, {"10 and 2 failed, higher", higher(2), "p20", 1}, {"10 and 2 failed, higher", higher(2), "min", 0}, {"10 and 2 failed, higher", higher(2), "max", 10}, {"10 and 2 failed, higher", higher(2), "every", 0},
 		{"all failed", NewDistribution(nil, 3, LowerIsBetter), "p50", inf}, {"all failed", NewDistribution(nil, 3, LowerIsBetter), "min", inf},
 		{"all failed, higher", NewDistribution(nil, 3, HigherIsBetter), "p50", 0}, {"all failed, higher", NewDistribution(nil, 3, HigherIsBetter), "max", 0},
@@ -114,7 +114,8 @@ func TestOf(t *testing.T) {
 	if d := Of(ttft, samples); len(d.Values) != 1 || d.Values[0] != 1 || d.Worst != 1 || d.N() != 2 {
 		t.Errorf("ttft: %+v", d)
 	}
-	// The gaps that b had before it failed count, and its failure counts as one worst gap.
+	// Request b failed. The gaps before its failure count, and the failure counts as one gap that
+	// is worse than every other.
 	itl, _ := Lookup("itl")
 	if d := Of(itl, samples); len(d.Values) != 2 || d.Values[0] != 0.5 || d.Worst != 1 {
 		t.Errorf("itl: %+v", d)

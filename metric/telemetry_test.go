@@ -58,8 +58,8 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestHistogramIsHonest: the results from buckets are valid for any values in the
-// buckets.
+// TestHistogramIsHonest: whatever the values in the buckets are, the true result lies within what
+// the buckets say.
 func TestHistogramIsHonest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	bounds := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10}

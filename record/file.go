@@ -49,8 +49,8 @@ func WriteFile(path string, data []byte) (err error) {
 	if err := disk.Rename(temp.Name(), path); err != nil {
 		return err
 	}
-	// Sync the folder, so that the new name is on disk. Some systems cannot sync a folder; the
-	// content is safe either way.
+	// Sync the folder, so that the new name is on disk. Some systems cannot sync a folder, so an
+	// error is ignored; the file's content is on disk already.
 	if d, err := disk.OpenFile(dir, os.O_RDONLY, 0); err == nil {
 		_ = d.Sync()
 		d.Close()
@@ -78,8 +78,8 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The name may have become a link since the check: the open file must be the file with that
-	// name.
+	// Check that the open file is still the file with this name. After the first check, somebody
+	// could have replaced it by a link.
 	opened, err := f.Stat()
 	if err == nil {
 		var named os.FileInfo

@@ -52,7 +52,7 @@ type line struct {
 	Level  *metric.Level     `json:"level,omitempty"`
 	Due    int               `json:"due,omitempty"` // number of requests due at a level, over all rounds
 	Round  *metric.Round     `json:"round,omitempty"`
-	Of     *levelKey         `json:"of,omitempty"` // the level that a round belongs to
+	Of     *levelKey         `json:"of,omitempty"` // the level of a round
 	Sample *metric.Sample    `json:"sample,omitempty"`
 
 	Capacity   *metric.Capacity   `json:"capacity,omitempty"`

@@ -195,8 +195,8 @@ func (b *batch) decode(requests *requestLine, reused bool) {
 	}
 }
 
-// room returns empty memory for a request. With reused, it is the memory of line i of an earlier
-// batch.
+// room returns empty memory for a request. If reused is set, the memory is that of line i of an
+// earlier batch.
 func (b *batch) room(i int, reused bool) *room {
 	if !reused {
 		return new(room)

@@ -285,7 +285,7 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	return nil
 }
 
-// end drops what is needed only while the round is open.
+// end drops the data that only an open round needs.
 func (o *openRound) end() {
 	o.ended, o.seen = true, nil
 	if o.packed != nil {

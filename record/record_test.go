@@ -240,7 +240,7 @@ func TestRoundTrip(t *testing.T) {
 // TestLongCutAnywhere cuts a recording after every byte, as a crash may. The complete lines are
 // read, and what is missing is reported.
 func TestLongCutAnywhere(t *testing.T) {
-	var raw []byte // the shortest of several recordings that have rounds
+	var raw []byte // the shortest recording, among several, that has rounds
 	for seed := range uint64(20) {
 		r, err := os.ReadFile(filepath.Join(recorded(t, random(seed)), record.File))
 		if err != nil {

@@ -28,8 +28,8 @@ func NewRedactor(secrets []string) Redactor {
 			forms = append(forms, s, url.QueryEscape(s), url.PathEscape(s), quoted(s, true), quoted(s, false))
 		}
 	}
-	// The longest comes first. Otherwise a short secret could be removed from the middle of a
-	// longer one, and leave the rest.
+	// Remove the longest form first. Otherwise a short secret that is a part of a long secret could
+	// be removed alone, and the rest of the long secret would stay.
 	slices.SortFunc(forms, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(b) - len(a)

@@ -137,7 +137,7 @@ func (l *requestLine) optional(text string, there bool) bool {
 	return true
 }
 
-// key writes or reads a text that is always there.
+// key writes or reads a text that every request line has.
 func (l *requestLine) key(text string) {
 	if !l.optional(text, true) {
 		l.other = true

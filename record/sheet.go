@@ -49,7 +49,7 @@ func (s *sheet) close() error {
 	return err
 }
 
-// there reports whether the file's name still belongs to the file that was written.
+// there returns an error if the file's name no longer belongs to the file that was written.
 func (s *sheet) there() error {
 	written, err := s.file.Stat()
 	if err != nil {

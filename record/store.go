@@ -42,7 +42,8 @@ func newStore() *store {
 	if err != nil {
 		return st
 	}
-	if disk.Remove(file.Name()) != nil { // some systems cannot remove the name of an open file
+	// Some systems cannot remove the name of a file while the file is open.
+	if disk.Remove(file.Name()) != nil {
 		_ = file.Close()
 		_ = disk.Remove(file.Name())
 		return st
@@ -64,7 +65,7 @@ func (st *store) keep(raw []byte) part {
 	return p
 }
 
-// read returns a part. It uses the memory of room if that is large enough.
+// read returns the bytes of a part. It reads them into room if room is large enough.
 func (st *store) read(p part, room []byte) ([]byte, error) {
 	if p.raw != nil {
 		return p.raw, nil
@@ -130,7 +131,8 @@ func (p *packed) all() []*metric.Sample {
 	if samples != nil {
 		return samples
 	}
-	samples = p.unpack() // two callers at the same time may unpack twice, which does no harm
+	// Two callers at the same time may both unpack the samples, which does no harm.
+	samples = p.unpack()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if p.samples != nil {

@@ -35,8 +35,8 @@ func TestPackedRequest(t *testing.T) {
 	}
 }
 
-// A recording reads the same whether its requests are kept in memory or outside of
-// it.
+// A recording gives the same run whether the reader keeps its requests in memory or in a temporary
+// file.
 func TestStoredAlike(t *testing.T) {
 	for seed := range uint64(30) {
 		run := random(seed)

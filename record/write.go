@@ -24,10 +24,11 @@ type Writer struct {
 }
 
 // Create makes the run folder dir, with its parents, and begins a recording in it. A folder holds
-// one run. An earlier recording in dir is removed, with its answers and the files named in stale
-// (names within dir). So no report of an earlier run can be mistaken for a report of this run, and
-// no report is written through a link. Create returns an error if a file with the name of the
-// recording or the answers was not written by tokgate, or if another process is recording there.
+// one run: an earlier recording in dir is removed, with its answers and with the files that the
+// parameter stale names within dir. So nobody can mistake a report of an earlier run for a report
+// of this run, and no report is written through a link. Create returns an error if another process
+// is recording in dir, or if dir has a file with the name of the recording or of the answers that
+// tokgate did not write.
 func Create(dir string, stale ...string) (*Writer, error) {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("could not make the results folder: %w", err)
@@ -124,7 +125,7 @@ func (w *Writer) ServerReady(s *metric.ServerRun) error {
 	return w.write(line{Type: typeServerReady, Server: s})
 }
 
-// ServerDone records the server as found at its end.
+// ServerDone records the final state of a server.
 func (w *Writer) ServerDone(s *metric.ServerRun) error {
 	return w.write(line{Type: typeServerDone, Server: s})
 }
@@ -137,7 +138,7 @@ func (w *Writer) LevelStarted(l *metric.Level, due int, expected time.Duration) 
 // RequestStarted records nothing.
 func (w *Writer) RequestStarted(*metric.Level, metric.Phase) {}
 
-// SampleDone records one request, preceded by its answer if that is recorded.
+// SampleDone records one request. If the request's answer is kept, it records the answer first.
 func (w *Writer) SampleDone(s *metric.Sample) error {
 	if s.Said != nil {
 		w.keepAnswers(func() error { return w.answer(answerLineOf(s)) })

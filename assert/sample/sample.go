@@ -31,10 +31,11 @@ func Silent(l *metric.Level) bool {
 	return len(samples) > 0 && !slices.ContainsFunc(samples, (*metric.Sample).Completed)
 }
 
-// Elsewhere explains why a metrics page does not belong to the server that answered the measured
-// requests; "" if it may. The page of another server, or of one server behind a balancer, shows an
-// empty queue whatever the load is. So the page must have counted at least half of the output
-// tokens of the requests that began and ended between two readings of it.
+// Elsewhere explains why the metrics page seems to come from another server than the one that
+// answered the measured requests; "" if it does not. Another server's page shows an empty queue
+// whatever the load is, and so does the page of one of several servers behind a balancer. So the
+// page must count at least half of the output tokens of those requests that ran entirely between
+// two readings of the page.
 func Elsewhere(l *metric.Level) string {
 	counted, brought := 0.0, 0.0
 	for _, r := range l.Rounds {

@@ -69,8 +69,8 @@ type Verdict struct {
 	// More is about how many more requests that takes. 0 means that the number is unknown, or that
 	// the verdict is not inconclusive; -1 means that no number settles it.
 	More int
-	// Notes are further lines for people: what the verdict covers, requests that a mean leaves out,
-	// warnings.
+	// Notes are further lines for people, such as what the verdict covers, which requests a mean
+	// leaves out, and warnings.
 	Notes []string
 
 	Threshold *Threshold // nil unless KindSLA
@@ -93,7 +93,7 @@ type Verdict struct {
 	Capacity *metric.Capacity
 	Demanded bool // for KindCapacity: the plan requires a capacity
 
-	Comparison string // for KindCompare: the name of the compare block
+	Comparison string // for KindCompare: name of the compare block
 	Metric     string // for KindCompare: the name of the changed metric; "" for the verdict on the whole comparison
 	Unchanged  bool   // for a whole comparison: nothing changed, so nothing was measured
 

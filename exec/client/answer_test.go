@@ -48,8 +48,8 @@ func TestAnswer(t *testing.T) {
 			steps: []step{content(100 * ms), content(120 * ms), content(150 * ms), end, counted, done},
 			want:  want{First: 100 * ms, FirstAnswer: 100 * ms, Last: 150 * ms, Gaps: metric.Gaps{20000, 30000}, Chunks: 3, Usage: told, Finish: "length"},
 		}, {
-			// An example on which all tools differ: the role at 0.1 s, reasoning from
-			// 1 s, the answer later.
+			// Load tools disagree on the TTFT of this stream: the role comes at 0.1 s, reasoning
+			// from 1 s, and visible text after the reasoning.
 			name:  "role first, then reasoning, then content",
 			steps: []step{{100 * ms, Event{}}, reasoning(1000 * ms), reasoning(1060 * ms), content(1120 * ms), end, counted, done},
 			want:  want{First: 1000 * ms, FirstAnswer: 1120 * ms, Last: 1120 * ms, Gaps: metric.Gaps{60000, 60000}, Chunks: 3, Usage: told, Finish: "length"},

@@ -144,7 +144,8 @@ func (s *timed) Event(at time.Duration, e *Event) {
 	s.last = at
 }
 
-// since returns the time from wrote, in nanoseconds since 1970, to at.
+// since returns the time that passed from the moment wrote to the moment at. The text wrote is in
+// nanoseconds since 1970; at is an offset from origin.
 func since(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	ns, err := strconv.ParseInt(string(wrote), 10, 64)
 	if err != nil {

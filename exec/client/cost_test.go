@@ -167,8 +167,8 @@ func TestMemoryOfManyStreams(t *testing.T) {
 	}
 	took := float64(most-before) / (1 << 20)
 	t.Logf("%.1f MiB, %.1f KiB a stream", took, took*1024/streams)
-	// The race detector uses a multiple of the memory. The bound still catches a
-	// buffer that became ten times as large.
+	// Under the race detector a stream needs several times as much memory. The limit here still
+	// finds a buffer that has become ten times as large.
 	if took > 0.1*streams {
 		t.Errorf("%d streams took %.1f MiB", streams, took)
 	}
@@ -364,9 +364,9 @@ func BenchmarkChunkCPU(b *testing.B) {
 	b.ReportMetric(median(requests), "ours-µs/short-request")
 }
 
-// BenchmarkStampDelay measures how long after the server's own write a chunk is
-// stamped, at 64 streams of 50 chunks per second: ours against the bare reader. The
-// server is in this process, to share its clock.
+// BenchmarkStampDelay measures the time from the server's write of a chunk to the chunk's
+// timestamp, with 64 streams of 50 chunks per second. It compares tokgate's reader with the bare
+// reader. The server is in this process, so that both use one clock.
 func BenchmarkStampDelay(b *testing.B) {
 	const streams, chunks = 64, 50
 	now := realNow()

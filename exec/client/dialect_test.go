@@ -25,7 +25,7 @@ func TestBody(t *testing.T) {
 		"top_k":                20,
 		"chat_template_kwargs": map[string]any{"enable_thinking": false, "a": 1},
 		"max_tokens":           nil,           // taken out
-		"min_tokens":           10,            // replaced if it is there, otherwise added
+		"min_tokens":           10,            // replaces this member, or is added
 		"cache_salt":           "it's <mine>", // added
 		"never":                nil,
 	}

@@ -31,7 +31,7 @@ type direct struct {
 	// Content-Length, by path and by whether the connection is closed after the
 	// request.
 	heads map[headOf][2]string
-	off   atomic.Bool // the server redirects, and net/http follows
+	off   atomic.Bool // set after a redirect: net/http then sends all requests
 	// opening is the beginning of an earlier answer; nil if there is none.
 	opening atomic.Pointer[opening]
 

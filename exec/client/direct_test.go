@@ -282,7 +282,8 @@ func TestLongPathsAgree(t *testing.T) {
 				got[path] = three(t, by(path, h))
 				h.Close()
 				l.Close()
-				time.Sleep(24 * time.Hour) // wait until the server has noticed
+				// Give the server virtual time to notice that the client has gone.
+				time.Sleep(24 * time.Hour)
 			})
 		}
 		if script[0].torn {
@@ -303,7 +304,8 @@ func TestLongPathsAgree(t *testing.T) {
 // Both paths agree over sockets too, where times are not exact, with each kind of watcher.
 func TestPathsAgreeOverSockets(t *testing.T) {
 	for name, script := range scripts(t) {
-		if script[0].pause > 0 || len(script[0].pieces[0]) > 1<<20 { // a pause would take real time
+		// Leave out scripts with pauses or very long pieces, which would take real time.
+		if script[0].pause > 0 || len(script[0].pieces[0]) > 1<<20 {
 			continue
 		}
 		if name == "good, then says more" { // net/http takes the rest as unsolicited or as the next answer, whichever it sees first
@@ -435,7 +437,9 @@ func FuzzPaths(f *testing.F) {
 			r.Timeout = 2 * time.Second
 			got[i] = outcomeOf(send(t, h, r))
 			if f := got[i].Failure; f != nil && f.Kind == metric.FailConnect {
-				f.Message = "" // the message quotes the bad head as far as it was read
+				// The message quotes the part of the bad head that was read, which differs between
+				// the paths.
+				f.Message = ""
 			}
 			h.Close()
 			l.Close()

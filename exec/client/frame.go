@@ -163,8 +163,7 @@ func hex(digits []byte) (n uint64, err error) {
 	return n, nil
 }
 
-// trailer reads what follows the last chunk: fields, which nobody asked for, and an
-// empty line.
+// trailer reads what follows the last chunk: trailer fields, which are not used, and an empty line.
 func (f *frame) trailer(b []byte) (n int, err error) {
 	before := len(f.line)
 	f.line = append(f.line, b[:min(len(b), maxTrailer-before)]...)

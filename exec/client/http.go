@@ -67,7 +67,7 @@ type HTTP struct {
 	freshOnly  atomic.Bool
 	redirected atomic.Pointer[string]
 	gateway    atomic.Pointer[string]
-	looked     atomic.Int64                  // number of answers that were searched for a gateway's name
+	looked     atomic.Int64                  // answers that were searched for a gateway's name
 	forms      sync.Map                      // form of tokenizer request that the server answered, by API; for AnyTokenizer
 	scores     atomic.Pointer[engine.Scores] // the form of request for scores that the server answered
 }

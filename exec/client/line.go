@@ -26,8 +26,8 @@ type line struct {
 	rd   *reader // nil if nothing is being read
 	used bool    // the line has brought an answer before
 	gone bool
-	// aside reads an answer that is not a plain stream, in place of the watcher; nil if
-	// there is none.
+	// aside reads an answer that is not a plain stream; the watcher does not read the line
+	// meanwhile. It is nil if no such answer is being read.
 	aside func()
 
 	watched // how the line is watched; see watch
@@ -89,7 +89,7 @@ func (l *line) use(rd *reader) {
 	l.rd = rd
 }
 
-// arrived processes what was read into room. It is called with the lock held.
+// arrived processes the bytes b that were read from the connection. The caller holds the lock.
 func (l *line) arrived(b []byte, at time.Duration, err error) {
 	switch c := l.call; {
 	case l.gone:
@@ -174,7 +174,8 @@ func headEnds(b []byte) bool {
 	return bytes.Contains(b, []byte("\n\n")) || bytes.Contains(b, []byte("\n\r\n"))
 }
 
-// plainStream reports whether an answer's body is a plain stream, or may be one.
+// plainStream reports whether the body of an answer is a stream in plain bytes: the status is a
+// success and the body is not compressed.
 func plainStream(r *http.Response) bool {
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
 	return r.StatusCode >= 200 && r.StatusCode < 300 && (encoding == "" || encoding == "identity")

@@ -94,7 +94,8 @@ func (k *kept) decoded(raw []byte) string {
 	if !k.cut {
 		return unquote(raw)
 	}
-	// The longest character is an escaped one beyond the basic plane: \ud83d\ude00.
+	// If the cut is inside a character, up to 11 bytes at the end do not decode. The longest
+	// character in JSON is an escaped surrogate pair of 12 bytes, such as \ud83d\ude00.
 	for back := 0; back < 12 && back < len(raw); back++ {
 		part := raw[:len(raw)-back]
 		if text, ok := decode(part); ok {

@@ -94,7 +94,8 @@ func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]floa
 	return out, nil
 }
 
-// valuesBy asks for the values of all tokens in one form of question.
+// valuesBy asks the server for the values of all tokens, in the form of request that scores
+// describes.
 func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string, all []int, salt string) ([]*float64, error) {
 	body := map[string]any{"model": model, scores.Prompt: all}
 	maps.Copy(body, scores.Fields)

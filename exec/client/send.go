@@ -136,7 +136,7 @@ type call struct {
 	timeout time.Duration
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	untimed context.CancelFunc // releases the time-out; nil if there is none
+	untimed context.CancelFunc // releases the timer; nil if the request has no time-out
 	lingers *time.Timer        // ends the call once the answer has ended; nil before that
 	body    []byte             // the request's body, released when the answer begins
 	resp    *http.Response
@@ -158,7 +158,7 @@ type call struct {
 	wrote     atomic.Int64 // over HTTP/2, when the request's head was written
 
 	sent      time.Duration // when the first attempt wrote its first byte; 0 if nothing was written
-	conns     int           // attempts that got a connection, including redirects
+	conns     int           // attempts that got a connection; a redirect makes a further attempt
 	redirects int
 }
 

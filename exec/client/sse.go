@@ -22,14 +22,14 @@ const (
 	frameError                  // the value of an "error:" line, which older llama.cpp servers send
 )
 
-// splitter splits a byte stream into events by the rules of the server-sent events
-// section of the HTML standard. Lines end in LF, CRLF or CR. A byte order mark and
-// comments are skipped, data lines are joined, and a blank line ends an event. There
-// is one difference: an event that the end of the stream cuts off counts too, because
-// some servers leave out the last blank line.
+// splitter splits a byte stream into events by the rules for server-sent events in the HTML
+// standard. A line ends in LF, CRLF or CR. A byte order mark and comments are skipped, data lines
+// are joined, and a blank line ends an event. One rule differs: an event without its blank line at
+// the end of the stream counts too, because some servers leave out the last blank line.
 //
-// Bytes are added through free and advance, and next returns frames. A frame is valid
-// until the next call of free: the usual event, with one data line, is never copied.
+// The caller reads bytes into the memory that free returns, calls advance, and takes the frames
+// from next. A frame is valid until the next call of free. The usual event has one data line and is
+// never copied.
 type splitter struct {
 	buf  []byte
 	w    int // bytes in buf
@@ -60,7 +60,7 @@ func (p *splitter) reset() {
 	*p = splitter{buf: buf, joined: joined, junk: junk}
 }
 
-// free returns room for the next read. It is never empty.
+// free returns the memory for the next read. That memory is never empty unless there is an error.
 func (p *splitter) free() ([]byte, error) {
 	if p.buf == nil {
 		p.buf = make([]byte, firstBuffer)
@@ -98,7 +98,7 @@ func (p *splitter) shift(n int) {
 // advance records that n bytes were read into what free returned.
 func (p *splitter) advance(n int) { p.w += n }
 
-// between reports whether nothing is buffered: an event is over, and the next has not
+// between reports whether nothing is buffered: the last event is over, and the next event has not
 // begun.
 func (p *splitter) between() bool {
 	return p.keep == p.w && !p.open && !p.joining && !p.afterCR && len(p.junk) == 0

@@ -196,7 +196,7 @@ func FuzzSplit(f *testing.F) {
 		want := naive(stream)
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := new(splitter)
-		if seed%2 == 0 { // as if the splitter was used before
+		if seed%2 == 0 { // half of the runs use a splitter that was used before
 			_, _ = split(t, p, []byte("data: old\ndata: old\r"), func() int { return 3 })
 			p.reset()
 		}

@@ -61,7 +61,7 @@ type Ready struct {
 	natural    bool
 }
 
-// of reports whether p holds the bytes of request r.
+// of reports whether p holds the bytes of the request r.
 func (p *Ready) of(r *Request) bool {
 	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural
 }
@@ -107,7 +107,7 @@ type Event struct {
 	// The bytes of the text. Raw is content and reasoning, Visible is content alone.
 	Raw, Visible []byte
 	Calls        []CallPart
-	Several      bool // the event belongs to a choice other than the first, although one was asked for
+	Several      bool // the event is of a second choice, which nobody asked for
 	Tokens       int  // tokens in this event; 0 if not reported
 	Made         int  // tokens made up to and including this event; 0 if not reported
 	Finish       string
@@ -137,10 +137,10 @@ type Stream interface {
 	End(at time.Duration, err error)
 }
 
-// Retried is a Stream that counts reconnects: a kept-alive connection turned out to
-// be dead before it brought a byte, and the request was sent again on a fresh one.
-// The call comes before Headers or End. Sent is not repeated, so that every latency
-// includes the time that the dead connection cost.
+// Retried is a Stream that is told about reconnects. A transport calls Reconnect when a kept-alive
+// connection turns out to be dead before it brought a byte, and the transport sends the request
+// again on a fresh connection. Reconnect comes before Headers or End. Sent is not called a second
+// time, so every latency includes the time that the dead connection cost.
 type Retried interface {
 	Reconnect()
 }

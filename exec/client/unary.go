@@ -50,7 +50,7 @@ func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	}
 	err := h.ask(ctx, http.MethodGet, h.base+"/models", nil, &list)
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); mistyped && len(list.Data) > 0 {
-		err = nil // the error is in a member that nobody needs: gateways write dates and owners as they like
+		err = nil // ignore a member of the wrong type, because gateways write dates and owners as they like
 	}
 	return list.Data, err
 }
@@ -119,7 +119,8 @@ type Tokens struct{ list string }
 // UnmarshalJSON keeps an array of numbers as it is.
 func (t *Tokens) UnmarshalJSON(raw []byte) error {
 	list, ok := strings.CutSuffix(strings.TrimPrefix(string(raw), "["), "]")
-	if !ok || strings.ContainsAny(list, `"{[tfn`) { // other JSON: text, objects, lists, true, false, null
+	// Skip other JSON: text, objects, lists, true, false and null.
+	if !ok || strings.ContainsAny(list, `"{[tfn`) {
 		return errors.New("tokens are a list of numbers")
 	}
 	t.list = strings.TrimSpace(list)
@@ -157,7 +158,8 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) 
 			return tokens, nil
 		}
 		if e, ok := errors.AsType[*Error](err); ok && e.Status == 0 && e.Kind != metric.FailProtocol {
-			return Tokens{}, err // the server was not reached, which says nothing about the form
+			// The request did not reach the server, so this form may still be right.
+			return Tokens{}, err
 		}
 	}
 	h.forms.Store(r.API, engine.NoTokenizer)
@@ -235,7 +237,8 @@ func take(to, from map[string]any) {
 	}
 }
 
-// absent turns "there is no such page" into ErrNoTokenizer.
+// absent returns ErrNoTokenizer if err says that the server has no such page; otherwise it returns
+// err.
 func absent(err error) error {
 	if e, ok := errors.AsType[*Error](err); ok && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented) {
 		return ErrNoTokenizer
@@ -293,8 +296,8 @@ const (
 	maxAnswer = 4 << 20 // enough for a list of ten thousand models, or a prompt of a million tokens
 )
 
-// exchange sends a unary request and returns the body of its answer. The answer must
-// not be longer than most and must be complete in time.
+// exchange sends a unary request and returns the body of its answer. The body must have at most as
+// many bytes as the parameter most says, and must be complete within the given time.
 func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most int64, within time.Duration) ([]byte, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, within)

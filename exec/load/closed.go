@@ -51,7 +51,7 @@ const (
 	Send Decision = iota
 	// Hold means: ask again after the next Ended or Send of any slot.
 	Hold
-	// Rest means: the slot has nothing more to do in this round.
+	// Rest means that the slot has nothing more to do in this round.
 	Rest
 )
 
@@ -146,8 +146,8 @@ func (l *Loop) Doomed() bool {
 	return !l.closed.Proven && l.closed.Warmup > 0 && l.warmFine == 0 && l.warmFailed >= ColdFailures(l.closed.Slots)
 }
 
-// ColdFailures is the number of warm-up requests of a level of n that must fail, with
-// none completed, before the level is given up: ten, or two for each slot.
+// ColdFailures is the number of failed warm-up requests after which a level of n requests in flight
+// is given up if no warm-up request completed. It is ten, or two for each slot if that is more.
 func ColdFailures(n int) int { return max(10, 2*n) }
 
 // Close ends the sending of measured requests. It is called when the time For since the

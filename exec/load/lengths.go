@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Lengths draws the number of tokens of each answer of one round. The numbers are uniform
-// in Mean·(1±Jitter), so that slots do not stay in phase. The result depends only on the
-// fields. These include neither the server nor the run's salt, so every server is asked for
-// the same answers in every run.
+// Lengths draws the number of tokens of each answer in one round. The numbers are uniform in
+// Mean·(1±Jitter), so that slots do not stay in phase. The result depends only on the fields of
+// Lengths. No field names the server or holds the run's salt, so every run asks every server for
+// answers of the same lengths.
 type Lengths struct {
 	Mean     int     // tokens, at least 1
 	Jitter   float64 // in [0, 1)

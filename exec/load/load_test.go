@@ -353,7 +353,7 @@ func TestClosedWindow(t *testing.T) {
 		{"gap", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
 		}, 1, 0, load.Window{Start: 1 * s, End: 6 * s, Busy: 0.8}},
-		// The same gap is declared as a pause.
+		// The gap between the requests is as long as the declared pause.
 		{"pause", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
 		}, 1, s, load.Window{Start: 1 * s, End: 6 * s, Busy: 1}},
@@ -439,8 +439,8 @@ func TestByTime(t *testing.T) {
 	if l.Over() || next(0).Phase != metric.Measured || l.Due() != 3 {
 		t.Errorf("over after one of three, %d due", l.Due())
 	}
-	// A minute has 20 waves of 2 s with a pause of 1 s, and the wave that is under way at
-	// its end.
+	// Each wave takes 2 s, and a pause of 1 s follows. So a minute has 20 waves, and the wave that
+	// is running when the minute ends completes.
 	c := load.Closed{Slots: 3, Due: 3, For: time.Minute, Pause: time.Second}
 	if got := c.Requests(2 * time.Second); got != 63 {
 		t.Errorf("%d requests, want 63", got)

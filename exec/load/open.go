@@ -18,7 +18,7 @@ type Open struct {
 	Seed     int64
 	Workload string
 	Level    string
-	Round    int // number of the window's first round
+	Round    int // number of the first round of the window
 	// Stages are parts of the measured requests with their own rates, in order. If
 	// there are none, Rate applies throughout.
 	Stages []Stage
@@ -27,7 +27,7 @@ type Open struct {
 // Stage is a part of a window's measured requests.
 type Stage struct {
 	Due      int
-	From, To float64 // requests per second at its beginning and end
+	From, To float64 // rate in requests per second at the beginning and at the end of the stage
 }
 
 // after is the time from the beginning of the stage until n requests are due on
@@ -54,7 +54,7 @@ type Schedule struct {
 	open  Open
 	gaps  *rand.Rand
 	phase metric.Phase
-	order int           // number of the next request in its phase
+	order int           // number of the next request within the phase
 	at    time.Duration // time at which the last request was due
 	// State of the current stage: its index, the mean number of requests due in it so
 	// far, and its beginning.
@@ -123,8 +123,9 @@ func (o Open) source(phase metric.Phase) *rand.Rand {
 	return Lengths{Seed: o.Seed, Workload: o.Workload, Level: o.Level, Round: o.Round}.source("gaps of "+phase, 0)
 }
 
-// gap draws the gap between two requests. It is gamma distributed with the mean 1, by the
-// method of Marsaglia and Tsang (ACM Trans. Math. Softw. 26, 2000).
+// gap draws the gap between two requests, as a multiple of the mean gap. Gaps are gamma
+// distributed, and are drawn by the method of Marsaglia and Tsang (ACM Trans. Math. Softw. 26,
+// 2000).
 func (o Open) gap(rng *rand.Rand) float64 {
 	switch {
 	case math.IsInf(o.Shape, 1):

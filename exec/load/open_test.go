@@ -145,8 +145,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// With Poisson arrivals on a ramp, 20,000 requests take the ramp's duration, to within four
-// standard deviations of its end, 4·√20000/3 req/s.
+// Poisson arrivals on a ramp: 20,000 requests take about the ramp's duration. Their number has the
+// standard deviation √20000. At 1 req/s or more, four standard deviations take at most 4·√20000 s.
 func TestRamp(t *testing.T) {
 	o := load.Open{Shape: 1, Due: 20_000, Seed: 3, Workload: "w", Level: "ramp", Stages: []load.Stage{{Due: 20_000, From: 1, To: 3}}}
 	s := o.Begin(0)

@@ -20,7 +20,7 @@ type Saturation struct {
 
 	raised time.Duration // time at which N was last raised; 0 if never
 	filled time.Duration // time until N requests had their first tokens; 0 if they have not yet
-	before float64       // tokens a second before N was last raised
+	before float64       // output tokens per second before N was last raised
 	marks  []mark        // states since N was raised, of the last settling time
 }
 
@@ -37,7 +37,7 @@ const (
 	// together. One step of a thousand running requests takes 0.1 s, which is 1 % of the
 	// tokens that are streamed in ten seconds.
 	settling = 10 * time.Second
-	// mostSettling bounds the wait until the number of waiting requests no longer shrinks.
+	// mostSettling is the longest wait for the number of waiting requests to stop shrinking.
 	mostSettling = time.Minute
 	// mostFilling bounds the time to read the prompts of twice as many requests, estimated
 	// from those in flight. Older requests continue meanwhile, so it takes long until the

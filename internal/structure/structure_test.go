@@ -132,8 +132,9 @@ func load(t *testing.T, fset *token.FileSet) []pkg {
 	return out
 }
 
-// arrows returns which files use which top-level declarations and methods of other
-// files. Fields do not count, because whoever uses one got its type from somewhere.
+// arrows returns which top-level declarations and methods each file uses from other files of its
+// package. Fields do not count: a file that uses a field uses the field's type too, directly or
+// through another declaration.
 func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool {
 	out := map[string]map[string]map[string]bool{}
 	for from, file := range p.files {

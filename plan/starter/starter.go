@@ -33,8 +33,8 @@ type Bound struct {
 	Why          string // a comment; "": none
 }
 
-// wait and stream bound the time that a user waits, and the speed of the answer after
-// that. The bound on TTFT is the preset's.
+// wait returns bounds on two things: how long a user waits for the first token, and how fast the
+// answer then streams. The parameter ttft is the bound on the mean TTFT.
 func wait(ttft string) []Bound {
 	return []Bound{
 		{"ttft", "mean < " + ttft, "how long a user waits for the first token"},
@@ -124,8 +124,8 @@ var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 	"list": func(n []int) string { return strings.Join(strings.Fields(fmt.Sprint(n)), ", ") },
 }).Parse(source))
 
-// Plan writes a plan. The error names an unknown engine or use case, no server or
-// several kinds of server, a use case that is longer than the server's context, or
+// Plan writes a plan. It returns an error for an unknown engine or use case, for no server or
+// servers of several kinds, for a use case that is longer than the server's context, and for
 // choices that need another kind of server.
 func Plan(a Answers) ([]byte, error) {
 	if err := a.check(); err != nil {
