@@ -100,8 +100,8 @@ type Look struct {
 	// Spent is the share of the allowed error that may be used up to and including this look, in
 	// (0, 1]. 0 means that every look has an equal part of the error.
 	Spent float64 `json:"spent,omitempty"`
-	// Outcome is "pass", "fail" or "inconclusive"; "" if the look is left to the end of the
-	// run.
+	// Outcome is "pass", "fail" or "inconclusive". It is "" if nothing was decided at this look,
+	// because the decision is left to the end of the run.
 	Outcome string `json:"outcome,omitempty"`
 }
 
@@ -173,7 +173,7 @@ func (c Capacity) Words() string {
 	return b.String() + c.particulars()
 }
 
-// rate is Words of a search for a rate.
+// rate returns the line of Words for a search that counts a rate.
 func (c Capacity) rate() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

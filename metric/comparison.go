@@ -48,9 +48,9 @@ type Start struct {
 	// GPUs are the GPUs that the server used in a comparison side by side, as the plan names them;
 	// nil if it was in none.
 	GPUs []string `json:"gpus,omitempty"`
-	// Cold is the TTFT of the first request that the server completed after the start, and ColdEnd
-	// is the time to the end of that request. Later requests do not have this delay. Both are 0 if
-	// no such request was seen.
+	// Cold is the TTFT of the first request that completed after the server's start. ColdEnd is the
+	// time to the end of that request. Both are 0 if no such request was seen. They are kept apart
+	// because later requests do not have this delay.
 	Cold    time.Duration `json:"cold_ns,omitempty"`
 	ColdEnd time.Duration `json:"cold_end_ns,omitempty"`
 }

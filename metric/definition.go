@@ -89,12 +89,12 @@ type Def struct {
 	Doc     string // one sentence: the definition
 	NoValue string // when there is no value, for the documentation
 	Later   bool   // named in the language but not measured yet
-	// Streams means that the metric measures what comes between an answer's first chunk and its
-	// last. An answer in one chunk has no value. A level whose streams were buffered has none
-	// either; see Level.Unstreamed.
+	// Streams means that the metric measures what comes between the first and the last chunk of an
+	// answer. An answer in one chunk has no value. A level has no value if its streams were
+	// buffered; see Level.Unstreamed.
 	Streams bool
-	// Pooled means that the mean is a quotient of sums: the tokens of all answers / the time in
-	// which they streamed. No single answer can raise such a mean by more than its share of the
+	// Pooled means that the mean is a quotient of sums: the tokens of all answers, divided by the
+	// time in which they streamed. One fast answer counts in such a mean only by its share of the
 	// tokens.
 	Pooled bool
 	// OfAnswers means that the metric is the share of natural answers that have some property. A

@@ -84,8 +84,8 @@ func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 // It is above zero because slots that start together have slightly different times.
 const rampStep = 10 * time.Millisecond
 
-// OnRamp is the number of measured requests of a closed loop that were sent before
-// every slot had started. It is 0 if the ramp is filled with warm-up requests.
+// OnRamp returns how many measured requests of a closed loop were sent before every slot had
+// started. It is 0 if the plan fills the ramp with warm-up requests.
 func (l *Level) OnRamp() int {
 	if l.Kind != ClosedLoop {
 		return 0
@@ -426,10 +426,10 @@ func (l *Level) Synchrony() Value {
 	return Some(sum / float64(n))
 }
 
-// Value is the value of a level-wide metric. Rates are taken over the window w. The metric goodput
-// needs good, which reports whether a request is good, and scaling_efficiency needs one, the level
-// at concurrency 1; if the argument is nil, the metric has no value. success is a share, and
-// goodput a rate per second. For metrics of prices see Cost.
+// Value returns the value of a level-wide metric. Rates are taken over the window w. The argument
+// good decides which requests are good; goodput has no value without it. The argument one is the
+// level at concurrency 1; scaling_efficiency has no value without it. success is a share, and
+// goodput is a rate per second. Cost returns the metrics of prices.
 func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level) Value {
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)

@@ -177,7 +177,7 @@ func TestSynchrony(t *testing.T) {
 	// A slot that is a whole cycle late is in phase.
 	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).Synchrony(2), 1)
 
-	// For random phases ρ² is unbiased, so its mean is near 0 for any N.
+	// For random phases ρ² has no bias: its mean is near 0 for any number of requests N.
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, slots := range []int{2, 5, 30} {
 		sum := 0.0

@@ -82,8 +82,8 @@ func (r *Round) part(of *Level, name string) *Round {
 	return out
 }
 
-// partSamples returns the requests of a part, with order numbers that count only the part's
-// requests.
+// partSamples returns copies of the requests of a part. Their order numbers count only the requests
+// of that part.
 func partSamples(all []*Sample, of *Level, name string) []*Sample {
 	var out []*Sample
 	orders := ordersOf(all, name)

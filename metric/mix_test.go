@@ -32,7 +32,7 @@ func mixture() *Level {
 	return l
 }
 
-// Divide numbers the requests of each part from 0. A request that the record of a round lacks may
+// Divide numbers the requests of each part from 0. If the record of a round lacks a request, it may
 // have belonged to any part.
 func TestDivide(t *testing.T) {
 	l := mixture()

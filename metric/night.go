@@ -53,12 +53,12 @@ type Trend struct {
 	// Stat is the statistic, such as "p95"; "" for a level-wide metric. For a capacity it says
 	// what the search counts; "" for requests in flight.
 	Stat string `json:"stat,omitempty"`
-	// Asked is a digest of the requests that were sent. A workload that changes starts another
-	// series.
+	// Asked is a digest of the requests that were sent. If a workload changes, the digest changes,
+	// and a new series begins.
 	Asked string `json:"asked,omitempty"`
 }
 
-// Pin accepts the changes of a night: later nights are compared with it.
+// Pin records that somebody accepted the changes of a run. Later runs are compared with that run.
 type Pin struct {
 	Run string    `json:"run"`
 	At  time.Time `json:"at"`

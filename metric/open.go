@@ -223,7 +223,7 @@ func (l *Level) AnsweredAtOnce() float64 {
 	return float64(answering) / float64(length)
 }
 
-// OfRates reports whether only an open loop has the metric.
+// OfRates reports whether the metric exists only for an open loop.
 func OfRates(name string) bool {
 	return name == "offered_rate" || name == "in_flight" || name == "backlog_growth" || name == "recovery"
 }
@@ -261,8 +261,8 @@ func (l *Level) ofArrivals(name string) Value {
 	return Some(sum / seconds)
 }
 
-// ofLevels reports whether a metric depends on all requests in flight. A stage shares these with
-// the stages before and after it.
+// ofLevels reports whether a metric depends on all requests in flight. A stage does not have such a
+// metric alone: requests of the stages before and after it are in flight too.
 func ofLevels(name string) bool {
 	switch name {
 	case "throughput", "input_throughput", "request_rate", "goodput", "in_flight", "backlog_growth":
@@ -322,7 +322,7 @@ func late(rounds ...*Round) string {
 		}
 	}
 	lag := Of(MustLookup("lag"), samples)
-	lag.Worst = 0 // a request that could never be sent is the server's fault
+	lag.Worst = 0 // a request that was never sent is the fault of the server
 	p99, ok := lag.Percentile(99)
 	scale := max(medianTTFT(samples), span.Seconds()/float64(max(gaps, 1)))
 	if most := max(MostLag.Seconds(), lagShare*scale); ok && p99 > most {

@@ -5,12 +5,11 @@ import (
 	"unicode"
 )
 
-// PairedAnswers holds the answers of two compared servers to the same prompts, at
-// temperature 0 and under the comparison's load, and how likely the control finds
-// each answer.
+// PairedAnswers holds the answers of two compared servers to the same prompts, at temperature 0 and
+// under the comparison's load. It also holds how likely the control finds each answer.
 type PairedAnswers struct {
-	// Due is the number of prompts that both servers should answer. Again is how many of these the
-	// control should answer a second time, in another batch.
+	// Due is the number of prompts that both servers should answer. Again is the number of these
+	// prompts that the control should answer a second time, in another batch.
 	Due   int `json:"due"`
 	Again int `json:"again"`
 	// Unscored is the reason why the control does not report how likely a given text is; "" if it
@@ -51,7 +50,7 @@ type PairedAnswer struct {
 	Gap     float64 `json:"gap_nats,omitempty"`
 	Weighed int     `json:"weighed,omitempty"`
 	// Agrees is the number of characters up to the first difference between this answer and the
-	// control's first one, divided by the length of the longer answer. For the control's first
+	// control's first answer, divided by the length of the longer answer. In the control's first
 	// answer itself Agrees is 0.
 	Agrees float64 `json:"agrees"`
 	// Stops means that this answer is a proper beginning of the answer that it is compared with.
@@ -79,7 +78,7 @@ func (a *PairedAnswer) PerToken() (v float64, ok bool) {
 	return a.Loss / float64(a.Scored), true
 }
 
-// Hold compares the texts of a pair, and fills in the results.
+// Hold compares the texts of the answers of a pair, and sets Agrees and Stops.
 func (p *AnswerPair) Hold() {
 	if p.Control == nil {
 		return

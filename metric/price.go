@@ -29,8 +29,8 @@ func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	return v, false
 }
 
-// accepted is the metric accept_rate or accept_length from the server's counters, or else the mean
-// of the server's gauge.
+// accepted returns the metric accept_rate or accept_length. The value is the mean of the server's
+// gauge of that name if the server has one; otherwise it comes from the server's counters.
 func (l *Level) accepted(name string) Value {
 	// Some servers with speculative decoding report a mean instead of counters. A mean above zero
 	// shows that they do.
@@ -88,9 +88,9 @@ func (l *Level) EnergyPerToken() Value {
 	return Some(power.Mean / speed.V)
 }
 
-// Cost is the value of a metric of prices over one or several stretches of the level: the cost of
-// an hour of the server at the level's mean power, or the cost of a million output tokens at the
-// throughput of these stretches.
+// Cost returns the value of a metric of prices over stretches of the level. The metric is the cost
+// of an hour of the server, at the mean power of the level, or the cost of a million output tokens,
+// at the throughput of the stretches.
 func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
 	if l.Of != "" {
 		return None("a part of a mix has no server of its own")

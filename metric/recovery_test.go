@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Requests are due every second, and a request is bad if it takes longer than a second. Recovery is
-// the due time of the first of ten consecutive good requests, or of the good requests that end the
-// round.
+// Requests are due every second. A request is bad if it takes longer than a second. The value of
+// recovery is the due time of the first of ten good requests in a row, or of the first of the good
+// requests at the end of the round.
 func TestRecovery(t *testing.T) {
 	for _, tt := range []struct {
 		bad  []int // of 30

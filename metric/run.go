@@ -195,8 +195,8 @@ type Stage struct {
 	To   float64 `json:"to_req_s"`
 }
 
-// LeastRounds is the smallest number of rounds whose spread shows how much the requests of a level
-// depend on each other. A short budget never leaves fewer rounds.
+// LeastRounds is the smallest number of rounds that shows how much the requests of a level depend
+// on each other. tokgate leaves out rounds when the budget is short, but keeps this number.
 const LeastRounds = 5
 
 // SkippedOnly is the value of Skipped for a level that the user did not select.
@@ -207,8 +207,8 @@ type Round struct {
 	Index int   `json:"index"` // 0-based
 	Seed  int64 `json:"seed"`
 	Due   int   `json:"due"` // number of measured requests that the plan asked for, or that were started within Time
-	// Time is how long the round kept starting measured requests; 0 if the round instead ends with
-	// a number of requests, Due.
+	// Time is how long the round kept starting measured requests. It is 0 if the round ends after
+	// the number of requests in Due.
 	Time time.Duration `json:"time_ns,omitempty"`
 	// Start is the time at which the first measured request was due. End is the time at which the
 	// last measured request had ended.
@@ -331,7 +331,7 @@ type Calibration struct {
 	Rate    float64       `json:"rate"`       // chunks a second over all streams
 	Delay50 time.Duration `json:"delay50_ns"` // from the server's write to our timestamp, median
 	Delay99 time.Duration `json:"delay99_ns"` // and 99th percentile
-	CPU     float64       `json:"cpu"`        // measured as Health.CPU; built-in server and generator together
+	CPU     float64       `json:"cpu"`        // as Health.CPU, with the built-in server
 	Took    time.Duration `json:"took_ns"`
 }
 
@@ -342,20 +342,20 @@ type Asked struct {
 	API     string        `json:"api"`
 	Input   int           `json:"input_tokens"`
 	Output  int           `json:"output_tokens"`
-	Jitter  float64       `json:"jitter,omitempty"` // share of Output by which it varies; see package plan
+	Jitter  float64       `json:"jitter,omitempty"` // output: Output·(1±Jitter) tokens
 	Natural bool          `json:"natural,omitempty"`
 	Pause   time.Duration `json:"pause_ns,omitempty"`
 	Think   string        `json:"think,omitempty"` // thinking time of people; "" if there is none
 	// Arrivals is the distribution of a rate's gaps: "poisson", "gamma 0.5"; "" for
 	// other shapes.
 	Arrivals string `json:"arrivals,omitempty"`
-	// Prompts is a hash of the prompts' source; "" if prompts are synthetic and unique.
+	// Prompts is a hash of the source of the prompts; "" if the prompts are synthetic and unique.
 	Prompts string `json:"prompts,omitempty"`
 	// Request is a hash of the other fields of every request, which may contain
 	// secrets; "" if there are none.
 	Request string `json:"request,omitempty"`
-	// Mix lists the parts of a mix, "chat 70%, long 30%", each of which has its own
-	// Asked; "" if it is not a mix.
+	// Mix lists the parts of a mix, such as "chat 70%, long 30%"; "" if the level is not a mix.
+	// Each part has an Asked of its own.
 	Mix string `json:"mix,omitempty"`
 }
 

@@ -14,7 +14,7 @@ type Said struct {
 	Calls     []ToolCall `json:"calls,omitempty"`
 	Cut       bool       `json:"cut,omitempty"`    // the answer is longer; its end was not recorded
 	AtLimit   bool       `json:"-"`                // the answer ended at the token limit, as Sample.Finish shows
-	Hash      string     `json:"sha256,omitempty"` // see Hashed; "" if the text itself is here
+	Hash      string     `json:"sha256,omitempty"` // see Hashed; "" if the text is kept
 }
 
 // ToolCall is one call of a tool; Arguments is the JSON that the model wrote.

@@ -134,8 +134,8 @@ func (g *Gaps) Add(d time.Duration) {
 	*g = append(*g, uint32(min(max(us, 0), 1<<32-1)))
 }
 
-// UnmarshalJSON reads a list of whole numbers. It exists because gaps are most of a recording: with
-// encoding/json, reading them would take three quarters of the time of judging it.
+// UnmarshalJSON reads a list of whole numbers. Most of a recording is gaps. With encoding/json,
+// reading them would take three quarters of the time of judging a recording.
 func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		return nil
@@ -210,9 +210,9 @@ func (s *Sample) tpot() (float64, bool) {
 	return took.Seconds() / float64(tokens), true
 }
 
-// Streamed returns the number of tokens after the first chunk and the time in which they came. Both
-// are 0 if the request failed or has no usage. For an answer in one chunk at least one of them is
-// 0.
+// Streamed returns the number of tokens after the first chunk, and the time in which they came.
+// Both are 0 if the request failed or has no usage. If the answer came in one chunk, at least one
+// of the two is 0.
 func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	if s.Failure != nil || s.Usage == nil || s.First == 0 {
 		return 0, 0

@@ -10,10 +10,10 @@ import (
 // the level has no values of streaming metrics.
 const (
 	mostUnstreamed = 0.05 // of the completed answers
-	// An answer counts as arriving in one piece if everything after its first chunk took
-	// less time than one token, or less than leastPerToken for each token. The fastest
-	// servers stream a few thousand tokens a second to one user. With fewer tokens than
-	// leastStreamed this may be chance.
+	// An answer counts as arriving in one piece if everything after its first chunk took less time
+	// than one token, or less than leastPerToken for each token. The fastest servers stream a few
+	// thousand tokens per second to one user. An answer with fewer than leastStreamed tokens after
+	// the first chunk does not count: a short time may be chance.
 	leastPerToken = 100 * time.Microsecond
 	leastStreamed = 3
 	// mostPerChunk is the largest mean number of tokens in a chunk if the engine makes one
@@ -75,8 +75,8 @@ func (l *Level) tokenTime(samples []*Sample) time.Duration {
 	return token
 }
 
-// steps is the number of tokens that the engine makes for one request in one step, from the
-// engine's own counters. It is a large number if they do not report it.
+// steps returns how many tokens the engine makes for one request in one step, by the engine's own
+// counters. It returns a very large number if the engine does not report these counters.
 func (l *Level) steps() float64 {
 	const unknown = 1e9
 	generated := l.Added(GeneratedTokens)

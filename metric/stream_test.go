@@ -37,7 +37,8 @@ func TestUnstreamed(t *testing.T) {
 		{"streamed", streamed, nil, ""},
 		{"streamed, several tokens a chunk, of an engine that makes one", streamed, witness(420, 400), "a chunk holds 7 tokens on average, and the engine makes one"},
 		{"several a step", streamed, witness(420, 200), ""},
-		// The tokens arrive 0.25 ms apart, and only the server knows that a token takes 10 ms.
+		// The tokens arrive 0.25 ms apart. The server knows that a token takes 10 ms, but does not
+		// report it.
 		{"buffered, nobody says so", buffered, nil, ""},
 		{"buffered, the server says so", buffered, witness(420, 400), "20 of 20 answers came in one piece"},
 		{"faster than any server", one(21, 1, 2*s, 2*s+ms), nil, "20 of 20 answers came in one piece"},
@@ -57,8 +58,8 @@ func TestUnstreamed(t *testing.T) {
 	}
 }
 
-// Two answers of 11 tokens stream at 50 tok/s, and the chunks of a third come within 10 µs. The
-// arithmetic mean of the three requests' speeds is 333,367 tok/s. The pooled speed is 30 tokens in
+// Two answers of 11 tokens stream at 50 tok/s. The chunks of a third answer come within 10 µs. The
+// arithmetic mean of the three speeds is 333,367 tok/s, but the pooled speed is 30 tokens in
 // 0.40001 s.
 func TestPooledSpeed(t *testing.T) {
 	samples := []*Sample{

@@ -16,8 +16,8 @@ type Distribution struct {
 	// observations share one entry. nil means that each entry of Values is one observation.
 	Until []int
 	Worst int // requests without a value
-	// LeftOut is the number of answers in one chunk, for a metric of streaming. They
-	// are neither observations nor bad.
+	// LeftOut is the number of answers that came in one chunk, for a metric of streaming. They
+	// count neither as observations nor as failures.
 	LeftOut int
 	Better  Direction
 	// Tokens / Seconds is the mean of a metric whose mean is pooled. For other
@@ -37,7 +37,7 @@ func (d Distribution) N() int { return d.Count() + d.Worst }
 // Count is the number of observations.
 func (d Distribution) Count() int { return d.Before(len(d.Values)) }
 
-// Before is the number of observations that come before entry i of Values.
+// Before returns how many observations come before Values[i].
 func (d Distribution) Before(i int) int {
 	if d.Until == nil || i == 0 {
 		return i
@@ -263,7 +263,7 @@ func (d Def) Pool(parts []Distribution) (values []float64, until []int) {
 // micros converts a gap in seconds back to whole microseconds.
 func micros(seconds float64) uint32 { return uint32(int64(seconds*1e6 + 0.5)) }
 
-// add adds a request's observation of a metric.
+// add adds a request's observations of a metric to the distribution.
 func (d *Distribution) add(def Def, s *Sample) {
 	if def.Scope == PerGap {
 		switch {

@@ -226,7 +226,8 @@ func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) 
 		low = min(max(low, 0), high)
 		return low + (high-low)*(rank-seen)/c, low, high, true
 	}
-	return low, low, math.Inf(1), true // the counts are not whole numbers, so that rounding missed the bucket
+	// If the counts are not whole numbers, rounding can miss the last bucket.
+	return low, low, math.Inf(1), true
 }
 
 // sound reports whether the histogram is possible: a record may contain anything.

@@ -11,14 +11,14 @@ import (
 )
 
 func TestHistogram(t *testing.T) {
-	// 10 up to 0.3 s, 5 up to 0.5 s, none up to 1 s, 4 up to 2 s, 1 above: 20
-	// with a sum of 12 s.
+	// The buckets hold 10 values up to 0.3 s, 5 up to 0.5 s, none up to 1 s, 4 up to 2 s, and 1
+	// above 2 s. Their number is 20 and their sum is 12 s.
 	h := Histogram{Bounds: []float64{0.3, 0.5, 1, 2}, Counts: []float64{10, 5, 0, 4, 1}, Sum: 12}
 	if m, ok := h.Mean(); !ok || m != 0.6 {
 		t.Errorf("mean %v, want 12/20", m)
 	}
 	for _, tt := range []struct{ limit, least, most float64 }{
-		{1, 5, 5},     // a bound: 4 + 1 are certainly over
+		{1, 5, 5},     // 1 is a bound of a bucket, so 4 + 1 values are certainly above it
 		{0.5, 5, 5},   // none lies between 0.5 and 1
 		{1.5, 1, 5},   // within (1, 2]: the four may be over
 		{0.1, 10, 20}, // within the first
@@ -34,7 +34,7 @@ func TestHistogram(t *testing.T) {
 	for _, tt := range []struct{ p, estimate, low, high float64 }{
 		{50, 0.3, 0, 0.3},   // the 10th of the 10 in (0, 0.3]
 		{25, 0.15, 0, 0.3},  // the 5th: half of the way
-		{75, 0.5, 0.3, 0.5}, // the 15th: the last of five
+		{75, 0.5, 0.3, 0.5}, // the 15th value is the last of five in (0.3, 0.5]
 		{80, 1.25, 1, 2},    // the 16th: the first of four in (1, 2]
 		{95, 2, 1, 2},       // the 19th
 		{99, 2, 2, inf},     // the 20th has no upper bound
@@ -153,8 +153,8 @@ func TestToldOfALevel(t *testing.T) {
 	closeTo(t, "accept_length by a mean", l.Value("accept_length", Steady, nil, nil), 2.5)
 }
 
-// A missed reading may have been the worst: one of 20 may be missing, and one of
-// fewer.
+// The longest queue may have been at a time without a reading. So at most one of 20 readings may
+// fail; with fewer than 20 readings, one may fail.
 func TestMissedReadings(t *testing.T) {
 	for _, tt := range []struct {
 		n, missed [2]int // of two rounds

@@ -46,7 +46,8 @@ type answerLine struct {
 // sides lists the sides of a comparison, in the order of a pair's answers.
 var sides = []string{"control", "candidate", "again"}
 
-// answersOf returns the answers of a pair, one for each side; nil for a side that was not asked.
+// answersOf returns the answers of a pair, one for each side; the answer of a side that was not
+// asked is nil.
 func answersOf(p *metric.AnswerPair) []*metric.PairedAnswer {
 	return []*metric.PairedAnswer{p.Control, p.Candidate, p.Again}
 }
@@ -141,7 +142,7 @@ func removeAnswers(dir string) error {
 func attachAnswers(dir string, run *metric.Run) (Problems, error) {
 	ended := run.Stopped != StoppedUnknown
 	if ended && run.Answers == "" {
-		return nil, nil // the run kept none, so a file there belongs to another run
+		return nil, nil // the run kept no answers, so this file belongs to another run
 	}
 	file, err := OpenIn(dir, AnswersFile, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) && !ended {

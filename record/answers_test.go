@@ -175,7 +175,8 @@ func TestAnswersOfAKilledRun(t *testing.T) {
 	}
 }
 
-// A new run removes the answers of the one before, but no foreign file of that name.
+// A new run removes the answers of an earlier run, but no file of that name that tokgate did not
+// write.
 func TestAnswersOfAnEarlierRun(t *testing.T) {
 	dir, _ := answered(t)
 	path := filepath.Join(dir, record.AnswersFile)

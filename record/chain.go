@@ -16,7 +16,7 @@ type chain [sha256.Size]byte
 const (
 	checkHead = `,"check":"`
 	checkTail = `"}`
-	checkHex  = 16 // hexadecimal digits of the sum's first eight bytes
+	checkHex  = 16 // hexadecimal digits of a check: the first eight bytes of the SHA-256 sum
 	checkSize = len(checkHead) + checkHex + len(checkTail)
 )
 
@@ -48,7 +48,7 @@ func (c *chain) open(line []byte) error {
 // be merged with others.
 func SealLine(object []byte) []byte { return new(chain).seal(object) }
 
-// CheckLine verifies a line of SealLine, without its line feed.
+// CheckLine verifies a line that SealLine made, without the line feed.
 func CheckLine(line []byte) error { return new(chain).open(line) }
 
 func (c *chain) add(body []byte) {

@@ -53,7 +53,7 @@ func possible(s *metric.Sample) error {
 	return nil
 }
 
-// possibleWait returns an error if the recorded wait is impossible.
+// possibleWait returns an error if the recorded RetryAfter is impossible.
 func possibleWait(s *metric.Sample) error {
 	if s.RetryAfter < 0 || s.RetryAfter > metric.MaxRetryAfter || s.RetryAfter > 0 && s.Failure == nil {
 		return fmt.Errorf("it was asked to wait for %v", s.RetryAfter)

@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// ReadFrom and ReadAnswers read without the disk.
+// ReadFrom and ReadAnswers read from an io.Reader and not from a folder.
 var (
 	ReadFrom    = read
 	ReadAnswers = readAnswers

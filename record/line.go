@@ -30,7 +30,7 @@ func (s schema) String() string { return fmt.Sprintf("%s%d.%d", s.name, s.major,
 
 // These are the types of lines, in the order in which each type first occurs.
 const (
-	typeHeader      = "header" // the first line, the only one with a schema
+	typeHeader      = "header" // the first line, with the schema
 	typeRun         = "run"    // the run, without servers, levels and end
 	typeServerReady = "server_ready"
 	typeLevel       = "level"  // without rounds

@@ -69,8 +69,8 @@ func (p *packing) sample(s *metric.Sample) {
 	}
 }
 
-// has packs whether there is a value. When reading, it provides memory for the value: room, or new
-// memory.
+// has packs or unpacks one bit: whether the pointer at to is set. When it unpacks a set bit, it
+// points to room, or to new memory if room is nil.
 func has[T any](p *packing, to **T, room *T) bool {
 	there := *to != nil
 	if p.flag(&there); p.reading && there {

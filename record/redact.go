@@ -100,8 +100,8 @@ func (r Redactor) Text(s string) string {
 	return strings.Join(parts, cut)
 }
 
-// Pending is the number of bytes at the end of s that may begin a secret. If a text arrives in
-// pieces, these bytes must be held back.
+// Pending returns how many bytes at the end of s may be the beginning of a secret. A caller that
+// gets a text in pieces must hold these bytes back.
 func (r Redactor) Pending(s string) int {
 	most := 0
 	for _, f := range r.forms {

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// requestLine writes or reads the lines of requests, several times as fast as encoding/json. These
-// lines are nearly the whole recording. One walk over the fields does both. It writes the same
-// bytes as encoding/json, and reads only lines of that form; it leaves all other lines to
+// requestLine writes and reads lines of requests, several times as fast as encoding/json. Nearly
+// all lines of a recording are of this type. One walk over the fields serves for writing and for
+// reading. The bytes are those of encoding/json; a line that looks different is left to
 // encoding/json.
 type requestLine struct {
 	raw     []byte // bytes written so far, or still to be read
@@ -121,8 +121,8 @@ func (l *requestLine) optionalFailure(key string, to **metric.Failure) {
 	l.key(`}`)
 }
 
-// optional writes the text before a value if there is a value. When reading, it reads the text and
-// reports whether it was there.
+// optional writes a text if the parameter there is true, which means that a value follows. When
+// reading, it skips the text and reports whether the text was there.
 func (l *requestLine) optional(text string, there bool) bool {
 	if !l.reading {
 		if there {

@@ -86,7 +86,7 @@ func (w *Writer) write(l line) error {
 // put appends one line, unless err says why there is none.
 func (w *Writer) put(raw []byte, err error) error {
 	if w.err != nil {
-		return w.err // after half a line, no further line could be read
+		return w.err // after half a line, a further line would be unreadable
 	}
 	if err == nil {
 		err = w.append(raw)
@@ -152,8 +152,8 @@ func (w *Writer) RoundDone(l *metric.Level, r *metric.Round) error {
 	return w.write(line{Type: typeRoundDone, Of: &key, Round: r})
 }
 
-// LevelDone records the level. Its rounds were recorded before, except the round of a leg whose
-// pair is not complete yet.
+// LevelDone records the end of a level. Its rounds are already recorded, except the round of a leg
+// whose pair is not yet complete.
 func (w *Writer) LevelDone(l *metric.Level) error {
 	return w.write(line{Type: typeLevelDone, Level: hollow(l)})
 }

@@ -87,9 +87,9 @@ type Verdict struct {
 	Effective  float64 // effective number of requests; 0 if it is not used
 	Over       float64 // number of requests (or share of gaps) beyond the limit
 
-	// Capacity is the limit as judged from the recorded samples, by the plan's present thresholds.
-	// It is nil unless the verdict is KindCapacity and the limit is known. Value is then its Pass,
-	// and Low and High are the levels between which the limit lies.
+	// Capacity is the limit as judged from the recorded samples, by the present thresholds of the
+	// plan. It is nil unless the verdict is KindCapacity and the limit is known. Then the field
+	// Value is Capacity.Pass, and the limit lies between the levels Low and High.
 	Capacity *metric.Capacity
 	Demanded bool // for KindCapacity: the plan requires a capacity
 

@@ -32,7 +32,7 @@ type Answer struct {
 	told     int  // tokens reported by events up to the first chunk
 	reasoned int  // tokens of reasoning, from usage
 	aloud    bool // some reasoning was sent
-	keep     int  // bytes of the text that may still be kept
+	keep     int  // number of further bytes of text that may be kept
 	kept     kept
 	reply    reply
 	ended    bool // End was called
@@ -187,7 +187,7 @@ func (a *Answer) End(at time.Duration, err error) {
 
 func (a *Answer) failure(err error) *metric.Failure {
 	s := a.sample
-	if err != nil && !a.closed { // after [DONE] nothing can be missing
+	if err != nil && !a.closed { // after [DONE] the answer is complete
 		kind := metric.FailTruncated
 		if s.Status == 0 {
 			kind = metric.FailConnect

@@ -26,7 +26,7 @@ import (
 // committed holds the costs of this version as ratios to the bare reader; see
 // docs/performance.md. A benchmark fails at 1.5 times a ratio.
 var committed = map[string]float64{
-	"chunk":   0.95, // processor time of a chunk, 64 streams, each at its own times
+	"chunk":   0.95, // processor time of a chunk: 64 streams, whose chunks come at different times
 	"burst":   1.0,  // processor time of a chunk, 512 to 3,000 streams in step
 	"request": 1.4,  // processor time of a request on an open connection
 	"memory":  0.9,  // memory of a stream, with 10,000 open
@@ -227,7 +227,7 @@ func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 					out.late[i] = since(origin, at, line[from:from+bytes.IndexByte(line[from:], '"')])
 				}
 			}
-			if got -= 2; got != chunks { // without the events for finish and usage
+			if got -= 2; got != chunks { // the finish and the usage are no chunks
 				b.Errorf("%d chunks, want %d", got, chunks)
 			}
 		})

@@ -107,8 +107,8 @@ func (s *streamServer) accept(buffer []byte) (net.Conn, error) {
 	return conn, err
 }
 
-// A thousand streams at once fit in 100 MiB, including the test's own server. The test
-// runs a quarter of the streams with a quarter of the memory.
+// The memory of 1,000 streams at once must stay below 100 MiB, including the test's own server. The
+// test runs a quarter of the streams, with a quarter of the memory.
 func TestMemoryOfManyStreams(t *testing.T) {
 	const streams = 250
 	var limit syscall.Rlimit
@@ -284,7 +284,7 @@ func bareStream(address, body string, stamps []time.Duration, now func() time.Du
 		}
 		at := now()
 		if bytes.HasPrefix(line, []byte("data: [DONE]")) {
-			return n - 2, nil // without the events for finish and usage
+			return n - 2, nil // two events are not chunks of text: the finish and the usage
 		}
 		if n < len(stamps) {
 			stamps[n] = at
@@ -440,9 +440,9 @@ func BenchmarkStampDelay(b *testing.B) {
 	b.ReportMetric(p99(oursFirst)-p99(bareFirst), "first-above-bare-ms")
 }
 
-// BenchmarkTTFTError measures how far the first token's stamp is behind the time at
-// which the built-in server emitted it, at 64 streams of 50 tokens per second that
-// come and go: ours against the bare reader.
+// BenchmarkTTFTError measures how long after the built-in server emitted the first token the client
+// stamped it. 64 slots run streams of 50 tokens per second. It compares tokgate's reader with the
+// bare reader.
 func BenchmarkTTFTError(b *testing.B) {
 	const slots, requests, tokens = 64, 12, 25
 	origin := time.Now()
@@ -475,8 +475,9 @@ func BenchmarkTTFTError(b *testing.B) {
 		b.Fatal(err)
 	}
 	runs := 0
-	// measure returns the errors of every slot's requests. reader returns a function
-	// that sends one request of that id and returns when its first token was stamped.
+	// The function measure returns how late the first token of every request was stamped. Its
+	// argument makes a function for each slot, which sends one request with the given id and
+	// returns the stamp of the first token.
 	measure := func(reader func(id string) func() time.Duration) []time.Duration {
 		runs++
 		errors := make([][]time.Duration, slots)

@@ -45,7 +45,8 @@ type headOf struct {
 	fresh bool
 }
 
-// newDirect returns nil, and the reason, if the standard path is needed.
+// newDirect returns the direct path. If requests need the standard path of net/http, d is nil and
+// why is the reason.
 func newDirect(h *HTTP) (d *direct, why string) {
 	u, err := url.Parse(h.base)
 	if err != nil {
@@ -172,7 +173,7 @@ func (h *HTTP) Prepare(r *Request) Prompt {
 	}
 	body, err := r.Body(h.config.Engine.Dialect)
 	if err != nil {
-		return p // the error is reported when the request is sent
+		return p // sending the request reports this error
 	}
 	wire := h.direct.wire(r.path(), false, body)
 	p.Ready = &Ready{wire, wire[len(wire)-len(body):], r.API, r.Model, r.Output, r.Natural}

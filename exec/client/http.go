@@ -41,15 +41,15 @@ type Config struct {
 	// MaxConns bounds the connections; 0 means no bound. Further requests wait for a
 	// connection before they are sent.
 	MaxConns int
-	// Dial replaces the network, for tests in memory.
+	// Dial opens connections in place of the network; tests use it to stay in memory.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// AnyRedirect follows redirects to other hosts too, without key and headers. Otherwise
-	// such redirects are failures, because another server would be measured.
+	// AnyRedirect follows redirects to other hosts too, without the key and the headers. Otherwise
+	// a redirect to another host is a failure, because the answers would come from another server.
 	AnyRedirect bool
 	// H2C uses HTTP/2 without TLS, with prior knowledge (RFC 9113, section 3.3).
 	H2C bool
-	// OnFresh, if set, is called once, from any goroutine, when FreshConns turns
-	// itself on. It gets the reason in one line.
+	// OnFresh, if not nil, is called when FreshConns becomes true. It is called once, from any
+	// goroutine, with the reason in one line.
 	OnFresh func(reason string)
 }
 
@@ -68,7 +68,7 @@ type HTTP struct {
 	redirected atomic.Pointer[string]
 	gateway    atomic.Pointer[string]
 	looked     atomic.Int64                  // answers that were searched for a gateway's name
-	forms      sync.Map                      // form of tokenizer request that the server answered, by API; for AnyTokenizer
+	forms      sync.Map                      // for AnyTokenizer: form of request, by API
 	scores     atomic.Pointer[engine.Scores] // the form of request for scores that the server answered
 }
 
@@ -201,8 +201,8 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// FreshConns reports whether each request gets a connection of its own, either
-// because the engine needs it or because a kept-alive one turned out to be dead.
+// FreshConns reports whether each request gets a connection of its own. The engine may need that,
+// or a kept-alive connection turned out to be dead.
 func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
 
 // Detour returns why net/http carries the streams; "" if it does not.
@@ -290,7 +290,7 @@ func (h *HTTP) pick() *http.Client {
 	return h.kept
 }
 
-// limit allows at most n bytes of an answer's plain body to be read.
+// limit allows the client to read at most n bytes of an answer's body after decompression.
 func limit(resp *http.Response, n int64) error {
 	body, err := plain(resp)
 	if err != nil {

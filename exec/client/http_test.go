@@ -439,8 +439,8 @@ func liar(t *testing.T, answers int) (url string, requests *tally) {
 					good(stringWriter{&body}, 8)
 					_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nKeep-Alive: timeout=5, max=100\r\nContent-Length: %d\r\n\r\n%s", body.Len(), body.String())
 				}
-				// The next request on this connection is read and dropped, as if it
-				// crossed the server's close.
+				// Read and drop the next request on this connection, as if it arrived while the
+				// server was closing the connection.
 				if readRequest(conn) {
 					requests.add("dropped")
 				}
@@ -487,8 +487,8 @@ func TestReconnect(t *testing.T) {
 		}
 		reconnects = append(reconnects, s.Reconnects)
 	}
-	// Two answers come on the first connection. The third request dies on it and is
-	// sent again. From then on each request has its own connection.
+	// The first connection brings two answers and then breaks at the third request, which is sent
+	// again. From then on each request has a connection of its own.
 	if d := cmp.Diff([]int{0, 0, 1, 0, 0, 0}, reconnects); d != "" {
 		t.Errorf("reconnects (-want +got):\n%s", d)
 	}

@@ -24,7 +24,7 @@ type line struct {
 	mu   sync.Mutex
 	call *call   // nil if the line is idle
 	rd   *reader // nil if nothing is being read
-	used bool    // the line has brought an answer before
+	used bool    // an earlier call got an answer on this line
 	gone bool
 	// aside reads an answer that is not a plain stream; the watcher does not read the line
 	// meanwhile. It is nil if no such answer is being read.
@@ -51,7 +51,7 @@ func (l *line) start(c *call, wire []byte) bool {
 	}
 	stopped := c.ctx.Err() != nil
 	l.mu.Unlock()
-	if stopped { // the call was stopped before it knew its line
+	if stopped { // the call was stopped before the line was known
 		l.abort(c)
 		return true
 	}
@@ -78,7 +78,7 @@ func (l *line) room() []byte {
 	if l.rd == nil {
 		l.use(readers.Get().(*reader))
 	}
-	room, _ := l.rd.split.free() // there is always some room; see body
+	room, _ := l.rd.split.free() // always has a few bytes, see body
 	return room
 }
 
@@ -106,7 +106,7 @@ func (l *line) arrived(b []byte, at time.Duration, err error) {
 // maxHead bounds the head of an answer, in bytes, as net/http does.
 const maxHead = 10 << 20
 
-// errMore stands for the bytes of a head that are still to come.
+// errMore means that the rest of a head is still to come.
 var errMore = errors.New("more to come")
 
 // head reads an answer's head, and the part of its body that came with it.
@@ -202,8 +202,8 @@ var headReaders = sync.Pool{New: func() any {
 	return r
 }}
 
-// parse parses the part of a head that has come. The first n bytes are the head.
-// errMore means that it is incomplete. Interim answers before it are dropped.
+// parse parses the part of a head that has come. If the head is complete, n is its length in bytes;
+// otherwise the error is errMore. Interim answers before the head are dropped.
 func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error) {
 	r := headReaders.Get().(*headReader)
 	defer headReaders.Put(r)
@@ -248,8 +248,8 @@ func (l *line) body(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// finish removes the call from the line. After a whole answer the line may carry
-// another call.
+// finish takes the call off the line. If the answer was read to its end, the line may carry another
+// call; otherwise it is closed.
 func (l *line) finish(c *call, whole bool) {
 	l.call, l.used = nil, true
 	if l.rd != nil {
@@ -319,8 +319,8 @@ func (l *line) shut() {
 	}
 }
 
-// read reads an answer that is not a plain stream as the standard path does. here is
-// the part that has come. It is called without the lock.
+// read reads an answer that is not a plain stream, in the way of net/http. The parameter here holds
+// the bytes that have already been read. The caller does not hold the lock.
 func (l *line) read(c *call, here []byte, at time.Duration) {
 	from, err := waiting(l.conn)
 	if err != nil {

@@ -21,7 +21,7 @@ func readNow(fd int, b []byte) (int, error) {
 // processor.
 const mostCopied = 64 << 10
 
-// writeNow writes as much as there is room for.
+// writeNow writes as many bytes as the socket takes without waiting.
 func writeNow(fd int, b []byte) (int, error) {
 	if len(b) > mostCopied {
 		n, err := syscall.Write(fd, b)

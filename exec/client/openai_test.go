@@ -10,8 +10,8 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// typedEvent returns an event as go-openai's types read it. They know neither vLLM's
-// name for reasoning nor token counts in a chunk.
+// typedEvent returns an event as the types of go-openai read it. These types lack vLLM's name for
+// reasoning, and the token counts in a chunk.
 func typedEvent(t *testing.T, data []byte) Event {
 	var chat openai.ChatCompletionStreamResponse
 	var text openai.CompletionResponse

@@ -88,8 +88,8 @@ func (k *kept) said() Said {
 	return out
 }
 
-// decoded returns the text that JSON encodes. If it was cut, its last character may be
-// incomplete and is left out.
+// decoded returns the text that the JSON string raw holds. If the string was cut, its last
+// character may be incomplete and is left out.
 func (k *kept) decoded(raw []byte) string {
 	if !k.cut {
 		return unquote(raw)

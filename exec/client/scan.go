@@ -100,9 +100,9 @@ func (s *scanner) key() ([]byte, error) {
 	return raw, nil
 }
 
-// object reads an object and passes each member's name to read, which reads the
-// value. A value that is not an object is skipped. read must not outlive the call:
-// then neither it nor the scanner is allocated on the heap.
+// object reads an object. For each member it calls the function read with the member's name, and
+// read reads the value. A value that is not an object is skipped. The function read must not be
+// used after the call, so that it and the scanner need no memory on the heap.
 func (s *scanner) object(read func(name []byte) error) error {
 	if s.peek() != '{' {
 		return s.skip()
@@ -153,7 +153,7 @@ func (s *scanner) string() (raw []byte, escaped bool, err error) {
 	b, i := s.b, s.i+1
 	start := i
 	for i < len(b) {
-		// Eight bytes at a time: most of an event is strings that nobody reads.
+		// Skip eight bytes at a time: most of an event is strings whose content is not needed.
 		if i+8 <= len(b) {
 			special := special(binary.LittleEndian.Uint64(b[i:]))
 			if special == 0 {

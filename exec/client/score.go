@@ -103,8 +103,8 @@ func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string
 		body["cache_salt"] = salt
 	}
 	var raw json.RawMessage
-	// In the response, a value with its token and the members' names takes less than
-	// scoreBytes.
+	// The server returns each value with its token and the names of the members. One value takes
+	// less than scoreBytes bytes.
 	if err := h.askPatiently(ctx, h.root+scores.Path, body, &raw, int64(scoreBytes*len(all))+maxAnswer); err != nil {
 		return nil, err
 	}

@@ -41,8 +41,8 @@ func unbuilt(err error) error {
 	return &Error{Kind: metric.FailProtocol, Message: "could not build the request: " + err.Error()}
 }
 
-// errTimeout is the cause of a context that r.Timeout ended. errLinger is the cause
-// if the answer was complete while its connection stayed open.
+// errTimeout is the cause of a context that ended after r.Timeout. errLinger is the cause if the
+// answer was complete and the server kept its connection open.
 var (
 	errTimeout = errors.New("time-out")
 	errLinger  = errors.New("nothing after the end")
@@ -194,7 +194,7 @@ func (c *call) trace() *httptrace.ClientTrace {
 	}
 }
 
-// noteSent records the stamp of the first attempt that wrote something.
+// noteSent records the time at which the first attempt wrote its first byte.
 func (c *call) noteSent() {
 	if c.sent != 0 || c.conns == 0 {
 		return
@@ -276,7 +276,7 @@ func (p *payload) Close() error {
 	return nil
 }
 
-// reader holds what is needed to read one stream. Readers are reused.
+// reader holds the buffers for reading one stream. A reader is reused for later streams.
 type reader struct {
 	split splitter
 	event Event
@@ -417,7 +417,7 @@ func (rd *reader) notStream() error {
 	return &Error{Kind: metric.FailProtocol, Message: "the answer is not an event stream: " + string(junk)}
 }
 
-// broken is the reason why a body could not be read to its end.
+// broken returns the error of an answer whose body could not be read to the end.
 func (c *call) broken(err error) error {
 	if e := c.stopped(); e != nil {
 		return e

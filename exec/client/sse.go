@@ -33,9 +33,9 @@ const (
 type splitter struct {
 	buf  []byte
 	w    int // bytes in buf
-	keep int // start of what is still needed: the data line of an open event, otherwise line
+	keep int // start of the bytes still needed: an open event's data line, or else the line
 	line int // start of the current line
-	scan int // no line ends before this offset
+	scan int // the bytes from line to scan hold no end of a line
 
 	dataStart, dataEnd int    // the open event's only data line
 	open               bool   // the open event has a data line, from dataStart to dataEnd

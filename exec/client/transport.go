@@ -32,19 +32,19 @@ type Request struct {
 	Timeout     time.Duration  // 0: none
 }
 
-// Prompt is what is sent: text, token ids (for completions), or the messages of a
-// chat.
+// Prompt is the content of a request: text, token ids (for completions), or the messages of a chat.
 type Prompt struct {
 	Text     string
 	IDs      []int           // token ids; if not empty, sent instead of Text
 	Messages json.RawMessage // messages of a chat; nil if Text is the user's only message
-	// Fields are added to this request's body alone, and win over all others.
+	// Fields are added to the body of the request with this prompt alone. They win over all other
+	// fields of the same name.
 	Fields map[string]json.RawMessage
 	// Parts replace the text in virtual time if prompts begin alike; nil if they do
 	// not.
 	Parts  []Part
 	Tokens int // number of tokens as the server counts them; 0 if unknown, or if it is the request's Input
-	Output int // tokens of its answer; 0 means the request's Output
+	Output int // tokens of the answer to this prompt; 0 means the Output of the request
 	Row    int // row of the data set, from 1; 0 for none
 	// Shared is an upper bound on the share of the prompt, from its beginning, that
 	// earlier requests may have in common with it. That much may come from a cache.
@@ -53,7 +53,7 @@ type Prompt struct {
 	Ready *Ready // bytes that a transport built beforehand; nil if none
 }
 
-// Ready is a request as it is sent.
+// Ready is a request in the bytes that go over the connection.
 type Ready struct {
 	wire, body []byte // wire ends with body
 	api, model string

@@ -252,7 +252,7 @@ func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
 	return h.askWithin(ctx, method, url, in, out, maxAnswer)
 }
 
-// askWithin is ask with another bound on the answer, in bytes.
+// askWithin does the same as ask. The parameter most is the largest size of the answer in bytes.
 func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, most int64) error {
 	raw, err := h.exchange(ctx, method, url, in, most, patience)
 	if err != nil || out == nil {
@@ -261,8 +261,8 @@ func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, m
 	return h.decoded(raw, url, out)
 }
 
-// askPatiently is askWithin for questions that may have to wait behind other
-// requests.
+// askPatiently is askWithin with a longer time-out, for requests that the server may queue behind
+// the load.
 func (h *HTTP) askPatiently(ctx context.Context, url string, in, out any, most int64) error {
 	raw, err := h.exchange(ctx, http.MethodPost, url, in, most, scorePatient)
 	if err != nil {

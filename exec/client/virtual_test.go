@@ -61,10 +61,10 @@ const (
 	usageEvent     = `{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":61}}`
 )
 
-// The stream on which tools differ by a factor of ten: the role at 0.1 s, the first
-// reasoning token at 1 s, then 20 chunks of 3 tokens that are 60 ms apart. Six of the
-// token chunks are reasoning. Usage counts 61 tokens, and [DONE] comes 20 ms after
-// the last chunk.
+// TestExactTimes serves a stream for which load tools report TTFTs that differ by a factor of ten.
+// The role comes at 0.1 s and the first reasoning token at 1 s. Then 20 chunks of 3 tokens come 60
+// ms apart; six of them are reasoning. Usage counts 61 tokens, and [DONE] comes 20 ms after the
+// last chunk.
 func TestExactTimes(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(50 * ms)

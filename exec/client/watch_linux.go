@@ -18,7 +18,7 @@ import (
 // ready.
 type poller struct {
 	ep    int
-	mu    sync.Mutex // protects a turn, and found in every line
+	mu    sync.Mutex // protects each turn of the poller, and found in every line
 	sends atomic.Int64
 
 	events []syscall.EpollEvent
@@ -230,7 +230,8 @@ func newPoller() *poller {
 	return p
 }
 
-// poll makes the poller watch a line, if it can.
+// poll hands the line to the poller. It returns false if the poller cannot watch this kind of
+// connection.
 func (l *line) poll() bool {
 	if _, ok := l.conn.(*socket); !ok {
 		return false
@@ -238,7 +239,8 @@ func (l *line) poll() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.by = polling(); !l.gone && l.again() != nil {
-		// It can only fail for lack of memory. The call then sees a dead connection.
+		// The poller could not watch the line, for lack of memory. The call then fails like a call
+		// on a dead connection.
 		l.conn.(*socket).interrupt()
 		l.arrived(nil, l.d.h.config.Now(), io.ErrUnexpectedEOF)
 	}
@@ -282,9 +284,9 @@ func (l *line) rest() {
 	}
 }
 
-// mostFound bounds what waits to be passed on. readAgain is the number of findings that
-// are passed on before the poller reads what has come in the meantime: the head of an
-// answer takes as long as several reads.
+// mostFound is the largest number of findings that wait to be passed on. readAgain is the number of
+// findings that the poller passes on before it reads again. The head of an answer takes as long as
+// several reads, and meanwhile more has come.
 const (
 	mostFound = 1024
 	readAgain = 16
@@ -371,8 +373,8 @@ func (p *poller) read(l *line, ready uint32) (more bool) {
 	return n == len(room) || ready&^syscall.EPOLLIN != 0 && err == nil
 }
 
-// beside runs aside, which reads an answer that is not a plain stream, and returns
-// the line to the poller.
+// beside runs the function aside, which reads an answer that is not a plain stream. Then it gives
+// the line back to the poller.
 func (l *line) beside(aside func()) {
 	aside()
 	l.mu.Lock()

@@ -19,7 +19,7 @@ type Closed struct {
 	Warmup  int           // warm-up requests, divided among the slots
 	Probes  int           // warm-up requests sent before the round, whose Order the round continues
 	Fill    bool          // continue to warm up until every slot has started, so that nothing is measured during the ramp
-	Proven  bool          // requests completed at this level earlier, so failed warm-up requests do not stop the round
+	Proven  bool          // an earlier request completed at this level: failed warm-up requests do not stop the round
 	Stagger time.Duration // time between the first starts of consecutive slots
 	Pause   time.Duration // time between a slot's answer and its next request
 }
@@ -40,7 +40,7 @@ func (c Closed) First(slot int) time.Duration { return time.Duration(slot) * c.S
 type Turn struct {
 	Slot  int
 	Phase metric.Phase
-	Order int // number by start, within the phase
+	Order int // number of the request within its phase, in order of start
 }
 
 // Decision is what a slot does next.
@@ -82,7 +82,7 @@ func (c Closed) Begin() *Loop {
 	return l
 }
 
-// Next decides what a slot does when it is free and its time has come.
+// Next decides what a free slot does when its time has come.
 func (l *Loop) Next(slot int) (Turn, Decision) {
 	s := &l.slots[slot]
 	if l.Over() {

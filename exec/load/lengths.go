@@ -25,7 +25,8 @@ type Lengths struct {
 
 // Range returns the length of the shortest and the longest answer, in whole tokens, at least 1.
 func (l Lengths) Range() (low, high int) {
-	// The small numbers absorb binary rounding: 0.1·10 may lie just beside a whole number.
+	// The term 1e-9 absorbs binary rounding: without it, a bound such as 10·(1−0.1) = 9 could
+	// become 10.
 	low = int(math.Ceil(float64(l.Mean)*(1-l.Jitter) - 1e-9))
 	high = int(math.Floor(float64(l.Mean)*(1+l.Jitter) + 1e-9))
 	low = max(low, 1)

@@ -180,7 +180,7 @@ func TestClosedRound(t *testing.T) {
 }
 
 func TestClosedPause(t *testing.T) {
-	// One slot with requests of 2 s and a pause of 3 s has a start every 5 s.
+	// A request takes 2 s, and a pause of 3 s follows, so one slot starts a request every 5 s.
 	_, starts, _, _ := play(t, load.Closed{Slots: 1, Due: 2, Warmup: 1, Pause: 3 * s},
 		func(load.Turn) time.Duration { return 2 * s })
 	if want := []time.Duration{0, 5 * s, 10 * s}; !slices.Equal(starts, want) {
@@ -227,7 +227,7 @@ func TestDoomed(t *testing.T) {
 	for _, tt := range []struct {
 		slots, warmup, want int
 	}{
-		{8, 8, 16},  // two warm-up requests for each slot
+		{8, 8, 16},  // two failed requests for each slot
 		{2, 2, 10},  // at least ten
 		{8, 20, 16}, // a larger Warmup changes nothing
 		{4, 1, 10},  // one slot sends the warm-up requests of all
@@ -241,8 +241,7 @@ func TestDoomed(t *testing.T) {
 				t.Fatalf("%d slots: %+v was sent", tt.slots, turn)
 			}
 		}
-		// When the last request fails, each other slot may have a request in flight; these
-		// were sent too.
+		// When the last failure comes, each other slot may have one more request in flight.
 		if len(turns) < tt.want || len(turns) >= tt.want+tt.slots {
 			t.Errorf("%d slots: given up after %d requests, want about %d", tt.slots, len(turns), tt.want)
 		}

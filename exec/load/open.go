@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Open is one window of an open loop. Requests are due by a schedule that is drawn
-// beforehand, whatever becomes of earlier requests. The schedule depends only on the
-// fields. These include neither the server nor the run's salt.
+// Open is one window of an open loop. Requests are due by a schedule that is drawn beforehand, so
+// slow or failed requests do not change it. The schedule depends only on the fields of Open, and no
+// field names the server or holds the run's salt.
 type Open struct {
 	Rate     float64 // requests per second, above 0
 	Shape    float64 // shape of gamma distributed gaps: 1 is Poisson, +Inf constant; above 0
@@ -63,7 +63,7 @@ type Schedule struct {
 	began time.Duration
 }
 
-// Begin returns the schedule of a window whose warm-up begins at a time.
+// Begin returns the schedule of a window whose warm-up begins at the time at.
 func (o Open) Begin(at time.Duration) *Schedule {
 	return &Schedule{open: o, gaps: o.source(metric.Warmup), phase: metric.Warmup, at: at}
 }

@@ -14,12 +14,12 @@ type Saturation struct {
 	// Enough is the speed, in tokens a second, at which N is not raised further; 0
 	// means no such limit.
 	Enough float64
-	// Anew reports that N was raised for the first time: the requests in flight began
-	// together, so they must begin again too.
+	// Anew reports that N was raised for the first time. The caller then starts all requests again,
+	// because those in flight began together.
 	Anew bool
 
 	raised time.Duration // time at which N was last raised; 0 if never
-	filled time.Duration // time until N requests had their first tokens; 0 if they have not yet
+	filled time.Duration // time from raised until N requests had a first token; 0 if some have none
 	before float64       // output tokens per second before N was last raised
 	marks  []mark        // states since N was raised, of the last settling time
 }

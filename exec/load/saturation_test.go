@@ -32,16 +32,15 @@ func TestSaturation(t *testing.T) {
 		{"a queue", server{32, flat, 1e6}, 4096, 256, 10, 0},
 		// 56 of 256 requests wait, which is less than a quarter; then 312 of 512 wait.
 		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 11, 0},
-		// A second after the increase nobody waits, but twice as many requests are no
-		// faster.
+		// One second after the increase no request waits, but twice as many requests are no faster.
 		{"all at once, no faster", server{1e6, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		{"all at once, faster", server{1e6, shared, 1e6}, 4096, 2048, 10 + 11 + 11 + 11, 0},
 		// At 512 the speed is 837, above the 800 that are enough.
 		{"fast enough", server{1e6, shared, 1e6}, 4096, 512, 10 + 11, 800},
 		{"no more may be", server{1e6, shared, 1e6}, 300, 300, 10 + 11, 0},
 		{"no more may be at all", server{1e6, shared, 1e6}, 256, 256, 10, 0},
-		// Of 256, 512 and 1,024 more requests hardly any wait after 3, 5 and 10 s; each step is
-		// settled 10 s later.
+		// The number of requests rises by 256, 512 and 1,024. The server reads that many more
+		// prompts in about 3, 5 and 10 s, and 10 s later each step is settled.
 		{"long prompts", server{1e6, shared, 100}, 4096, 2048, 10 + 13 + 15 + 20, 0},
 		// 256 and 512 more prompts take 13 and 24 s to read; twice as many would take longer
 		// than half a minute.
