@@ -87,9 +87,9 @@ func (s *Sample) Bad(def Def) bool {
 	return found == Yes && def.Better == LowerIsBetter || found == No && def.Better == HigherIsBetter
 }
 
-// AnswerShare is the share of a level's answers that have the property of a metric,
-// among those whose requests asked for it. Requests of a complete round without a
-// sample count as failed.
+// AnswerShare returns the share of a level's natural answers that have the property of a metric.
+// Only answers whose requests asked for the property count. In a complete round, a request without
+// a sample counts as failed.
 func (l *Level) AnswerShare(def Def) Value {
 	bad, n := 0, 0
 	for _, r := range l.Rounds {

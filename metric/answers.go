@@ -2,9 +2,9 @@ package metric
 
 import "time"
 
-// Answers holds what was checked on a sample of a level's answers after the load: whether the
-// server counted the tokens that it sent, and whether it generated the answers or took them from a
-// cache.
+// Answers holds the results of checks on a sample of the level's answers. After the load, tokgate
+// checks whether the server counted the tokens that it sent, and whether it generated the answers
+// or took them from a cache.
 type Answers struct {
 	// Recounts holds the answers whose text the server's own tokenizer counted. It is empty if the
 	// server has no tokenizer page. Note is the reason why a tokenizer page did not answer; "" if

@@ -72,8 +72,8 @@ type CapacityProbe struct {
 	// Set numbers the sample sets of this N, from 0. A higher set shares no request
 	// with a lower one.
 	Set int `json:"set"`
-	// Level is the name of the level that holds the samples. With names the plan's level whose
-	// samples are judged together with these; "" if there is none.
+	// Level is the name of the level that holds the samples. With is the name of a level of the
+	// plan whose samples are judged together with these samples; "" if there is none.
 	Level    string        `json:"level"`
 	With     string        `json:"with,omitempty"`
 	Requests int           `json:"requests"` // judged requests, including earlier visits to the set; 0 if it was cut short
@@ -97,8 +97,8 @@ type Look struct {
 	Requests int `json:"requests"`
 	// Planned is the number of planned looks, which share the allowed error; at least 1.
 	Planned int `json:"planned"`
-	// Spent is the share of the allowed error that may be used up to and including this look, in
-	// (0, 1]. 0 means that every look has an equal part of the error.
+	// Spent is the share of the allowed error that the looks up to this one may use, in (0, 1]. 0
+	// means that every look has an equal part of the error.
 	Spent float64 `json:"spent,omitempty"`
 	// Outcome is "pass", "fail" or "inconclusive". It is "" if nothing was decided at this look,
 	// because the decision is left to the end of the run.
@@ -218,7 +218,8 @@ func (c Capacity) particulars() string {
 	if c.Pass > 0 && !c.Confirmed && c.Over != OpenLoop {
 		b.WriteString(", not confirmed")
 	}
-	if c.Binding != "" && (c.Over != OpenLoop || c.AtFail != "") { // a certified rate is far below its limit
+	// At a certified rate the value is far below its limit, so it is shown only beside a failure.
+	if c.Binding != "" && (c.Over != OpenLoop || c.AtFail != "") {
 		var points []string
 		if c.AtPass != "" {
 			points = append(points, c.AtPass+" at "+at(c.Pass))
@@ -240,7 +241,7 @@ func (c Capacity) particulars() string {
 // Load converts level n to units of Over.
 func (c Capacity) Load(n int) float64 { return float64(n) * cmp.Or(c.Step, 1) }
 
-// Probed reports whether a level holds the samples of a probe.
+// Probed reports whether the level l has the load of the probe p.
 func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
 	if l.Speedup > 0 {
 		return c.Over == Speedup && math.Abs(l.Speedup-c.Load(p.N)) < c.Load(1)/2

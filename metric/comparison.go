@@ -16,7 +16,7 @@ type Comparison struct {
 	// Looks are the planned looks that were held, in order; the last one decides. It is empty if
 	// the comparison was judged once, at its end.
 	Looks []ComparisonLook `json:"looks,omitempty"`
-	// Skipped is the reason why nothing was compared; "" if something was.
+	// Skipped is the reason why nothing was compared; "" if the comparison was run.
 	Skipped string   `json:"skipped,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 	// Answers holds the answers of both servers to the same prompts; nil if the plan asks
@@ -24,14 +24,16 @@ type Comparison struct {
 	Answers *PairedAnswers `json:"answers,omitempty"`
 }
 
-// ComparisonLook is one of the planned looks at a comparison.
+// ComparisonLook is one planned interim judgement of a comparison, a look in the sense of
+// sequential tests.
 type ComparisonLook struct {
 	Rounds  int    `json:"rounds"`            // number of judged rounds, counted from the first
 	Planned int    `json:"planned"`           // number of planned looks, which share the allowed error; at least 1
 	Outcome string `json:"outcome,omitempty"` // "" if the decision is left to the end of the run
 }
 
-// Leg marks a round as one side of a comparison. The two servers take turns, one round each.
+// Leg marks a round as one side of a comparison. The two servers take turns, and each turn is one
+// round.
 type Leg struct {
 	// Slot is the position of the leg in time, 0-based, among all servers that take turns: in the
 	// order A B B A the legs have the slots 0 1 2 3. Legs side by side have the same slot.

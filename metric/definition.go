@@ -58,8 +58,8 @@ const (
 	// that the server finished in the window, of which only the bucket is known. A threshold names
 	// the mean or a percentile.
 	Counted
-	// PerReading metrics have one observation for each time that the server's or a GPU's gauge was
-	// read. A threshold names mean, min or max.
+	// PerReading metrics have one observation for each reading of a gauge of the server or of a
+	// GPU. A threshold on them names mean, min or max.
 	PerReading
 )
 

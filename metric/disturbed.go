@@ -88,10 +88,10 @@ func medianTTFT(samples []*Sample) float64 {
 	return median
 }
 
-// Idle describes in words that not all slots of a closed loop's round were busy. The words are ""
-// if all were, or if the round is no longer than one wave and so has no stretch with all slots
-// busy. byServer is true if the slots were idle because requests failed: then the server is the
-// cause, and thresholds count the failures.
+// Idle describes in words that some slots of a closed loop's round were idle. It returns "" if all
+// slots were busy. It also returns "" if the round has only one wave of requests, and so no time
+// with all slots busy. byServer is true if the slots were idle because requests failed: then the
+// server is the cause, and the thresholds count the failures.
 func (l *Level) Idle(r *Round) (words string, byServer bool) {
 	if l.Kind.Windowed() {
 		return "", false

@@ -86,8 +86,9 @@ func (f Fingerprint) Keys() []string {
 	return keys
 }
 
-// Differs reports whether two values of a key show that two servers are different. An unknown value
-// does not show that, nor does a key that varies between two starts of one server.
+// Differs reports whether the values a and b of a key show that two servers are different. Unknown
+// values show nothing. Some keys vary between two starts of one server, and their values show
+// nothing either.
 func Differs(key, a, b string) bool {
 	fact, _ := FactOf(key)
 	return a != b && !fact.Varies && a != Unknown && b != Unknown

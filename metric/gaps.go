@@ -5,7 +5,7 @@ import "slices"
 // A request has about a hundred gaps. In whole microseconds few of them have different lengths, so
 // counting equal lengths is much faster than sorting.
 
-// manyGaps is the number of gaps from which counting is faster.
+// manyGaps is the number of gaps above which sorting by counting is faster than comparing.
 const manyGaps = 1 << 12
 
 // tally counts lengths in microseconds. Longer lengths are kept separately.
@@ -30,7 +30,8 @@ func (t *tally) add(us uint32, times int) {
 	}
 }
 
-// seconds returns the lengths as the Values and Until of a distribution.
+// seconds returns the counted gaps in seconds, in the form of the fields Values and Until of a
+// distribution.
 func (t *tally) seconds() (values []float64, until []int) {
 	different, n := len(t.long), 0
 	for _, times := range t.count {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A level has ten rounds with a hundred requests in all, each of which gets its first token 100 ms
-// after it was due. The 99th percentile of the lag is therefore the second-longest lag.
+// A level has ten rounds with a hundred requests in all. Each request gets its first token 100 ms
+// after it was due. The 99th percentile of the lag is the second-longest lag.
 func TestLateIsOfTheWindow(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {

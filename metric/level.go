@@ -67,8 +67,8 @@ func (l *Level) Windows(w Window) []Stretch {
 	return out
 }
 
-// Stretches divides a round of the level. The window of an open loop is the time in
-// which its measured requests were due, for either Window.
+// Stretches divides a round of the level into the given number of parts. For an open loop, both
+// values of w mean the time in which measured requests were due.
 func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	if !l.Kind.Windowed() {
 		return r.Stretches(w, parts)
@@ -165,8 +165,8 @@ func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Samp
 	return v, true
 }
 
-// counts reports whether the output of the request counts: it completed, or the run
-// cut it off.
+// counts reports whether the output of the request counts. It counts if the request completed or if
+// the run itself cancelled the request.
 func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 
 // tokensPerChunk is the mean number of tokens in a chunk, over the round's completed requests; 1 if
@@ -358,13 +358,13 @@ func CacheHitRate(samples []*Sample) Value {
 	return Some(float64(cached) / float64(input))
 }
 
-// Synchrony measures how far the slots of the round start in phase. It is 0 if their
-// starts are spread evenly or at random over the cycle, and 1 if they start together.
+// Synchrony measures how far the slots of the round start in phase. It is 0 if their starts are
+// spread evenly or at random over the cycle, and 1 if they start together.
 //
-// T is the mean time between two starts of one slot. The k-th starts t of the N slots are taken as
-// angles 2π·t/T, and R_k is the length of their mean vector. R² is the mean of R_k² over k. For
-// random angles R² is 1/N on average, so ρ² = (N·R² − 1)/(N − 1) is unbiased (Kutil, Statistics 46,
-// 2012). The result is √ρ², or 0 if ρ² is negative.
+// T is the mean time between two starts of one slot. Each of the N slots has a k-th start, at a
+// time t, which becomes the angle 2π·t/T. R_k is the length of the mean vector of these N angles,
+// and R² is the mean of R_k² over k. For random angles R² is 1/N on average, so ρ² = (N·R² − 1)/(N
+// − 1) is unbiased (Kutil, Statistics 46, 2012). The result is √ρ², or 0 if ρ² is negative.
 func (r *Round) Synchrony(slots int) Value {
 	if slots < 2 {
 		return None("fewer than two slots")

@@ -108,7 +108,7 @@ func count(samples []*Sample, which func(*Sample) bool) int {
 	return n
 }
 
-// ordersOf numbers the requests of a part in each phase.
+// ordersOf numbers the requests of a part, separately in each phase.
 func ordersOf(all []*Sample, name string) map[*Sample]int {
 	var own []*Sample
 	for _, s := range all {

@@ -18,7 +18,7 @@ type Passage struct {
 	// requests that were due, sent or not, and had not ended.
 	Begin, End int
 	// Lost is the number of requests that timed out in the window. They are no longer in flight,
-	// but the server did not serve them either.
+	// but the server has not served them.
 	Lost int
 	// Mean is the mean number in flight, and Max the largest.
 	Mean float64
@@ -274,8 +274,7 @@ func ofLevels(name string) bool {
 // OfStages reports whether a stage has the metric.
 func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rate" }
 
-// again is the number of consecutive good requests that show that a server has
-// recovered.
+// again is the number of good requests in a row that show that a server has recovered.
 const again = 10
 
 // Recovery is the time from the beginning of the stage's round until requests are good again: until
@@ -305,11 +304,12 @@ const (
 )
 
 // Late describes in words that the requests of an open loop were sent too late; "" if they were
-// not. It judges all rounds together, because they are parts of one window: a single late request
-// among the seventeen of a round does not count yet.
+// sent in time. It judges all rounds together, because they are parts of one window. If a round has
+// seventeen requests and one is late, that alone does not count.
 func (l *Level) Late() string { return late(l.Rounds...) }
 
-// late does the same as Late for rounds that are parts of one window or a window each.
+// late does what Late does, for any rounds: parts of one window, or rounds that each have a window
+// of their own.
 func late(rounds ...*Round) string {
 	var samples []*Sample
 	gaps, span := 0, time.Duration(0) // the number and total length of times between two requests due in a round

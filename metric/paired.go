@@ -18,7 +18,7 @@ type PairedAnswers struct {
 	Pairs    []AnswerPair `json:"pairs"`
 }
 
-// AnswerPair is one prompt with its answers. An answer is nil if the server was not asked for it.
+// AnswerPair is one prompt with its answers. An answer is nil if its server did not get the prompt.
 type AnswerPair struct {
 	Workload  string        `json:"workload"`
 	Level     string        `json:"level"`

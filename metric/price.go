@@ -17,8 +17,9 @@ func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
 	return l.FirstTokenSpeed(samples), false
 }
 
-// CacheHitRate is cached / prompt tokens from the server's usage, or else from its counters over
-// the window. told reports whether the counters were used.
+// CacheHitRate returns the share of the prompt tokens that came from the server's cache. The
+// numbers come from the usage of the answers; without them, from the server's counters over the
+// window, and told is true.
 func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	if v = CacheHitRate(samples); v.OK {
 		return v, false

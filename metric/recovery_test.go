@@ -20,7 +20,7 @@ func TestRecovery(t *testing.T) {
 		{[]int{0, 24}, 1},      // 23 in a row from 1 s on
 		{[]int{5, 15, 25}, 26}, // nine in a row each time, and the last four are good
 		{[]int{5, 15, 29}, 16}, // 13 in a row from 16 s on
-		{[]int{9, 19, 29}, -1}, // nine in a row each time, and no good request at the end
+		{[]int{9, 19, 29}, -1}, // nine good requests in a row each time, none at the end
 	} {
 		r := &Round{WindowStart: 100 * time.Second}
 		for i := range 30 {

@@ -95,7 +95,7 @@ const (
 	Speedup LoadKind = "speedup"
 )
 
-// Searched names what a capacity search with this kind of load counts, as plans write it.
+// Searched names the unit of a capacity search with this kind of load, as plans write it.
 func (k LoadKind) Searched() string {
 	if k == ClosedLoop {
 		return "concurrency"
@@ -103,8 +103,8 @@ func (k LoadKind) Searched() string {
 	return string(k)
 }
 
-// Unit is the unit in which this kind of load is counted. Users and speedups have no unit, so
-// theirs is Count.
+// Unit is the unit in which this kind of load is counted. The unit of users and of speedups is
+// Count, because they are plain numbers.
 func (k LoadKind) Unit() Unit {
 	switch k {
 	case OpenLoop:
@@ -115,8 +115,8 @@ func (k LoadKind) Unit() Unit {
 	return Requests
 }
 
-// Windowed reports whether the rounds are consecutive parts of one window: there is no drain
-// between them, and requests have due times of their own.
+// Windowed reports whether the rounds are consecutive parts of one window. Then there is no drain
+// between rounds, and each request has a due time of its own.
 func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }
 
 // Steady reports whether the level offers one constant rate, so that the server either sustains the

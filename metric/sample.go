@@ -16,8 +16,8 @@ const (
 	Warmup Phase = "warmup"
 	// Measured requests are due by the plan, and judged.
 	Measured Phase = "measured"
-	// Filler requests keep the load up while the last measured ones finish;
-	// they are never judged.
+	// Filler requests keep up the load until the last measured requests have ended. They are never
+	// judged.
 	Filler Phase = "filler"
 )
 

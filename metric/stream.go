@@ -16,8 +16,8 @@ const (
 	// the first chunk does not count: a short time may be chance.
 	leastPerToken = 100 * time.Microsecond
 	leastStreamed = 3
-	// mostPerChunk is the largest mean number of tokens in a chunk if the engine makes one
-	// token a step. A real vLLM on a busy machine merges up to 1.3.
+	// mostPerChunk is the largest allowed mean number of tokens in a chunk for an engine that makes
+	// one token in a step. A real vLLM on a busy machine puts up to 1.3 tokens in a chunk.
 	mostPerChunk = 2.0
 	onePerStep   = 1.1
 )
@@ -27,8 +27,8 @@ const (
 const FewPerChunk = 1.05
 
 // Unstreamed explains why the level's answers do not show how fast the server streamed; "" if they
-// do. Metrics that depend only on an answer's beginning or end (ttft, e2e), or on its number of
-// tokens (throughput), are not affected.
+// do show it. The reason does not matter to metrics that depend only on the beginning or end of an
+// answer (ttft, e2e), or only on its number of tokens (throughput).
 func (l *Level) Unstreamed() string {
 	samples := l.MeasuredSamples()
 	token := l.tokenTime(samples)

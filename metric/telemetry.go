@@ -9,12 +9,11 @@ import (
 )
 
 // Telemetry holds the metrics of the server and its GPUs for one round: differences and statistics
-// over the measured window, and the course of the values over the round. Keys are names of Defs, or
-// of the counters below. If a key is in none of the maps, Missing included, the metric was not
-// asked for.
+// over the measured window, and series of values over the whole round. A key is the name of a Def
+// or of a counter below. If the metric was not asked for, no map has its key, not even Missing.
 type Telemetry struct {
-	// Added and Histograms are differences between two readings, taken at From and To. These are
-	// the readings nearest to the bounds of the window.
+	// From and To are the times of two readings: those nearest to the ends of the window. Added and
+	// Histograms are the differences between them.
 	From time.Duration `json:"from_ns"`
 	To   time.Duration `json:"to_ns"`
 	// Reads is how often the server's page was read during the round. Failed is how many of these
@@ -34,8 +33,8 @@ type Telemetry struct {
 	Missing map[string]string `json:"missing,omitempty"`
 }
 
-// The counters in Telemetry.Added. Two counters that belong together are differences between the
-// same two readings, so their quotient holds for the window.
+// The counters in Telemetry.Added. Counters that are divided by each other come from the same two
+// readings, so that their quotient holds for the window between the readings.
 const (
 	Preempted       = "preemptions"
 	CacheQueries    = "cache_queries" // prompt tokens looked up in the prefix cache
@@ -49,7 +48,7 @@ const (
 	// GeneratedSeconds is the time from each answer's first token to its last, summed over the
 	// answers.
 	GeneratedSeconds = "generated_seconds"
-	Aborted          = "aborted"        // requests that the client gave up, fillers among them
+	Aborted          = "aborted"        // requests that the client gave up, including fillers
 	Errors           = "errors"         // requests that ended in an error of the engine
 	Rejected         = "rejected"       // requests that were not admitted
 	ECCErrors        = "ecc_errors"     // uncorrectable ones of the GPUs' memory
@@ -250,9 +249,9 @@ func (h Histogram) merge(o Histogram) (Histogram, bool) {
 	return sum, true
 }
 
-// told collects the values of name from the rounds that were run. why is the reason
-// of the first round without one. A level has a value only if all of its rounds have
-// one, because a missing one may have been the worst.
+// told reads the metric name from each round through the function take. If a round has no value,
+// why is the reason of the first such round; then the level has no value either, because the
+// missing value may have been the worst.
 func (l *Level) told(name string, take func(*Telemetry) bool) (why string) {
 	if l.Skipped != "" {
 		return "the level was not run: " + l.Skipped
@@ -293,7 +292,8 @@ func (l *Level) Gauge(name string) (g Gauge, why string) {
 			g = g.merge(x)
 		}
 		if !ok && t.Missing[name] == TooShort {
-			short = TooShort // not a failure of the source: other rounds may have readings
+			// A window that is too short is no failure, because other rounds may have readings.
+			short = TooShort
 			return true
 		}
 		return ok
@@ -312,8 +312,8 @@ func (l *Level) Gauge(name string) (g Gauge, why string) {
 // failed.
 const TooShort = "the window was too short for a reading in it"
 
-// Histogram adds up the Counted metric of the level's rounds; why is the reason if
-// there is none.
+// Histogram adds up the histograms of the level's rounds for one metric of the type Counted. If
+// there is none, why is the reason.
 func (l *Level) Histogram(name string) (h Histogram, why string) {
 	mixed := false
 	why = l.told(name, func(t *Telemetry) bool {

@@ -247,7 +247,7 @@ func TestToldByAll(t *testing.T) {
 }
 
 func TestCosts(t *testing.T) {
-	// 100 tokens in a window of 1 s each: 100 tok/s; 600 J in 2 s are 300 W.
+	// Each window lasts 1 s and has 100 tokens: 100 tok/s. The GPUs use 600 J in 2 s: 300 W.
 	l := toldLevel()
 	for _, r := range l.Rounds {
 		r.WindowStart, r.WindowEnd = time.Second, 2*time.Second

@@ -23,10 +23,10 @@ var answersSchema = schema{name: "tokgate.answers/", major: 1, minor: 0}
 
 const typeAnswer = "answer"
 
-// answerLine is one line. Server, workload, level, round and order identify a request. Without the
-// server they identify its prompt; row is the prompt's row in the data set. If both servers of a
-// comparison answered the same prompt, the name of the comparison and the side replace server and
-// round.
+// answerLine is one line of the file of answers. Server, Workload, Level, Round and Order identify
+// the request. Workload, Level and Order alone identify its prompt; Row is the row of the prompt in
+// the data set. If both servers of a comparison answered the same prompt, Comparison and Side take
+// the place of Server and Round.
 type answerLine struct {
 	Type       string `json:"type"`
 	Schema     string `json:"schema,omitempty"`

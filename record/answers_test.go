@@ -201,8 +201,8 @@ func TestAnswersOfAnEarlierRun(t *testing.T) {
 	}
 }
 
-// Equal answers have equal hashes, wherever their text was cut. Different answers have different
-// hashes.
+// Equal answers have equal hashes, wherever their text was cut off. Different answers have
+// different hashes.
 func TestHashed(t *testing.T) {
 	a := metric.Said{Text: "Paris", AtLimit: true}.Hashed()
 	if a.Text != "" || len(a.Hash) != 64 || !a.AtLimit || a.Hashed().Hash != a.Hash {

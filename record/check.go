@@ -70,7 +70,7 @@ func possibleChunks(s *metric.Sample) error {
 	var sum time.Duration
 	for _, gap := range s.Gaps {
 		if gap == 1<<32-1 {
-			return nil // a gap of this length may stand for a longer one
+			return nil // longer gaps are recorded with this length too
 		}
 		sum += time.Duration(gap) * time.Microsecond
 	}
@@ -80,7 +80,8 @@ func possibleChunks(s *metric.Sample) error {
 	return nil
 }
 
-// possibleRound checks what the end of a round says against the round's requests.
+// possibleRound returns an error if the record of a round's end does not agree with the round's
+// requests.
 func possibleRound(r *metric.Round, measured tally) error {
 	if r.Index < 0 || r.Due < 0 {
 		return errors.New("its place or size is negative")

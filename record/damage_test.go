@@ -84,7 +84,7 @@ func TestImpossible(t *testing.T) {
 		{"no finish reason", func(s *metric.Sample) { s.Finish = "" }, nil, "finish reason"},
 		{"failed by a status of 200", func(s *metric.Sample) { s.Failure = &metric.Failure{Kind: metric.FailStatus} }, nil, "failed by its status"},
 		{"many chunks", func(s *metric.Sample) { s.Chunks = 1e15 }, nil, "gaps between them"},
-		// A gap of 4 µs stands for 3.001 to 4 µs, and the tokens arrived within 3.5 µs.
+		// Gaps are rounded up: 4 µs stands for 3.001 to 4 µs. The tokens arrived within 3.5 µs.
 		{"a longer gap", func(s *metric.Sample) { s.Gaps[0] = 5 }, nil, "its gaps add up to 5µs"},
 		{"a shorter gap", func(s *metric.Sample) { s.Gaps[0] = 3 }, nil, "its gaps add up to 3µs"},
 		{"no first token", func(s *metric.Sample) { s.First = 0 }, nil, "chunks"},

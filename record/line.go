@@ -28,7 +28,7 @@ type schema struct {
 
 func (s schema) String() string { return fmt.Sprintf("%s%d.%d", s.name, s.major, s.minor) }
 
-// These are the types of lines, in the order in which each type first occurs.
+// The types of lines, in the order in which each type first occurs in a file.
 const (
 	typeHeader      = "header" // the first line, with the schema
 	typeRun         = "run"    // the run, without servers, levels and end

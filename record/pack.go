@@ -163,7 +163,8 @@ func (p *packing) answer(a *metric.Answer) {
 	}
 }
 
-// gaps packs all gaps in two bytes each, or all in four.
+// gaps packs a list of gaps. Each gap takes two bytes if every gap fits in two bytes; otherwise
+// each takes four.
 func (p *packing) gaps(g *metric.Gaps) {
 	n := len(*g)
 	p.int(&n)

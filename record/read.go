@@ -203,7 +203,8 @@ func (rd *reader) take(n int, l *decoded) error {
 	return nil
 }
 
-// runDone takes over how the run ended. The other parts of the run were read before.
+// runDone takes the end of the run from the line r. The reader keeps the servers, levels,
+// capacities and comparisons that it read before.
 func (rd *reader) runDone(r *metric.Run) {
 	before := rd.run
 	rd.run = bare(r)

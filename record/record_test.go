@@ -354,7 +354,7 @@ func TestReadWithoutServerDone(t *testing.T) {
 		{"ready", begin + end, true, true},
 		{"done", begin + done + end, false, false},
 		{"ready again", begin + done + `{"type":"server_ready","server":{"address":"s"}}` + "\n" + end, true, true},
-		// How the run ended is not known: an error may have stopped it.
+		// The end of the run is not recorded: an error may have stopped the run.
 		{"done, but not the run", begin + done, true, false},
 	} {
 		run, problems, err := record.ReadFrom(strings.NewReader(tt.content))
@@ -554,14 +554,14 @@ func FuzzRead(f *testing.F) {
 	f.Add(raw[:len(raw)/2])
 	f.Add([]byte(`{"type":"header","schema":"tokgate.samples/1.0"}` + "\n" + `{"type":"run","run":{}}` + "\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		// First unchanged, which its checks nearly always refuse, then with correct
-		// checks.
+		// Try the content unchanged, which the checks on its lines nearly always refuse. Then try
+		// it with correct checks.
 		for _, content := range []string{string(content), record.Reseal(string(content))} {
 			run, _, err := record.ReadFrom(strings.NewReader(content))
 			if err != nil {
 				continue
 			}
-			// A run that could be read can be judged: these calls visit all of it.
+			// A run that can be read can also be judged: these calls visit all of it.
 			for _, l := range run.Levels {
 				l.Due()
 				for _, s := range l.MeasuredSamples() {

@@ -2,7 +2,7 @@ package record
 
 import "testing"
 
-// A cut text may end in the middle of a secret.
+// A text that was cut off may end in the middle of a secret.
 func TestRedactCutText(t *testing.T) {
 	r := NewRedactor([]string{"sk-verysecret"})
 	for text, want := range map[string]string{

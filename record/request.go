@@ -19,8 +19,9 @@ type requestLine struct {
 	raw     []byte // bytes written so far, or still to be read
 	reading bool
 	other   bool // encoding/json has to write or read this line
-	// words caches strings and their form in the file, because the same names of servers and levels
-	// occur on thousands of lines. The keys are strings when writing, and forms when reading.
+	// words caches strings and their form in the file, because names of servers and levels occur on
+	// thousands of lines. When writing, the key is the string; when reading, the key is the form in
+	// the file.
 	words map[string]string
 	usage *metric.Usage // memory for the usage that is read
 }
@@ -39,8 +40,8 @@ func (l *requestLine) encode(s *metric.Sample) ([]byte, error) {
 	return l.raw, nil
 }
 
-// decode fills the empty s from a line. s may point to usage afterwards. decode returns false if
-// encoding/json has to read the line; s must then not be used.
+// decode fills the empty sample s from a line. Afterwards s may point to usage. If decode returns
+// false, encoding/json has to read the line, and s must not be used.
 func (l *requestLine) decode(raw []byte, s *metric.Sample, usage *metric.Usage) bool {
 	l.raw, l.other, l.usage = raw, false, usage
 	l.fields(s)

@@ -10,7 +10,7 @@ import (
 )
 
 // Lost is the panic value when the requests of a long recording cannot be read again. It is a panic
-// value because no caller can continue without the requests.
+// because no caller can continue without the requests.
 type Lost struct{ error }
 
 // Unwrap returns the underlying error.

@@ -72,7 +72,7 @@ func TestStoredAlike(t *testing.T) {
 	}
 }
 
-// Rounds may be looked at from several goroutines at once.
+// Several goroutines may read rounds at the same time.
 func TestStoredAtOnce(t *testing.T) {
 	raw := someRecording(t)
 	want, _, err1 := record.ReadFrom(bytes.NewReader(raw))
@@ -112,7 +112,7 @@ func mixed(run *metric.Run) []*metric.Level {
 	return []*metric.Level{l, part}
 }
 
-// Unreadable lines are reported the same wherever they are among the batches.
+// Unreadable lines are reported in the same words, whichever batch of lines they are in.
 func TestDamageBehindBatches(t *testing.T) {
 	line := strings.Replace(string(lineOf(t, &metric.Sample{Server: "s", Workload: "w", Level: "1", Order: 77, Phase: metric.Filler, Sent: 1, End: 2,
 		Failure: &metric.Failure{Kind: metric.FailStream, Message: strings.Repeat("x", 1000)}})), `"order":77`, `"order":%d`, 1)

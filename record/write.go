@@ -83,7 +83,8 @@ func (w *Writer) write(l line) error {
 	return w.put(raw, err)
 }
 
-// put appends one line, unless err says why there is none.
+// put appends one line. If the parameter err is set, the line could not be made, and put returns
+// err.
 func (w *Writer) put(raw []byte, err error) error {
 	if w.err != nil {
 		return w.err // after half a line, a further line would be unreadable
@@ -163,7 +164,7 @@ func (w *Writer) CapacityDone(c *metric.Capacity) error {
 	return w.write(line{Type: typeCapacity, Capacity: c})
 }
 
-// keepAnswers calls write, unless an earlier write of answers failed.
+// keepAnswers calls the function write and keeps its error. After an error it does nothing.
 func (w *Writer) keepAnswers(write func() error) {
 	if w.err != nil {
 		return

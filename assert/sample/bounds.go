@@ -65,7 +65,9 @@ func Good(w *plan.Workload) func(*metric.Sample) bool {
 				continue
 			}
 			if t.Metric.Streams && s.OneChunk() {
-				continue // such an answer is neither slow nor fast; Level.Unstreamed reports it if there are too many
+				// An answer in one chunk is neither slow nor fast. Level.Unstreamed reports too
+				// many of them.
+				continue
 			}
 			if t.Metric.OfAnswers && s.Answer != nil && s.Says(t.Metric) == metric.Unasked {
 				continue

@@ -10,26 +10,25 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Answer is the state machine of tokens: the Stream that fills in a Sample. It
-// knows only events and times, not HTTP, SSE or JSON, so that the same rules apply
-// over a socket and in virtual time.
+// Answer is a Stream that fills in a Sample. It knows only events and times, not HTTP, SSE or JSON,
+// so that the same rules apply over a socket and in virtual time.
 //
-//   - The first token is the first event with content, reasoning or a tool
-//     call. A delta with only a role, or an empty one, does not count.
-//   - Usage is the last usage that counted something. If it counts reasoning
-//     and none was sent, those tokens were made before the first chunk.
-//   - An answer is complete if it had a token and a finish_reason and the
-//     stream then ended by itself or said [DONE]; some servers never send
-//     [DONE]. Without a token it is empty, without a finish_reason truncated.
-//   - An answer without usage is complete, with Sample.Usage nil. The
-//     verdicts decide what a missing count means.
+//   - The first token is the first event with content, reasoning or a tool call. A delta with only
+//     a role does not count, and an empty delta does not count.
+//   - Usage is the last usage that counted something. If Usage counts tokens of reasoning and no
+//     text of reasoning was sent, the server made these tokens before the first chunk.
+//   - An answer is complete if it had a token and a finish_reason, and the stream then ended by
+//     itself or said [DONE]. Some servers never send [DONE]. An answer without a token is empty, and
+//     an answer without a finish_reason is truncated.
+//   - An answer without usage can be complete; its Sample.Usage is nil. The verdicts decide what a
+//     missing count means.
 //
-// An Answer may be used again after End, by Reset.
+// After End, Reset makes an Answer ready for the next request.
 type Answer struct {
 	sample   *metric.Sample
 	done     func(*metric.Sample)
 	usage    metric.Usage
-	told     int  // tokens reported by events up to the first chunk
+	told     int  // tokens that events reported, up to and including the first chunk
 	reasoned int  // tokens of reasoning, from usage
 	aloud    bool // some reasoning was sent
 	keep     int  // number of further bytes of text that may be kept
@@ -175,7 +174,7 @@ func (a *Answer) End(at time.Duration, err error) {
 			u.Hidden = a.reasoned
 			s.FirstTokens = max(s.FirstTokens, u.Hidden)
 		}
-		s.Usage = &u // a copy, because the Answer may be used again
+		s.Usage = &u // copy the usage, because the Answer may be used again
 	}
 	if s.Failure == nil {
 		s.Failure = a.failure(err)

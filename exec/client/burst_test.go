@@ -105,7 +105,8 @@ func serveSteps(chunks int, every time.Duration) {
 	}
 }
 
-// burst holds what a burst of streams cost and how late it was.
+// burst holds the results of many streams that begin at once: how late the first chunks were
+// stamped, the processor time, and the speed.
 type burst struct {
 	late  []time.Duration // delays of the first chunks, from the server's write to the reader's stamp
 	cpu   time.Duration
@@ -276,9 +277,9 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-// BenchmarkManyStreams measures the memory of streams that are open at once, including
-// their samples, and of as many bare readers. It counts the memory that the process has
-// from the system.
+// BenchmarkManyStreams measures the memory of open streams, including their samples, and compares
+// it with the memory of as many bare readers. It counts the memory that the process got from the
+// system.
 func BenchmarkManyStreams(b *testing.B) {
 	const streams, chunks = 10_000, 3
 	var limit syscall.Rlimit

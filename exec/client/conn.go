@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// stampedConn records when bytes moved, as close to the system call as possible. What
-// comes between (buffers, TLS, HTTP, the switch from the goroutine that reads an
-// answer's head) is the generator's time, not the server's.
+// stampedConn records when bytes moved, as close to the system call as possible. What happens
+// between the system call and the caller takes the generator's time and not the server's: buffers,
+// TLS, HTTP, the switch from the goroutine that reads the head of an answer.
 //
-// Over HTTP/2 many streams share a connection. The stamps then say nothing about one
-// stream and are not used.
+// Over HTTP/2 many streams share a connection, so the times say nothing about one stream and are
+// not used.
 type stampedConn struct {
 	net.Conn
 	now   func() time.Duration

@@ -89,7 +89,7 @@ func startStreams(t testing.TB) *streamServer {
 
 func (s *streamServer) url() string { return "http://" + s.l.Addr().String() }
 
-// accept takes one connection, reads its request and answers with the head.
+// accept takes one connection, reads the request, and sends the head of the answer.
 func (s *streamServer) accept(buffer []byte) (net.Conn, error) {
 	conn, err := s.l.Accept()
 	if err != nil {
@@ -174,8 +174,9 @@ func TestMemoryOfManyStreams(t *testing.T) {
 	}
 }
 
-// benchServer makes the test binary serve streams instead of testing. It runs in its
-// own process, so that only the reader's processor time is counted.
+// benchServer is the environment variable that makes the test binary serve streams instead of
+// testing. The server runs in its own process, so that a benchmark counts only the processor time
+// of the reader.
 const benchServer = "TOKGATE_BENCH_STREAMS"
 
 func TestMain(m *testing.M) {
@@ -186,9 +187,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveStreams serves streams until its input ends. The spec "250 20ms" means 250
-// chunks that are 20 ms apart, with each stream at its own times. With "steps 250
-// 20ms" all streams have the same times.
+// serveStreams serves streams until its input ends. The spec "250 20ms" means 250 chunks that are
+// 20 ms apart; each stream has times of its own. The spec "steps 250 20ms" means that all streams
+// send their chunks at the same times.
 func serveStreams(spec string) {
 	spec, steps := strings.CutPrefix(spec, "steps ")
 	count, gap, _ := strings.Cut(spec, " ")

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// direct carries streams over HTTP/1.1 without net/http. net/http needs two goroutines
-// for each connection and one for each request, with their buffers, and for many
-// streams this costs more than what is measured. Here a request is one write of bytes
-// that were built beforehand, on a connection that is already open. Whoever finds bytes
-// of an answer reads them (see watch) and passes them on.
+// direct carries streams over HTTP/1.1 without net/http. net/http needs two goroutines for each
+// connection and one goroutine for each request, with their buffers. For many streams this costs
+// more than the reading itself. In direct, a request is one write of bytes that were built
+// beforehand, on a connection that is already open. The goroutine that finds bytes of an answer
+// reads them and passes them on; see watch.
 //
-// It reads the same from an answer as net/http: net/http's own parser reads the head,
-// and frame decodes the framing of the body. Any answer that is not a plain stream (a
-// refusal, a compressed body, a redirect) is left to the code of the standard path.
-// That path also carries what direct does not support: see newDirect.
+// direct reads the same from an answer as net/http does. The parser of net/http reads the head, and
+// frame decodes the framing of the body. An answer that is not a plain stream (a refusal, a
+// compressed body, a redirect) is read by the code of the standard path. The standard path also
+// carries what direct does not support; see newDirect.
 type direct struct {
 	h       *HTTP
 	address string // host:port
@@ -127,7 +127,7 @@ func (d *direct) head(path string, fresh bool) (around [2]string, err error) {
 	return around, nil
 }
 
-// wire returns a whole request, which ends with the body.
+// wire returns the bytes of a whole request: the head and the body.
 func (d *direct) wire(path string, fresh bool, body []byte) []byte {
 	head := d.heads[headOf{path, fresh}]
 	b := make([]byte, 0, len(head[0])+len(head[1])+len(body)+40)
@@ -180,7 +180,8 @@ func (h *HTTP) Prepare(r *Request) Prompt {
 	return p
 }
 
-// body returns r's body, which may have been built beforehand.
+// body returns the body of the request r. If the transport built the body beforehand, it returns
+// those bytes.
 func (h *HTTP) body(r *Request) ([]byte, error) {
 	if r.Prompt.Ready.of(r) {
 		return r.Prompt.Ready.body, nil
@@ -264,7 +265,7 @@ func (d *direct) take() *line {
 	return l
 }
 
-// keep returns a connection to the idle ones.
+// keep adds a connection to the idle connections.
 func (d *direct) keep(l *line) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

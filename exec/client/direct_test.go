@@ -110,8 +110,8 @@ func zipped(s string) string {
 	return b.String()
 }
 
-// scripts are what servers and the gateways before them do: every recorded stream, and
-// the invalid answers that the docs and RFC 9112 describe.
+// scripts returns what servers, and gateways in front of them, send: every recorded stream, and the
+// invalid answers that the docs and RFC 9112 describe.
 func scripts(t *testing.T) map[string][]answer {
 	one := func(s string) []answer { return []answer{{pieces: []string{s}}} }
 	last := func(s string) []answer { return []answer{{pieces: []string{s}, close: true}} }
@@ -230,7 +230,7 @@ func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	r := chatRequest()
 	r.Timeout = 5 * time.Minute
 	for i := range 3 {
-		if i == 2 { // the request is built before it is due
+		if i == 2 { // build the third request before it is due
 			h.Warm(t.Context(), 1)
 			r.Prompt = h.Prepare(r)
 		}
@@ -308,7 +308,9 @@ func TestPathsAgreeOverSockets(t *testing.T) {
 		if script[0].pause > 0 || len(script[0].pieces[0]) > 1<<20 {
 			continue
 		}
-		if name == "good, then says more" { // net/http takes the rest as unsolicited or as the next answer, whichever it sees first
+		// net/http takes the rest for an unsolicited answer or for the next answer, depending on
+		// timing.
+		if name == "good, then says more" {
 			continue
 		}
 		got := map[string][]outcome{}

@@ -20,8 +20,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// markup and title extract the text of a page that a proxy, or a server of another
-// kind, answered with.
+// The patterns recognise an HTML page, which comes from a proxy or from a server of another kind,
+// and extract its text.
 var (
 	markup = regexp.MustCompile(`(?is)^\s*(<!doctype html|<html)`)
 	title  = regexp.MustCompile(`(?is)<title[^>]*>([^<]*)</title>`)

@@ -9,9 +9,8 @@ import (
 	"net/textproto"
 )
 
-// frame removes the framing of HTTP/1.1 from a body, however it is split into reads.
-// It accepts and refuses the same bodies as net/http. See RFC 9112, section 6 and
-// 7.1.
+// frame removes the framing of HTTP/1.1 from a body, whatever the sizes of the reads are. It
+// accepts and refuses the same bodies as net/http. See RFC 9112, sections 6 and 7.1.
 type frame struct {
 	kind frameOf
 	left uint64 // bytes that are left of the body, or of its current chunk
@@ -26,7 +25,7 @@ type frameOf int
 const (
 	untilClose frameOf = iota // the body ends with the connection
 	byLength
-	chunkSize // for a chunked body: what comes next
+	chunkSize // for a chunked body: the next bytes are the size of a chunk
 	chunkData
 	chunkEnd
 	chunkTrailer
@@ -102,7 +101,7 @@ func (f *frame) strip(b []byte) (data, used int, err error) {
 	return data, used, err
 }
 
-// size reads the line before a chunk, as far as it has come.
+// size reads the line with the length of the next chunk, or the part of the line that has come.
 func (f *frame) size(b []byte) (n int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {

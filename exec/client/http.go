@@ -61,7 +61,7 @@ type HTTP struct {
 	host   string       // scheme and authority: the only place the key may go
 	kept   *http.Client // keeps connections alive
 	fresh  *http.Client // with a new connection for each request
-	direct *direct      // carries streams without net/http; nil if it cannot
+	direct *direct      // sends streams without net/http; nil if it cannot
 	detour string       // why
 
 	freshOnly  atomic.Bool

@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// outcome is what a stream made of a sample, without times.
+// outcome is the part of a sample that does not depend on time.
 type outcome struct {
 	Chunks      int             `json:"chunks"`
 	FirstTokens int             `json:"first_tokens,omitempty"`
@@ -151,7 +151,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// The server is never blamed for what this machine lacks.
+// If this machine lacks ports, descriptors or memory, the message says that the server is not at
+// fault.
 func TestOurOwnLimits(t *testing.T) {
 	for errno, words := range map[syscall.Errno]string{
 		syscall.EADDRNOTAVAIL: "this machine ran out of local ports, which is not the server's fault",
@@ -261,7 +262,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// Refusals and what is not a stream may be compressed as well.
+// Answers that are not streams may be compressed, and refusals too.
 func TestCompressedUnary(t *testing.T) {
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		status, body := http.StatusTooManyRequests, `{"error":{"message":"no quota"}}`
@@ -544,7 +545,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// If a fresh connection is closed without an answer, the server did it.
+// If the server closes a fresh connection without an answer, the failure is the server's.
 func TestClosedWithoutAnswer(t *testing.T) {
 	url, requests := liar(t, 0)
 	h := dial(t, Config{}, url)

@@ -82,7 +82,7 @@ func (l *line) room() []byte {
 	return room
 }
 
-// use makes rd read the line, beginning between two events.
+// use makes the parser rd read the bytes of the line. The next byte is the first of an event.
 func (l *line) use(rd *reader) {
 	rd.split.reset()
 	rd.split.notFirst = l.call != nil && l.call.frames > 0
@@ -141,7 +141,7 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 			return
 		}
 		known = &opening{c.head[:n:n], resp, frameFor(resp)}
-		resp.Body = http.NoBody // the source of the body is used again
+		resp.Body = http.NoBody // do not keep the source of the body, which is used again
 		l.d.opening.Store(known)
 		l.d.h.noteGateway(resp.Header)
 	}
@@ -263,8 +263,8 @@ func (l *line) finish(c *call, whole bool) {
 	l.d.keep(l)
 }
 
-// fail ends a call that got no answer. If a kept-alive connection turned out to be
-// dead, it sends the call again instead.
+// fail ends a call that got no answer. If the cause is a kept-alive connection that was already
+// dead, fail sends the request again on a fresh connection instead.
 func (l *line) fail(c *call, err error) {
 	l.call = nil
 	l.close()
@@ -395,7 +395,7 @@ func watch(l *line) {
 	}
 }
 
-// watch reads what comes until the line is closed.
+// watch reads bytes from the line until the line is closed.
 func (l *line) watch() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -412,7 +412,7 @@ func (l *line) watch() {
 			l.mu.Lock()
 		}
 	}
-	if l.rd != nil { // the line was closed with a reader that no watcher will use
+	if l.rd != nil { // after the line was closed, no watcher uses its reader
 		readers.Put(l.rd)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// The system calls below never wait, so they bypass the scheduler. Telling the scheduler
-// costs more than a read. In an idle process it also wakes the runtime's monitor, a thread
-// that then checks every 20 µs what is running until nothing is.
+// The system calls below never wait, so they go past the scheduler of Go. To tell the scheduler
+// takes longer than to read. In an idle process it also wakes a thread of the runtime, which then
+// looks every 20 µs at what is running, until nothing runs.
 
 // readNow reads the bytes that are there.
 func readNow(fd int, b []byte) (int, error) {
@@ -17,8 +17,8 @@ func readNow(fd int, b []byte) (int, error) {
 	return result(n, errno)
 }
 
-// mostCopied bounds the bytes that may be copied before other goroutines get the
-// processor.
+// mostCopied is the largest number of bytes that a write copies without telling the scheduler.
+// Other goroutines wait for the processor meanwhile.
 const mostCopied = 64 << 10
 
 // writeNow writes as many bytes as the socket takes without waiting.

@@ -10,7 +10,7 @@ import (
 type Said struct {
 	Whole   string // with the reasoning
 	Visible string // without
-	Calls   []Call // calls of tools, in order of their index
+	Calls   []Call // tool calls, in order of their index
 	Cut     bool   // more came than was kept
 }
 

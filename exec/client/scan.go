@@ -65,7 +65,7 @@ func (s *scanner) enter(last byte) (more bool, err error) {
 	return true, nil
 }
 
-// next moves past a comma, or past last and out of the value.
+// next moves past a comma, or past the byte last, which ends the value. more is true after a comma.
 func (s *scanner) next(last byte) (more bool, err error) {
 	s.space()
 	switch s.peek() {

@@ -52,7 +52,7 @@ var (
 // the end comes in the same packet.
 const linger = 100 * time.Millisecond
 
-// newCall prepares the call that sends r. end ends it.
+// newCall prepares the call that sends the request r. The method end must be called to end it.
 func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
 	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), stop: func() bool { return true }}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
@@ -145,7 +145,7 @@ type call struct {
 
 	// For the direct path: see line.
 	line  atomic.Pointer[line]
-	stop  func() bool // makes the end of the context no longer matter
+	stop  func() bool // unregisters the watch on the end of the context
 	head  []byte      // head of the answer, as far as it has come
 	tried int         // the number of its bytes that were already parsed
 	frame frame       // framing of the answer's body
@@ -206,9 +206,9 @@ func (c *call) noteSent() {
 	}
 }
 
-// do sends r. It sends r again on a fresh connection if a kept-alive one turns out to
-// be dead before any byte of an answer. net/http retries some of these requests
-// itself. The trace counts both.
+// do sends the request r. If a kept-alive connection turns out to be dead before any byte of an
+// answer, do sends r again on a fresh connection. net/http itself sends some of these requests
+// again; the trace counts both kinds of retries.
 func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 	resp, err := h.pick().Do(r)
 	if err != nil && c.reused && c.firstByte.Load() == 0 && r.Context().Err() == nil {
@@ -220,8 +220,8 @@ func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// began tells the stream what is known once an answer's head was read or the request
-// failed.
+// began is called when the head of an answer was read or the request failed. It tells the stream
+// what is known by then: reconnects, the time of sending and the head.
 func (c *call) began() {
 	c.body = nil
 	c.noteSent()
@@ -319,8 +319,9 @@ func (rd *reader) room() ([]byte, error) {
 	return room, nil
 }
 
-// take passes on what has come of the answer so far. readErr is the error of the last read.
-// over reports that no more is needed; end and err then say since when and why.
+// take passes on the events that have come so far. readErr is the error of the last read. over is
+// true if no more of the answer is needed; then end is the time at which it ended, and err is the
+// reason or nil.
 func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
 	for c.ended == 0 {
 		kind, data, cut, err := rd.next(readErr == io.EOF)
@@ -360,8 +361,7 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 		// end may be read first.
 		return at, true, c.stopped()
 	}
-	// The time is taken now: there may have been no read, and then the stamp of the
-	// last one is old.
+	// Take the time now. Perhaps nothing was read, and then the time of the last read is too early.
 	return c.h.config.Now(), true, c.broken(readErr)
 }
 

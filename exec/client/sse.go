@@ -38,8 +38,8 @@ type splitter struct {
 	scan int // the bytes from line to scan hold no end of a line
 
 	dataStart, dataEnd int    // the open event's only data line
-	open               bool   // the open event has a data line, from dataStart to dataEnd
-	joined             []byte // several data lines of the open event
+	open               bool   // the open event has one data line, at dataStart to dataEnd
+	joined             []byte // joined data of an open event with several data lines
 	joining            bool
 	afterCR            bool   // the last line ended in CR: a following LF belongs to it
 	notFirst           bool   // the first line was read

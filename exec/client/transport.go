@@ -50,7 +50,7 @@ type Prompt struct {
 	// earlier requests may have in common with it. That much may come from a cache.
 	Shared float64
 
-	Ready *Ready // bytes that a transport built beforehand; nil if none
+	Ready *Ready // bytes that the transport built before the request was due; nil if none
 }
 
 // Ready is a request in the bytes that go over the connection.
@@ -111,12 +111,13 @@ type Event struct {
 	Tokens       int  // tokens in this event; 0 if not reported
 	Made         int  // tokens made up to and including this event; 0 if not reported
 	Finish       string
-	Usage        *Usage // nil if the event had none that counts something
+	Usage        *Usage // nil if the event had no usage, or only zeros
 	Err          string // message of an error event; "" if there is none
 	Done         bool   // the [DONE] sentinel
 }
 
-// CallPart is what an event added to one call of a tool, as JSON encodes it.
+// CallPart is the part of one tool call that an event brought. The strings are still encoded as
+// JSON.
 type CallPart struct {
 	Index           int // number of the call within the answer
 	Name, Arguments []byte

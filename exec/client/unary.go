@@ -31,7 +31,7 @@ func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, err
 	return s, nil
 }
 
-// Complete calls the function of that name with h.
+// Complete calls the package's function Complete with h.
 func (h *HTTP) Complete(ctx context.Context, r *Request) (*metric.Sample, error) {
 	return Complete(ctx, h, r)
 }

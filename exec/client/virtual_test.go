@@ -142,7 +142,7 @@ func TestGivenUpOnTime(t *testing.T) {
 	}
 }
 
-// The part of an answer that came before the time-out is kept.
+// After a time-out, the sample keeps what came of the answer before the time-out.
 func TestTimeoutMidway(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(400 * ms)

@@ -49,7 +49,7 @@ type watched struct {
 // socket is a connection that the runtime's poller does not know. Otherwise each
 // packet would wake that poller too. Reads and writes do not block.
 type socket struct {
-	mu            sync.RWMutex // protects closed; held for reading while the descriptor is used
+	mu            sync.RWMutex // protects closed; read-locked while the descriptor is used
 	fd            int
 	closed        bool
 	local, remote net.Addr
@@ -203,7 +203,7 @@ func polling() *poller {
 	return onlyPoller
 }
 
-// newPoller returns nil if the system refuses one.
+// newPoller returns a poller; nil if the system does not allow one.
 func newPoller() *poller {
 	ep, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil || syscall.SetNonblock(ep, true) != nil {
@@ -276,7 +276,7 @@ func (l *line) unwatch() {
 	}
 }
 
-// rest releases the buffer: nothing is read until something comes.
+// rest gives the read buffer back while the line waits for bytes.
 func (l *line) rest() {
 	if l.by != nil && l.rd != nil {
 		readers.Put(l.rd)

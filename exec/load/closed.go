@@ -17,7 +17,7 @@ type Closed struct {
 	Due     int           // number of measured requests; the minimum if For is set
 	For     time.Duration // time in which measured requests are started; 0 ends the round with Due
 	Warmup  int           // warm-up requests, divided among the slots
-	Probes  int           // warm-up requests sent before the round, whose Order the round continues
+	Probes  int           // warm-up requests sent before the round; the round continues their Order
 	Fill    bool          // continue to warm up until every slot has started, so that nothing is measured during the ramp
 	Proven  bool          // an earlier request completed at this level: failed warm-up requests do not stop the round
 	Stagger time.Duration // time between the first starts of consecutive slots
@@ -33,7 +33,7 @@ func (c Closed) AtOnce() int {
 	return c.Slots
 }
 
-// First is the time of a slot's first start, from the beginning of the round.
+// First is the time from the beginning of the round to the first start of a slot.
 func (c Closed) First(slot int) time.Duration { return time.Duration(slot) * c.Stagger }
 
 // Turn is one request of a slot.
@@ -60,7 +60,7 @@ type Loop struct {
 	closed Closed
 	slots  []slotState
 
-	closing                                      bool // no further measured requests are started
+	closing                                      bool // no further measured request starts
 	startedSlots                                 int
 	warmFine                                     int // warm-up requests that completed
 	warmFailed                                   int
@@ -150,8 +150,8 @@ func (l *Loop) Doomed() bool {
 // is given up if no warm-up request completed. It is ten, or two for each slot if that is more.
 func ColdFailures(n int) int { return max(10, 2*n) }
 
-// Close ends the sending of measured requests. It is called when the time For since the
-// first measured request is over. Requests in flight are waited for.
+// Close ends the sending of measured requests. It is called when the time For has passed since the
+// first measured request. The round then waits for the requests in flight.
 func (l *Loop) Close() {
 	l.closing = true
 	l.closed.Due = max(l.closed.Due, l.measuredOrder)

@@ -23,9 +23,9 @@ func Duration(samples []*metric.Sample, phase metric.Phase) (mean time.Duration,
 	return sum / time.Duration(n), true
 }
 
-// Stagger spreads the first starts of the slots over the expected duration of one
-// request and its pause, so that the slots take turns evenly. It is 0 if the duration
-// is not known (0).
+// Stagger returns the time between the first starts of consecutive slots. The starts are spread
+// over the expected duration of one request and its pause, so that the slots take turns evenly. It
+// returns 0 if the duration is 0, which means not known.
 func Stagger(duration, pause time.Duration, slots int) time.Duration {
 	if duration <= 0 || slots < 2 {
 		return 0

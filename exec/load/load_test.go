@@ -403,8 +403,8 @@ func TestBurstWindow(t *testing.T) {
 	}
 }
 
-// TestByTime: a round of three slots continues beyond Due until it is closed, and
-// ends when all requests have ended.
+// TestByTime: a round of three slots goes on after Due requests, until Close is called. It ends
+// when all requests have ended.
 func TestByTime(t *testing.T) {
 	l := load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
 	next := func(slot int) load.Turn {

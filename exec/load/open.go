@@ -30,9 +30,9 @@ type Stage struct {
 	From, To float64 // rate in requests per second at the beginning and at the end of the stage
 }
 
-// after is the time from the beginning of the stage until n requests are due on
-// average. It solves t·from + t²·(to − from)/2d = n, where d is the stage's duration;
-// after d the rate stays at its final value.
+// after returns the time from the beginning of the stage until n requests are due on average. That
+// time is the t with t·From + t²·(To − From)/2d = n, where d is the duration of the stage. After d
+// the rate stays at To.
 func (s Stage) after(n float64) time.Duration {
 	length := float64(s.Due) * 2 / (s.From + s.To)
 	steep := (s.To - s.From) / length
@@ -46,10 +46,10 @@ func (s Stage) after(n float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Schedule returns when the requests of a window are due: warm-up requests until Warm is
-// called, then the measured ones, then fillers without end. The duration of the warm-up
-// depends on the server. The gaps between the measured requests do not, because they have a
-// random sequence of their own.
+// Schedule returns when the requests of a window are due. Warm-up requests come until Warm is
+// called, then the measured requests, then fillers without end. How long the warm-up lasts depends
+// on the server. The gaps between measured requests do not: they have a random sequence of their
+// own.
 type Schedule struct {
 	open  Open
 	gaps  *rand.Rand
@@ -178,8 +178,8 @@ const (
 // NewSteady returns the state of a warm-up that begins at a time.
 func NewSteady(at time.Duration) *Steady { return &Steady{from: at, last: at} }
 
-// Over takes the number of requests in flight, and reports whether the warm-up is
-// over. mean is the mean duration of a request so far; 0 if it is not known.
+// Over reports whether the warm-up is over. The caller gives the number of requests in flight, and
+// the mean duration of the requests so far; 0 if no request has completed.
 func (s *Steady) Over(now, mean time.Duration, inFlight int) bool {
 	s.area += float64(s.inFlight) * (now - s.last).Seconds()
 	s.last, s.inFlight = now, inFlight

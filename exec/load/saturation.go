@@ -43,8 +43,8 @@ const (
 	// from those in flight. Older requests continue meanwhile, so it takes long until the
 	// requests in flight have mixed ages.
 	mostFilling = 30 * time.Second
-	// more is the factor by which N is raised. N is raised again only if the server became
-	// faster by at least the factor faster.
+	// more is the factor by which N is raised. N is raised again only if the server's speed rose at
+	// least by the factor in faster.
 	more, faster = 2, 1.05
 )
 

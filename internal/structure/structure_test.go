@@ -146,7 +146,7 @@ func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool 
 			}
 			used := p.info.Uses[ident]
 			if used == nil || used.Pkg() == nil || used.Pkg().Path() != module+p.name || !topLevel(used) {
-				return true // the name is declared elsewhere: another package may have a file of the same name
+				return true // another package declares the name, perhaps in a file of the same name
 			}
 			to := filepath.Base(fset.Position(used.Pos()).Filename)
 			if p.files[to] == nil || to == from {

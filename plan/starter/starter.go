@@ -203,16 +203,18 @@ func (a Answers) check() error {
 	return nil
 }
 
-// Unmeasured lists the levels of the use case that are missing in Measured.
+// Unmeasured lists the levels of the use case, in requests in flight, for which Measured has no
+// thresholds.
 func (a Answers) Unmeasured(u UseCase) []int {
 	return slices.DeleteFunc(slices.Clone(u.InFlight), func(n int) bool {
 		return slices.ContainsFunc(a.Measured[u.Name], func(m Measured) bool { return m.InFlight == n })
 	})
 }
 
-// Budget is the plan's time budget in minutes. It is the sum of half an hour, to start the server
-// and as a reserve, of the time that a slow GPU needs for each use case, and of the warm-up and
-// drain of each rate. A comparison doubles all but the half hour and adds 16 starts.
+// Budget returns the time budget of the plan in minutes. The budget has half an hour for the start
+// of the server and as a reserve. Each use case adds the time that a slow GPU needs for it, and
+// each rate adds a warm-up and a drain. A comparison doubles everything except the half hour, and
+// adds 16 starts.
 func Budget(a Answers) int {
 	minutes := 0
 	for _, name := range a.UseCases {
