@@ -11,8 +11,8 @@ type Answers struct {
 	// there is none.
 	Recounts []Recount `json:"recounts,omitempty"`
 	Note     string    `json:"note,omitempty"`
-	// Compared is the number of answers to different prompts that are long enough to compare. Alike
-	// is the number of them whose text equals that of another answer.
+	// Compared is the number of answers, to different prompts, that are long enough to compare.
+	// Alike is the number of these answers whose text equals the text of another answer.
 	Compared int `json:"compared,omitempty"`
 	Alike    int `json:"alike,omitempty"`
 	// Again holds the times of one prompt's answer, from its first chunk to its last,

@@ -62,7 +62,7 @@ const (
 	CapacityInterpolated CapacityKind = "interpolated" // the levels between Pass and Fail are undecided
 	CapacityAtLeast      CapacityKind = "at_least"     // no level failed
 	CapacityBelow        CapacityKind = "below"        // no level passed
-	CapacityServerCap    CapacityKind = "server_cap"   // the server admits no more requests than Pass
+	CapacityServerCap    CapacityKind = "server_cap"   // the server admits only Pass requests
 )
 
 // CapacityProbe is one visit of the search to a level.
@@ -93,7 +93,7 @@ type Probe struct {
 
 // Look is a planned moment at which a level was judged while it ran.
 type Look struct {
-	// Requests is the number of judged requests: the first ones by start.
+	// Requests is the number of judged requests, counted in order of start.
 	Requests int `json:"requests"`
 	// Planned is the number of planned looks, which share the allowed error; at least 1.
 	Planned int `json:"planned"`

@@ -48,7 +48,7 @@ type Start struct {
 	At    time.Duration `json:"at_ns"`    // offset of its launch
 	Ready time.Duration `json:"ready_ns"` // offset at which it was ready
 	// GPUs are the GPUs that the server used in a comparison side by side, as the plan names them;
-	// nil if it was in none.
+	// otherwise nil.
 	GPUs []string `json:"gpus,omitempty"`
 	// Cold is the TTFT of the first request that completed after the server's start. ColdEnd is the
 	// time to the end of that request. Both are 0 if no such request was seen. They are kept apart

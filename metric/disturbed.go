@@ -49,10 +49,10 @@ func (d Disturbance) String() string {
 	return d.Load
 }
 
-// Disturbed returns the effect of the generator's machine on a round of the level. It
-// uses only the generator's own records and, as a scale, the median TTFT. It uses no
-// value that a threshold judges, so that repeating a disturbed round favours neither
-// side. A round in virtual time is never late.
+// Disturbed returns the effect of the generator's machine on a round of the level. It uses only the
+// generator's own records and, as a scale, the median TTFT. It uses no value that a threshold
+// judges, so repeating a disturbed round favours neither a pass nor a failure. A round in virtual
+// time is never late.
 func (l *Level) Disturbed(r *Round) Disturbance {
 	ttft := medianTTFT(r.MeasuredSamples())
 	var out Disturbance

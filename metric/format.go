@@ -11,8 +11,8 @@ import (
 // as "12.3 ms/token".
 func Format(unit Unit, v float64) string { return FormatDigits(unit, v, 3) }
 
-// FormatDigits is Format with another number of significant digits, at least
-// 2. Whole numbers below a million keep every digit.
+// FormatDigits does what Format does, with the given number of significant digits, at least 2.
+// Whole numbers below a million keep every digit.
 func FormatDigits(unit Unit, v float64, digits int) string {
 	digits = max(digits, 2)
 	switch {
@@ -60,13 +60,13 @@ func FormatPair(unit Unit, v, limit float64) (value, bound string) {
 	return value, bound
 }
 
-// seconds writes a time as ns, µs, ms or s.
+// seconds writes a time in ns, µs, ms or s. The parameter per follows the unit, such as "/token".
 func seconds(v float64, per string, digits int) string {
 	for _, u := range []struct {
 		name  string
 		scale float64
 	}{{"s", 1}, {"ms", 1e3}, {"µs", 1e6}} {
-		// A value that rounds up to 1 of a unit is written in that unit.
+		// If rounding makes a value 1 in some unit, the value is written in that unit.
 		if rounded(v*u.scale, digits) >= 1 || rounded(v*u.scale, digits) <= -1 {
 			return significant(v*u.scale, digits) + " " + u.name + per
 		}
@@ -88,7 +88,8 @@ func prefixed(v float64, unit string, digits int) string {
 	return significant(v*1000, digits) + " m" + unit
 }
 
-// scaled writes v in the largest unit in which it is at least 1.
+// scaled writes v in the largest of the units in which the number is at least 1. The parameter step
+// is the factor between two units.
 func scaled(v float64, digits int, units []string, step float64) string {
 	for len(units) > 1 && math.Abs(rounded(v, digits)) >= step {
 		v, units = v/step, units[1:]

@@ -8,7 +8,8 @@ import "slices"
 // manyGaps is the number of gaps above which sorting by counting is faster than comparing.
 const manyGaps = 1 << 12
 
-// tally counts lengths in microseconds. Longer lengths are kept separately.
+// tally counts how often each gap occurs, in microseconds. Gaps too long for the table are kept one
+// by one.
 type tally struct {
 	least uint32
 	count []uint32

@@ -40,8 +40,8 @@ func (s Stretch) among() []*Round {
 // Seconds is the stretch's length.
 func (s Stretch) Seconds() float64 { return (s.To - s.From).Seconds() }
 
-// Stretches divides the round's window into parts of equal length; none if the round
-// has no window.
+// Stretches divides the round's window into parts of equal length. It returns nil if the round has
+// no window.
 func (r *Round) Stretches(w Window, parts int) []Stretch {
 	start, end := r.WindowStart, r.WindowEnd
 	if w == All {
@@ -145,7 +145,7 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	return Some(amount / seconds)
 }
 
-// adds returns how much a request adds to a rate; ok is false if the name is not a rate.
+// adds returns what one request adds to a rate; ok is false if the name is not the name of a rate.
 func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Sample) bool) (v float64, ok bool) {
 	in := func(t time.Duration) bool { return t > st.From && t <= st.To }
 	switch name {
@@ -169,8 +169,9 @@ func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Samp
 // the run itself cancelled the request.
 func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 
-// tokensPerChunk is the mean number of tokens in a chunk, over the round's completed requests; 1 if
-// unknown. It stands in for the usage of requests that were cut off before the server reported one.
+// tokensPerChunk returns the mean number of tokens in a chunk over the round's completed requests;
+// 1 if unknown. It replaces the usage of requests that were cut off before the server reported
+// usage.
 func (r *Round) tokensPerChunk() float64 {
 	tokens, chunks := 0, 0
 	for _, s := range r.All() {
@@ -305,8 +306,8 @@ func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	return Some(float64(n) / float64(due))
 }
 
-// ScalingEfficiency is throughput(N) / (N × throughput(1)). one is the level at concurrency 1 of
-// the same workload on the same server; nil if there is none.
+// ScalingEfficiency returns throughput(N) / (N × throughput(1)). The parameter one is the level at
+// concurrency 1 of the same workload on the same server; nil if the plan has no such level.
 func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	if one == nil || one.Skipped != "" || one.Kind != ClosedLoop || one.N != 1 {
 		return None("the level at concurrency 1 was not run")
@@ -343,8 +344,8 @@ func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 	return Some(tokens / seconds)
 }
 
-// CacheHitRate is cached / prompt tokens over the completed samples whose usage
-// reports it.
+// CacheHitRate returns cached / prompt tokens, over the completed samples whose usage reports
+// cached tokens.
 func CacheHitRate(samples []*Sample) Value {
 	cached, input := 0, 0
 	for _, s := range samples {

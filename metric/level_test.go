@@ -47,15 +47,15 @@ func TestRates(t *testing.T) {
 		stream(0, Measured, 12*s, 21, 13*s, 14*s, 15*s),
 		// The window is (10, 20] s: a chunk at its start does not count, and a chunk at its end
 		// does.
-		stream(1, Measured, 9*s, 3, 10*s, 20*s, 21*s), // 1 token at 10, 1 at 20, 1 at 21
+		stream(1, Measured, 9*s, 3, 10*s, 20*s, 21*s), // 3 tokens: at 10 s, 20 s and 21 s
 		failed, // counts for nothing
 		cut,    // 2 chunks count, each with the mean of 34 tokens / 10 chunks = 3.4 tokens
 	}}
 	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{r}}
 	// (6 + 21 + 1 + 6.8) / 10 s
 	closeTo(t, "throughput", l.Value("throughput", Steady, nil, nil), 3.48)
-	// Only the first token of the measured request, at 13 s, lies in (10, 20] s. The request that
-	// was cut off has no usage.
+	// Of the measured requests, one has its first token in (10, 20] s: at 13 s. The request that
+	// was cut off has no usage, so its input tokens are not known.
 	closeTo(t, "input_throughput", l.Value("input_throughput", Steady, nil, nil), 10)
 	// Two requests ended in (10, 20] s: at 12 and at 15 s.
 	closeTo(t, "request_rate", l.Value("request_rate", Steady, nil, nil), 0.2)
@@ -141,7 +141,7 @@ func TestScalingAndPrefill(t *testing.T) {
 	closeTo(t, "scaling_efficiency of 1", one.Value("scaling_efficiency", Steady, nil, one), 1)
 	none(t, "scaling_efficiency without 1", four.Value("scaling_efficiency", Steady, nil, nil))
 	none(t, "scaling_efficiency against 4", one.Value("scaling_efficiency", Steady, nil, four))
-	// 100 input tokens / 2 s of ttft.
+	// 100 input tokens in 2 s of ttft: 50 tokens per second.
 	closeTo(t, "prefill_speed", one.Value("prefill_speed", Steady, nil, nil), 50)
 	none(t, "prefill_speed of 4", four.Value("prefill_speed", Steady, nil, nil))
 	// 30 + 0 of 100 + 100 prompt tokens were cached; a request without a value is left out.
@@ -172,7 +172,8 @@ func TestSynchrony(t *testing.T) {
 	// Two slots half a cycle apart have R = 0. A quarter of a cycle apart they have R² = ½, so ρ² =
 	// 2·½ − 1 = 0.
 	closeTo(t, "opposite", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 5*float64(slot) }).Synchrony(2), 0)
-	// An eighth of a cycle apart they have R² = (1 + cos 45°)/2, so ρ² = 2R² − 1 = cos 45°.
+	// If the two slots start an eighth of a cycle apart, R² = (1 + cos 45°)/2, so ρ² = 2R² − 1 =
+	// cos 45°.
 	closeTo(t, "an eighth", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 1.25*float64(slot) }).Synchrony(2), math.Sqrt(math.Cos(math.Pi/4)))
 	// A slot that is a whole cycle late is in phase.
 	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).Synchrony(2), 1)

@@ -24,8 +24,8 @@ func AtOnce(n int, share float64) int {
 // once.
 func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
 
-// OfParts reports whether each part of a mix has its own value of a metric. Metrics of the server,
-// of prices and of slots belong to the whole mix, because its parts share these.
+// OfParts reports whether each part of a mix has a value of its own for the metric. The parts share
+// the server, its price and the slots, so metrics of these belong to the whole mix.
 func OfParts(d Def) bool {
 	return d.Source == Client && d.Name != "synchrony" && d.Name != "scaling_efficiency"
 }

@@ -2,15 +2,15 @@ package metric
 
 import "time"
 
-// Night is one run of a control plan as a history keeps it: its servers and its
-// figures, one number each.
+// Night is one nightly run of a control plan, as a history keeps it. It holds the servers and the
+// figures of the run.
 type Night struct {
 	Run       string    `json:"run"`  // the run's ID: no two nights of a history share one
 	Tool      string    `json:"tool"` // tokgate's version
 	Plan      string    `json:"plan"` // name of the plan
 	Started   time.Time `json:"started"`
 	Simulated bool      `json:"simulated,omitempty"`
-	// Job is the CI job that ran it; nil if not known.
+	// Job is the CI job of the run; nil if not known.
 	Job *Job `json:"job,omitempty"`
 	// Servers holds the fingerprints by address.
 	Servers map[string]Fingerprint `json:"servers"`

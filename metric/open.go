@@ -14,8 +14,8 @@ type Passage struct {
 	Rounds   []*Round
 	From, To time.Duration
 	Arrivals int // measured requests that were due in it
-	// Begin and End are the numbers of requests in flight at the window's beginning and end:
-	// requests that were due, sent or not, and had not ended.
+	// Begin and End count requests in flight at the window's beginning and at its end. A request is
+	// in flight from the time at which it is due until it ends, even if it was not sent.
 	Begin, End int
 	// Lost is the number of requests that timed out in the window. They are no longer in flight,
 	// but the server has not served them.
@@ -145,7 +145,7 @@ func (l *Level) Load() float64 {
 
 // Growth is the growth of an open loop's backlog over its windows.
 type Growth struct {
-	Share    float64 // growth of the backlog, in requests / arrivals; negative if it shrank
+	Share    float64 // growth of the backlog in requests per arrival; negative if it shrank
 	Error    float64 // standard error of Share
 	Arrivals int
 	End      int // most requests in flight or lost at the end of any window
@@ -205,8 +205,9 @@ func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	return out
 }
 
-// AnsweredAtOnce is the mean number of requests that were being answered at the same time over the
-// level's rounds: they had a token and had not ended. It is 0 if the rounds have no length.
+// AnsweredAtOnce returns the mean number of requests that were being answered at the same time:
+// requests that had a token and had not ended. The mean is over the level's rounds. It is 0 if the
+// rounds have no length.
 func (l *Level) AnsweredAtOnce() float64 {
 	var answering, length time.Duration
 	for _, r := range l.Rounds {
@@ -277,9 +278,9 @@ func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rat
 // again is the number of good requests in a row that show that a server has recovered.
 const again = 10
 
-// Recovery is the time from the beginning of the stage's round until requests are good again: until
-// the due time of the first of ten consecutive good requests, or of the good requests that end the
-// round if they are fewer.
+// Recovery returns the time from the beginning of a stage until requests are good again. That is
+// the due time of the first of ten good requests in a row. If fewer good requests end the round, it
+// is the due time of the first of those.
 func (r *Round) Recovery(good func(*Sample) bool) Value {
 	measured := r.MeasuredSamples()
 	slices.SortFunc(measured, func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })

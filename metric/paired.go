@@ -32,11 +32,11 @@ type AnswerPair struct {
 // by the control a second time.
 type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
-	Failure string `json:"failure,omitempty"` // why there is no answer, in the server's words; "" if there is one
+	Failure string `json:"failure,omitempty"` // why the answer is missing, in the server's words; "" if it is not
 	Finish  string `json:"finish,omitempty"`
 	Asked   int    `json:"asked"`             // the maximum number of tokens
 	Tokens  int    `json:"tokens"`            // by the server's count; 0 if not reported
-	Empty   bool   `json:"empty,omitempty"`   // no text, and no reasoning either
+	Empty   bool   `json:"empty,omitempty"`   // neither text nor reasoning
 	Repeats bool   `json:"repeats,omitempty"` // likewise
 	Invalid bool   `json:"invalid,omitempty"` // likewise
 	// Loss is the negative log-likelihood of the answer on the control, in nats, summed over its

@@ -6,9 +6,9 @@ type Price struct {
 	Electricity float64 // price of a kilowatt-hour for its GPUs; 0: not priced
 }
 
-// PrefillSpeed is input tokens / prefill time from the server's own counts, if it reports both.
-// Otherwise it is computed from ttft (see FirstTokenSpeed). told reports whether the server's
-// counts were used.
+// PrefillSpeed returns input tokens per second of prefill. It uses the server's own counts if the
+// server reports tokens and seconds, and then told is true. Otherwise it uses ttft; see
+// FirstTokenSpeed.
 func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
 	tokens, seconds := l.Added(PrefillTokens), l.Added(PrefillSeconds)
 	if tokens.OK && seconds.OK && tokens.V > 0 && seconds.V > 0 {

@@ -62,8 +62,9 @@ type ServerRun struct {
 	// Path is how its streams were read: PathOwn, or "net/http: TLS" with the reason. ""
 	// in virtual time, or if not recorded.
 	Path string `json:"path,omitempty"`
-	// Error is the reason why the server could not be measured (it did not start, never became
-	// ready, died, or was replaced by another server before the end); "" if it could.
+	// Error is the reason why the server could not be measured; "" if it could be measured. The
+	// server did not start, never became ready, died, or was replaced by another server before the
+	// end.
 	Error string `json:"error,omitempty"`
 	// EndUnknown is the reason why it is not known whether the server was the same at the end; ""
 	// if it is known.
@@ -140,7 +141,7 @@ type Level struct {
 	Workload string   `json:"workload"`
 	Name     string   `json:"name"` // "30", "burst 8", "4 req/s"
 	Kind     LoadKind `json:"kind"`
-	N        int      `json:"n"`              // slots of a closed loop, or requests of a burst; at least 1. 0 for an open loop
+	N        int      `json:"n"`              // slots of a closed loop, or requests of a burst; 0 for an open loop
 	Rate     float64  `json:"rate,omitempty"` // for an open loop: requests per second; else 0
 	Cut      Cut      `json:"cut,omitempty"`  // why the level ended early; only for an open loop
 	// Of is the mix that this level is a part of; "" if it is not a part. Share is the part's share
@@ -148,7 +149,7 @@ type Level struct {
 	// recorded separately; see Divide.
 	Of    string  `json:"of,omitempty"`
 	Share float64 `json:"share,omitempty"`
-	// Parts are the parts of this level if it is a mix; otherwise nil.
+	// Parts holds the parts of the level if the level is a mix; otherwise nil.
 	Parts []*Level `json:"-"`
 	// Stage is set if the level is a stage of an open loop; otherwise nil. Several stages share one
 	// window, and each round of a stage is a part of such a window.
@@ -206,7 +207,7 @@ const SkippedOnly = "not selected"
 type Round struct {
 	Index int   `json:"index"` // 0-based
 	Seed  int64 `json:"seed"`
-	Due   int   `json:"due"` // number of measured requests that the plan asked for, or that were started within Time
+	Due   int   `json:"due"` // measured requests that the plan asked for, or that started within Time
 	// Time is how long the round kept starting measured requests. It is 0 if the round ends after
 	// the number of requests in Due.
 	Time time.Duration `json:"time_ns,omitempty"`

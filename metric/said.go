@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// Said is a server's answer to one request, recorded for natural answers, without secrets. Calls
-// holds the tool calls as the model wrote them, valid or not. Every field is foreign text.
+// Said is a server's answer to one request, recorded for natural answers and without secrets. Calls
+// holds the tool calls as the model wrote them, valid or not. All text in it is foreign.
 type Said struct {
 	Text      string     `json:"text,omitempty"` // the text that a reader sees
 	Reasoning string     `json:"reasoning,omitempty"`

@@ -31,7 +31,7 @@ type Sample struct {
 	Part     string `json:"part,omitempty"` // part of a mix; "" if the workload is not a mix
 	Level    string `json:"level"`          // level name as `tokgate plan` prints it: "30", "burst 8"
 	Round    int    `json:"round"`          // 0-based
-	Slot     int    `json:"slot"`           // 0-based slot of a closed loop; position in a burst
+	Slot     int    `json:"slot"`           // slot of a closed loop, from 0; in a burst the position
 	Order    int    `json:"order"`          // 0-based order of start within the round and phase
 	Phase    Phase  `json:"phase"`
 
@@ -103,8 +103,8 @@ const (
 	// FailMissing is the failure of a request that was never sent, because an earlier turn of its
 	// conversation failed.
 	FailMissing FailureKind = "missing"
-	// FailUnfinished is the failure of a request that was in flight when its level was given up;
-	// see Cut.
+	// FailUnfinished is the failure of a request that was in flight when its level ended early; see
+	// Cut.
 	FailUnfinished FailureKind = "unfinished"
 	FailCanceled   FailureKind = "canceled" // the run was stopped; no evidence about the server
 )

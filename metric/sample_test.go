@@ -46,7 +46,7 @@ func TestSampleValues(t *testing.T) {
 	}
 }
 
-// A gap is rounded up, so that rounding never makes it meet a bound that it misses.
+// Gaps are rounded up to whole microseconds. So no gap meets a bound because of rounding.
 func TestGaps(t *testing.T) {
 	for d, want := range map[time.Duration]uint32{0: 0, 1: 1, time.Microsecond: 1, time.Microsecond + 1: 2, 20 * time.Millisecond: 20_000, -time.Second: 0, 100 * time.Hour: 1<<32 - 1} {
 		var g Gaps

@@ -22,8 +22,8 @@ const (
 	onePerStep   = 1.1
 )
 
-// FewPerChunk is the largest mean number of tokens in a chunk for which the gap between two
-// chunks is about the time of one token.
+// FewPerChunk is the largest mean number of tokens in a chunk for which a gap between two chunks
+// still is about the time of one token.
 const FewPerChunk = 1.05
 
 // Unstreamed explains why the level's answers do not show how fast the server streamed; "" if they

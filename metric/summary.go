@@ -20,8 +20,7 @@ type Distribution struct {
 	// count neither as observations nor as failures.
 	LeftOut int
 	Better  Direction
-	// Tokens / Seconds is the mean of a metric whose mean is pooled. For other
-	// metrics both are 0.
+	// For a metric with a pooled mean, the mean is Tokens / Seconds. For other metrics both are 0.
 	Tokens, Seconds float64
 }
 
@@ -59,9 +58,9 @@ func (d Distribution) Rank(rank int) float64 {
 	return d.Values[sort.SearchInts(d.Until, rank)]
 }
 
-// Percentile is the nearest-rank percentile, p in (0, 100): the ⌈p/100·N⌉-th smallest observation.
-// Requests without a value rank as worst: as +Inf if lower is better, as 0 if higher is better. ok
-// is false if N is zero.
+// Percentile returns the nearest-rank percentile for p in (0, 100): the ⌈p/100·N⌉-th smallest
+// observation. A request without a value ranks as worst: its value is +Inf if lower is better, and
+// 0 if higher is better. ok is false if N is zero.
 func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 	n := d.N()
 	if n == 0 {
@@ -295,7 +294,7 @@ func (d *Distribution) add(def Def, s *Sample) {
 type Value struct {
 	V   float64
 	OK  bool
-	Why string // when !OK: why there is no value
+	Why string // reason why there is no value; "" if OK
 }
 
 // Some is a value that exists.

@@ -16,8 +16,8 @@ type Telemetry struct {
 	// Histograms are the differences between them.
 	From time.Duration `json:"from_ns"`
 	To   time.Duration `json:"to_ns"`
-	// Reads is how often the server's page was read during the round. Failed is how many of these
-	// readings gave nothing.
+	// Reads is how often the server's page was read during the round. Failed is how many readings
+	// failed or gave no values.
 	Reads  int `json:"reads"`
 	Failed int `json:"failed,omitempty"`
 
@@ -51,7 +51,7 @@ const (
 	Aborted          = "aborted"        // requests that the client gave up, including fillers
 	Errors           = "errors"         // requests that ended in an error of the engine
 	Rejected         = "rejected"       // requests that were not admitted
-	ECCErrors        = "ecc_errors"     // uncorrectable ones of the GPUs' memory
+	ECCErrors        = "ecc_errors"     // uncorrectable errors in the memory of the GPUs
 	Energy           = "energy"         // joules, by the GPUs' own counters
 	EnergySeconds    = "energy_seconds" // between the readings of them
 )
@@ -60,8 +60,7 @@ const (
 // if none since the driver was loaded.
 const LastXID = "gpu_xid"
 
-// AcceptedAt is the counter of drafts whose token at position i, 0-based, was
-// accepted.
+// AcceptedAt returns the name of a counter: drafts whose token at position i was accepted, 0-based.
 func AcceptedAt(i int) string { return fmt.Sprintf("%s[%d]", AcceptedTokens, i) }
 
 // MaxPoints bounds a Series.
@@ -105,9 +104,9 @@ type Gauge struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// patchy explains why too many of the planned readings are missing; "" if not. A
-// server often fails to answer when it is busiest, so a missed reading may have been
-// the worst. One reading, or one in twenty, may be missing.
+// patchy explains that too many of the planned readings are missing; "" if few or none are. A
+// server often fails to answer when it is busiest, so a missed reading may have been the worst
+// reading. One reading may be missing, or one in twenty.
 func (g Gauge) patchy() string {
 	if g.Missed <= max(1, (g.N+g.Missed)/20) {
 		return ""
@@ -131,7 +130,7 @@ func (g Gauge) Stat(s Stat) (float64, bool) {
 	return 0, false
 }
 
-// merge pools the readings of two windows.
+// merge returns the gauge of the readings of two windows together.
 func (g Gauge) merge(o Gauge) Gauge {
 	if g.N == 0 {
 		return o
@@ -150,9 +149,8 @@ func (g Gauge) merge(o Gauge) Gauge {
 	}
 }
 
-// Histogram counts observations in buckets, which a server reports instead of each
-// single value. An observation may lie anywhere in its bucket, which includes its
-// upper bound.
+// Histogram counts observations in buckets. A server reports it instead of single values. An
+// observation may lie anywhere in its bucket, and the bucket includes its upper bound.
 type Histogram struct {
 	Bounds []float64 `json:"bounds,omitempty"` // upper ones, ascending, finite
 	// Counts has one more element than Bounds: the last one counts observations above all bounds.
@@ -178,9 +176,9 @@ func (h Histogram) Mean() (float64, bool) {
 	return h.Sum / n, true
 }
 
-// Over bounds the number of observations above limit: least counts the buckets that
-// lie above it as a whole, most also those that reach above it. Both are equal if
-// limit is a bound.
+// Over returns how many observations lie above the limit: at least the number least, at most the
+// number most. least counts the buckets that lie wholly above the limit. most also counts the
+// bucket that contains the limit. Both are equal if the limit is a bound of a bucket.
 func (h Histogram) Over(limit float64) (least, most float64) {
 	lower := math.Inf(-1)
 	for i, c := range h.Counts {
@@ -199,10 +197,10 @@ func (h Histogram) Over(limit float64) (least, most float64) {
 	return least, most
 }
 
-// Percentile returns the bucket (low, high] that contains the nearest-rank
-// percentile, p in (0, 100), and an estimate within it that assumes evenly spread
-// observations. The first bucket begins at 0. The last has no end: high is +Inf, and
-// the estimate is low. ok is false without observations or buckets.
+// Percentile returns the bucket (low, high] that contains the nearest-rank percentile for p in (0,
+// 100). The estimate assumes that the observations in the bucket are evenly spread. The first
+// bucket begins at 0. The last bucket has no end: high is +Inf, and the estimate is low. ok is
+// false without observations or buckets.
 func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) {
 	n := h.N()
 	if n <= 0 || len(h.Bounds) == 0 {
@@ -281,8 +279,8 @@ func orNone(why string) string {
 	return why
 }
 
-// Gauge pools the readings of a PerReading metric over the level's rounds. why is the
-// reason if there are none, or if too many were missed.
+// Gauge pools the readings of a PerReading metric over the level's rounds. If a round has no
+// readings, or too many were missed, why is the reason.
 func (l *Level) Gauge(name string) (g Gauge, why string) {
 	short := ""
 	why = l.told(name, func(t *Telemetry) bool {
@@ -336,7 +334,7 @@ func (l *Level) Histogram(name string) (h Histogram, why string) {
 	return h, ""
 }
 
-// Added is the increase of a counter over the windows of the level's rounds.
+// Added returns the increase of a counter, summed over the windows of the level's rounds.
 func (l *Level) Added(name string) Value {
 	sum := 0.0
 	why := l.told(name, func(t *Telemetry) bool {

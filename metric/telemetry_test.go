@@ -232,7 +232,7 @@ func TestToldByAll(t *testing.T) {
 	if _, why := l.Histogram("queue_wait"); why != "the server finished no request in the window" {
 		t.Errorf("an empty histogram: %q", why)
 	}
-	// A round too short for a reading does not affect the others.
+	// A round that is too short for a reading does not affect the other rounds.
 	l = toldLevel()
 	delete(l.Rounds[0].Telemetry.Gauges, "waiting")
 	l.Rounds[0].Telemetry.Missing["waiting"] = TooShort

@@ -52,8 +52,7 @@ func answersOf(p *metric.AnswerPair) []*metric.PairedAnswer {
 	return []*metric.PairedAnswer{p.Control, p.Candidate, p.Again}
 }
 
-// answerKey identifies the request of a run, or the side of a pair, that an answer
-// belongs to.
+// answerKey identifies what an answer belongs to: a request of a run, or one side of a pair.
 type answerKey struct {
 	server, comparison, side, workload, level string
 	round, order                              int

@@ -76,8 +76,8 @@ func answersOf(run *metric.Run) (n int) {
 	return n
 }
 
-// Answers that are missing, cut, changed, moved or from another run are an error, just like
-// samples.
+// Reading a run returns an error if its answers are missing, cut off, changed, moved or from
+// another run.
 func TestDamagedAnswers(t *testing.T) {
 	dir, _ := answered(t)
 	other := recorded(t, small(answersOf(small(3))+1))
@@ -133,8 +133,8 @@ func TestDamagedAnswers(t *testing.T) {
 	}
 }
 
-// A killed run keeps the answers of its recorded requests. The last line may be torn, and one
-// answer may have been written whose request was not.
+// A killed run keeps the answers of its recorded requests. The last line may be torn. One answer
+// may be recorded without its request.
 func TestAnswersOfAKilledRun(t *testing.T) {
 	dir, n := answered(t)
 	samples, err := os.ReadFile(filepath.Join(dir, record.File))

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// possible returns an error if a request's record is impossible. Times come from one monotonic
-// clock, so they must be in order, and the gaps must fit them. Values that the server reported are
+// possible returns an error if the record of a request is impossible. Times come from one monotonic
+// clock, so they must be in order and must agree with the gaps. Values that the server reported are
 // not checked.
 func possible(s *metric.Sample) error {
 	if s.Round < 0 || s.Slot < 0 || s.Order < 0 {

@@ -111,8 +111,8 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// If somebody removes, moves or fills the folder of a run while it runs, the run fails, because its
-// evidence is lost.
+// If somebody removes, moves or fills the run folder while the run goes on, the run fails: its
+// evidence would be lost.
 func TestRecordingIsLost(t *testing.T) {
 	for name, lose := range map[string]func(dir string) error{
 		"removed":  os.RemoveAll,

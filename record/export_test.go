@@ -43,7 +43,7 @@ func Packed(samples []*metric.Sample) ([]*metric.Sample, error) {
 	return p.all(), nil
 }
 
-// Reseal is Seal for lines that already have checks, right or wrong.
+// Reseal does what Seal does, for lines that already have checks. It replaces the checks.
 func Reseal(lines string) string {
 	var bare strings.Builder
 	for l := range strings.Lines(lines) {

@@ -58,9 +58,9 @@ func WriteFile(path string, data []byte) (err error) {
 	return nil
 }
 
-// OpenIn opens the regular file name in the folder dir, with the flags of os.OpenFile. It is an
-// error if the name is a link, a pipe or a device: a folder may come from a repository, and a link
-// in it may point to files that are not ours.
+// OpenIn opens the regular file with the given name in the folder dir, with the flags of
+// os.OpenFile. It returns an error if the name is a link, a pipe or a device. A folder may come
+// from a repository, and a link in it may point to files that the run must not touch.
 func OpenIn(dir, name string, flag int) (*disk.File, error) {
 	root, err := disk.OpenRoot(dir)
 	if err != nil {

@@ -23,7 +23,7 @@ const batchSize = 128 << 10
 
 // batch is a sequence of lines.
 type batch struct {
-	first int    // the number of its first line
+	first int    // number of the batch's first line
 	raw   []byte // the lines without their line feeds
 	ends  []int
 	ready chan struct{} // closed when the lines are decoded

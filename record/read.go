@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Problems lists what was wrong with a recording that could still be read, in order of the lines,
-// one sentence each. It is empty if nothing was wrong.
+// Problems lists what was wrong with a recording that could still be read. It has one sentence for
+// each problem, in order of the lines, and is empty if nothing was wrong.
 type Problems []string
 
 // StoppedUnknown is the value of Stopped for a run, or a round, whose end is missing in the
@@ -65,7 +65,7 @@ type reader struct {
 	problems Problems
 }
 
-// openRound is a round whose samples were read, but whose own line has not come yet.
+// openRound is a round whose samples are being read. The line of the round itself comes after them.
 type openRound struct {
 	round    *metric.Round
 	ended    bool
@@ -355,7 +355,7 @@ func (rd *reader) close() {
 	if !rd.ended {
 		rd.run.End, rd.run.Stopped = last, StoppedUnknown
 		for _, s := range rd.run.Servers {
-			s.Unended = true // a server error may have followed the last line
+			s.Unended = true // after the last line, an error of the server may have been lost
 		}
 		rd.problem("the run has no end: its process was killed, or still runs")
 	}

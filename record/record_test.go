@@ -198,7 +198,7 @@ func random(seed uint64) *metric.Run {
 	return run
 }
 
-// settle sets the end of a round to match its requests.
+// settle sets the fields of a round's end so that they agree with its requests.
 func settle(r *metric.Round, complete bool) {
 	for i, x := range r.MeasuredSamples() {
 		if i == 0 {

@@ -47,7 +47,8 @@ func NewRedactor(secrets []string) Redactor {
 	return Redactor{strings.NewReplacer(pairs...), forms}
 }
 
-// minLine is the length of the shortest line of a multi-line secret that is also removed alone.
+// minLine is the smallest length, in bytes, of a line of a multi-line secret that is also removed
+// where it stands alone.
 const minLine = 16
 
 // longLines returns the long lines of multi-line secrets, because logs are read line by line.

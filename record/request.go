@@ -16,7 +16,7 @@ import (
 // reading. The bytes are those of encoding/json; a line that looks different is left to
 // encoding/json.
 type requestLine struct {
-	raw     []byte // bytes written so far, or still to be read
+	raw     []byte // when writing, the bytes so far; when reading, the bytes that remain
 	reading bool
 	other   bool // encoding/json has to write or read this line
 	// words caches strings and their form in the file, because names of servers and levels occur on

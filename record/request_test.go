@@ -17,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// fill calls set for every value in v for which there returns true. It leaves out Said, which is
-// recorded elsewhere.
+// fill walks through the fields of v. If the function there returns true for a field, fill calls
+// set on that field. It leaves out Said, which is recorded in another file.
 func fill(v reflect.Value, there func() bool, set func(reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Pointer:

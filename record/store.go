@@ -83,12 +83,12 @@ func (st *store) read(p part, room []byte) ([]byte, error) {
 	return room, nil
 }
 
-// part is a sequence of packed requests of a round.
+// part is a sequence of packed requests, all of one round.
 type part struct {
 	at   int64
 	size int
 	sum  uint32
-	raw  []byte // the bytes, if the file could not take them
+	raw  []byte // the packed bytes, if the temporary file could not take them
 }
 
 // packed holds the packed requests of a round.

@@ -181,9 +181,9 @@ func (w *Writer) ComparisonDone(c *metric.Comparison) error {
 	return w.write(line{Type: typeComparison, Comparison: c})
 }
 
-// RunDone records how the run ended, syncs the recording to disk, and sets r.Answers and
-// r.Recording. It returns an error if the recording's name no longer belongs to the file that was
-// written, because a verdict needs its evidence.
+// RunDone records the end of the run, syncs the recording to disk, and sets r.Answers and
+// r.Recording. A verdict needs its evidence. So RunDone returns an error if the name of the
+// recording now belongs to another file.
 func (w *Writer) RunDone(r *metric.Run) error {
 	if w.answers != nil {
 		if err := w.answers.keep(); err != nil {

@@ -12,7 +12,7 @@ type Outcome int
 
 const (
 	Pending Outcome = iota
-	Skipped         // not judged, for a stated reason; ignored when outcomes are combined
+	Skipped         // not judged, for a stated reason; does not count in combined outcomes
 	Pass
 	Inconclusive
 	Fail

@@ -31,12 +31,12 @@ const (
 	SeverityWarn  Severity = "warn"
 )
 
-// Cause sorts errors by who has to act on them. It is set where an error is found; "" means no
-// particular cause.
+// Cause sorts errors by who has to act on them. The code that finds an error sets its cause; ""
+// means no particular cause.
 type Cause string
 
 const (
-	CauseServer    Cause = "server"    // it did not start, died, or completed nothing
+	CauseServer    Cause = "server"    // the server did not start, died, or completed nothing
 	CauseGenerator Cause = "generator" // the load generator was too slow to measure
 	CauseInvalid   Cause = "invalid"   // the measurement is not what the plan asked for
 	CauseNotRun    Cause = "not-run"   // nothing was sent
@@ -101,8 +101,8 @@ type Verdict struct {
 	Line int    // 1-based; 0: unknown
 }
 
-// Counts returns what the verdict contributes to the run's outcome, which is the largest
-// contribution. Skipped contributes nothing, and a verdict that only warns contributes a pass.
+// Counts returns the outcome that the verdict gives to the run. The run's outcome is the largest of
+// all. Skipped gives nothing, and a verdict that only warns gives a pass.
 func (v *Verdict) Counts() Outcome {
 	switch {
 	case v.Outcome == Pending:
@@ -121,7 +121,7 @@ func (v *Verdict) Required() bool {
 	switch v.Kind {
 	case KindSLA, KindCapacity, KindAssert:
 	case KindCompare:
-		if v.Workload == "" { // the verdict on whether the servers could be compared
+		if v.Workload == "" { // this verdict is on whether the servers could be compared
 			return false
 		}
 	default:
@@ -130,7 +130,7 @@ func (v *Verdict) Required() bool {
 	return v.Severity != SeverityWarn
 }
 
-// judges reports whether the verdict is on a requirement of the plan or on the result of a search
+// judges reports whether the verdict is on a requirement of the plan, or on the result of a search
 // or comparison.
 func (v *Verdict) judges() bool {
 	switch v.Kind {

@@ -65,12 +65,12 @@ type reply struct {
 	cut  bool
 }
 
-// KeepReply makes the Answer keep up to n bytes of the answer's content. It is called
-// before the request is sent.
+// KeepReply makes the Answer keep up to n bytes of the content of the answer. The caller calls it
+// before it sends the request.
 func (a *Answer) KeepReply(n int) { a.reply.most = n }
 
-// Reply returns the content that was kept, without reasoning. whole reports whether
-// that is all of it.
+// Reply returns the content that was kept, without reasoning. whole is true if nothing of the
+// content was left out.
 func (a *Answer) Reply() (text string, whole bool) { return unquote(a.reply.text), !a.reply.cut }
 
 // Sample returns the sample that the Answer fills in. The sample is complete once End was

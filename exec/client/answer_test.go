@@ -71,8 +71,8 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// Half a character was held back. Its token was made before the first chunk, so
-			// the first chunk counts 1 + 2 tokens.
+			// The first event has a token but no text, because the server held back half a
+			// character. So the first chunk with text counts 1 + 2 tokens.
 			name: "token ids",
 			steps: []step{
 				{1 * ms, Event{Tokens: 1}},

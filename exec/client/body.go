@@ -12,10 +12,10 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// Body returns the JSON that is sent to an engine for r: OpenAI's request, merged
-// with the engine's own fields and then with r.Extra. Later fields win, and a null in
-// r.Extra removes the member. Members are sorted by name, so that equal requests are
-// equal bytes. Body fails if the engine does not support the request.
+// Body returns the JSON body that is sent to an engine for the request. It consists of OpenAI's
+// request, the engine's own fields and r.Extra; a later field replaces an earlier one of the same
+// name, and a null in r.Extra removes the member. Members are sorted by name, so that equal
+// requests have equal bytes. Body fails if the engine does not support the request.
 func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	prompt, text, err := r.prompt(d)
 	if err != nil {
@@ -65,8 +65,8 @@ func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// typed returns the request in go-openai's type, without its prompt: a long prompt
-// should be written only once.
+// typed returns the request as a go-openai type without the prompt, because a long prompt should be
+// encoded only once.
 func (r *Request) typed(d engine.Dialect) any {
 	type options struct {
 		openai.StreamOptions

@@ -40,9 +40,9 @@ func guard(b *testing.B, name string, ratio float64) {
 	}
 }
 
-// serveSteps serves streams of that many chunks in step, as an engine does: one chunk
-// of each stream at each step, and a step after every interval. The first chunk of a
-// stream says when it was written.
+// serveSteps serves streams in step, as an engine does. The parameter every is the time between two
+// steps, and at each step every stream sends one of its chunks. The first chunk of a stream says
+// when it was written.
 func serveSteps(chunks int, every time.Duration) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -155,8 +155,8 @@ func since(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	return time.Duration(origin.UnixNano() + int64(at) - ns)
 }
 
-// burstOfOurs sends n requests at once that are built beforehand, on open
-// connections.
+// burstOfOurs sends n requests at once with tokgate's client. The requests were built beforehand,
+// and their connections are open.
 func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
 	origin := time.Now()
 	h := dial(b, Config{Now: func() time.Duration { return time.Since(origin) + 1 }, Engine: engine.Of("vllm")}, url)

@@ -49,7 +49,7 @@ func stamped(conn net.Conn) *stampedConn {
 	return c
 }
 
-// overHTTP2 reports whether conn carries many streams at once.
+// overHTTP2 reports whether the connection uses HTTP/2, and so carries many streams at once.
 func overHTTP2(conn net.Conn) bool {
 	t, ok := conn.(*tls.Conn)
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"

@@ -487,7 +487,8 @@ func BenchmarkTTFTError(b *testing.B) {
 			wg.Go(func() {
 				id := fmt.Sprintf("%d-%d", runs, slot)
 				first := reader(id)
-				time.Sleep(time.Duration(slot) * 8 * ms) // the slots should not run in step
+				// The slots start at different times, so that they do not run in step.
+				time.Sleep(time.Duration(slot) * 8 * ms)
 				for range requests {
 					at := first()
 					mu.Lock()
@@ -540,7 +541,8 @@ func BenchmarkTTFTError(b *testing.B) {
 	b.ReportMetric(at(ours, 99)-at(bare, 99), "above-bare-ms")
 }
 
-// bareFirst is bareStream that stamps only the first chunk with content.
+// bareFirst returns the time of the first chunk with content, and reads the rest of the stream
+// without timestamps.
 func bareFirst(address, id, body string, now func() time.Duration) (time.Duration, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {

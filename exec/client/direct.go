@@ -88,8 +88,8 @@ func newDirect(h *HTTP) (d *direct, why string) {
 	return d, ""
 }
 
-// ordinary reports whether a header field does not affect the connection and is one
-// that net/http accepts.
+// ordinary reports whether net/http accepts the header field and the field does not affect the
+// connection.
 func ordinary(name, value string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Connection", "Content-Length", "Expect", "Te", "Trailer", "Transfer-Encoding", "Upgrade":

@@ -24,8 +24,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// answer is what a server writes for one request, in pieces, and whether it closes
-// the connection afterwards.
+// answer holds the pieces that a server writes for one request, and whether it then closes the
+// connection.
 type answer struct {
 	pieces []string
 	pause  time.Duration // before each piece
@@ -211,7 +211,7 @@ func scripts(t *testing.T) map[string][]answer {
 	return out
 }
 
-// silent returns scripts of a server that is silent for long. They need virtual time.
+// silent returns scripts in which the server sends nothing for a long time. They need virtual time.
 func silent() map[string][]answer {
 	good := byChunks(goodBody, 60)
 	return map[string][]answer{

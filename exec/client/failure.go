@@ -104,8 +104,8 @@ func refused(resp *http.Response) error {
 	return refused
 }
 
-// said returns the message of a refusal: OpenAI's error as go-openai reads it, what
-// other servers write instead, or the whole body.
+// said returns the message of a refusal: the message of OpenAI's error format, or else the message
+// of another server's format, or else the whole body.
 func said(raw []byte) string {
 	var told openai.ErrorResponse
 	if json.Unmarshal(raw, &told) == nil && told.Error != nil && told.Error.Message != "" {

@@ -13,10 +13,9 @@ import (
 // accepts and refuses the same bodies as net/http. See RFC 9112, sections 6 and 7.1.
 type frame struct {
 	kind frameOf
-	left uint64 // bytes that are left of the body, or of its current chunk
+	left uint64 // bytes that are left of the body; if it is chunked, of its current chunk
 	line []byte // the beginning of a chunk's size line or of the trailer
-	// excess is the number of bytes of framing beyond what the data of the chunks
-	// allows.
+	// excess counts the bytes of framing that exceed what the data of the chunks justifies.
 	excess int64
 }
 
@@ -65,8 +64,8 @@ func frameFor(r *http.Response) frame {
 	return frame{kind: untilClose}
 }
 
-// strip moves the data in b to its front. It returns the length of the data and how
-// much of b belongs to the body, which is less than all once the body is over.
+// strip moves the data in b to the front of b. It returns the length of the data, and the number of
+// bytes of b that belong to the body. Bytes after the end of the body remain.
 func (f *frame) strip(b []byte) (data, used int, err error) {
 	for used < len(b) && f.kind != frameOver && err == nil {
 		rest := b[used:]

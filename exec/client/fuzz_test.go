@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// Whatever a server answers to questions outside the load, as a success or a refusal,
-// is either read or returned as an *Error of bounded length.
+// The client sends requests outside the load too, such as the list of models. Whatever the server
+// answers, the client reads it or returns an *Error of bounded length.
 func FuzzAnswers(f *testing.F) {
 	var status int
 	var body []byte

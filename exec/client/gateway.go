@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// gatewaysLooked bounds the answers that are searched for a gateway's name. Every answer has
-// it.
+// gatewaysLooked is the number of answers that are searched for a gateway's name. A few are enough,
+// because a gateway adds its headers to every answer.
 const gatewaysLooked = 16
 
 // Gateway returns what the headers of the answers say about a gateway before the server, such as "litellm

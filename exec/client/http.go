@@ -26,8 +26,8 @@ import (
 type Config struct {
 	// BaseURL is the server's URL, with or without /v1.
 	BaseURL string
-	// APIKey is sent as a bearer token; "" sends none. Neither the key nor Headers
-	// are ever sent to another host, not even after a redirect.
+	// APIKey is sent as a bearer token; "" means that none is sent. Neither the key nor Headers are
+	// sent to another host, not even after a redirect.
 	APIKey  string
 	Headers map[string]string
 	// RootCAs are the trusted certificates; nil means the system's. See LoadCA.
@@ -38,8 +38,8 @@ type Config struct {
 	// Engine determines the extra fields of requests and the server's extra pages.
 	// The zero Engine has none.
 	Engine engine.Engine
-	// MaxConns bounds the connections; 0 means no bound. Further requests wait for a
-	// connection before they are sent.
+	// MaxConns is the largest number of connections; 0 means no limit. A request without a
+	// connection waits before it is sent.
 	MaxConns int
 	// Dial opens connections in place of the network; tests use it to stay in memory.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -213,8 +213,8 @@ func (h *HTTP) Detour() string {
 	return h.detour
 }
 
-// Redirected returns the scheme and authority to which the server redirected requests; "" if it
-// answered them itself.
+// Redirected returns the scheme and authority to which the server redirected requests; "" if it did
+// not redirect.
 func (h *HTTP) Redirected() string {
 	if to := h.redirected.Load(); to != nil {
 		return *to
@@ -268,7 +268,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// dress sets the fields that every request has.
+// dress sets the header fields that every request has.
 func (h *HTTP) dress(r *http.Request) {
 	if key := h.config.APIKey; key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)

@@ -348,7 +348,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The key is sent only to the server it is for.
+// The API key is sent only to the server of the base URL.
 func TestKeyAndRedirects(t *testing.T) {
 	config := Config{APIKey: "secret", Headers: map[string]string{"X-Team": "secret2", "x-other": "secret3"}}
 	var seen tally
@@ -471,8 +471,8 @@ func readRequest(conn net.Conn) bool {
 	}
 }
 
-// If a kept-alive connection dies under the next request, this costs one reconnect,
-// which is counted, and none after that.
+// If a kept-alive connection breaks under a request, that costs one reconnect, and the sample
+// counts it. Later requests need no reconnect.
 func TestReconnect(t *testing.T) {
 	url, requests := liar(t, 2)
 	var said []string

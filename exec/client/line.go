@@ -375,7 +375,7 @@ func (l *line) redirected(c *call) {
 	c.standard()
 }
 
-// ending is a body that reports whether it was read to its end.
+// ending is a body that records in the field over whether it was read to its end.
 type ending struct {
 	io.ReadCloser
 	over bool
@@ -387,8 +387,8 @@ func (e *ending) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch begins to watch a line. The poller does it if there is one and the connection
-// is a kernel socket, otherwise a goroutine that reads.
+// watch begins to watch a line for bytes. The poller watches it if there is a poller and the
+// connection is a kernel socket; otherwise a goroutine reads.
 func watch(l *line) {
 	if !l.poll() {
 		go l.watch()

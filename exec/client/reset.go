@@ -9,8 +9,8 @@ import (
 // ErrNoReset means that the server has no way to empty its caches.
 var ErrNoReset = errors.New("the server has no request that empties its caches")
 
-// ResetCaches empties the server's prefix cache. The error is ErrNoReset if the engine has no
-// request for it.
+// ResetCaches empties the server's prefix cache. It returns ErrNoReset if the engine has no request
+// for that.
 func (h *HTTP) ResetCaches(ctx context.Context) error {
 	path := h.config.Engine.Pages.Reset
 	if path == "" {

@@ -26,7 +26,7 @@ type scanner struct {
 }
 
 func (s *scanner) space() {
-	if s.i < len(s.b) && s.b[s.i] <= ' ' { // rare, because servers write compact JSON
+	if s.i < len(s.b) && s.b[s.i] <= ' ' { // seldom true, because servers write compact JSON
 		s.spaces()
 	}
 }
@@ -49,8 +49,8 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// enter steps into an object or array, whose opening byte is open. more is false if the
-// value is empty; the scanner has then left it.
+// enter steps into an object or array, which ends with the byte last. If the value is empty, more
+// is false, and the scanner is after the value.
 func (s *scanner) enter(last byte) (more bool, err error) {
 	if s.depth++; s.depth > maxDepth {
 		return false, errDeep
@@ -81,8 +81,7 @@ func (s *scanner) next(last byte) (more bool, err error) {
 	return false, errJSON
 }
 
-// key reads the name of a member and its colon. The bytes are unescaped if the name has an
-// escape.
+// key reads the name of a member and the colon after it. The name is returned without escapes.
 func (s *scanner) key() ([]byte, error) {
 	raw, escaped, err := s.string()
 	if err != nil {

@@ -26,9 +26,9 @@ type Scorer interface {
 	Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error))
 }
 
-// Score implements Scorer. The server's own tokenizer turns the prompt and the answer
-// into tokens, which are sent as one prompt. The engine reports the values of its
-// tokens.
+// Score implements Scorer. The server's own tokenizer turns the prompt and the answer into tokens.
+// The client sends all these tokens as one prompt, and the engine reports a value for each token of
+// the answer.
 func (h *HTTP) Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error)) {
 	go func() {
 		if r.Timeout > 0 {
@@ -126,7 +126,7 @@ func misunderstood(err error) bool {
 
 const (
 	scoreBytes   = 256
-	scorePatient = 10 * time.Minute // time limit of a request that has no time-out of its own
+	scorePatient = 10 * time.Minute // time limit of a request for scores
 )
 
 // noScores explains why there is no tokenizer to ask first.
@@ -137,9 +137,9 @@ func noScores(err error) error {
 	return err
 }
 
-// logprobsAt finds the log-probabilities of tokens at a path such as
-// choices[0].prompt_logprobs. Each is a number, a list that begins with one, or an object
-// that has it as the logprob of one token. nil stands for a token without one.
+// logprobsAt returns the log-probabilities of tokens from the JSON at a path such as
+// choices[0].prompt_logprobs. The value of a token is a number, a list that begins with a number,
+// or an object with a member logprob. The result is nil for a token without a number.
 func logprobsAt(raw json.RawMessage, path string) ([]*float64, error) {
 	for _, part := range strings.Split(path, ".") {
 		name, index, several := strings.Cut(strings.TrimSuffix(part, "]"), "[")

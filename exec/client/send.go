@@ -106,8 +106,8 @@ func (c *call) answered(err error) (time.Duration, error) {
 	return c.read()
 }
 
-// post sends the request and keeps the answer, unless it is a refusal. It does not
-// use go-openai's client, which refuses some model names.
+// post sends the request and keeps the response unless it is a refusal. It does not use the client
+// of go-openai, which refuses some model names.
 func (c *call) post(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.h.base+c.path, nil)
 	if err != nil {
@@ -138,7 +138,7 @@ type call struct {
 	cancel  context.CancelCauseFunc
 	untimed context.CancelFunc // releases the timer; nil if the request has no time-out
 	lingers *time.Timer        // ends the call once the answer has ended; nil before that
-	body    []byte             // the request's body, released when the answer begins
+	body    []byte             // body of the request; dropped when the answer begins
 	resp    *http.Response
 	frames  int           // number of frames read of the answer
 	ended   time.Duration // when [DONE] or an error event came; 0 before that
@@ -147,7 +147,7 @@ type call struct {
 	line  atomic.Pointer[line]
 	stop  func() bool // unregisters the watch on the end of the context
 	head  []byte      // head of the answer, as far as it has come
-	tried int         // the number of its bytes that were already parsed
+	tried int         // number of bytes of head that were already parsed
 	frame frame       // framing of the answer's body
 
 	// For the current attempt. All but firstByte and wrote belong to the goroutine
@@ -231,8 +231,8 @@ func (c *call) began() {
 				s.Reconnect()
 			}
 		}
-		// Over HTTP/2 a server may ask for a new connection at any time, which is no
-		// reason to stop sharing one.
+		// Over HTTP/2 a server may ask for a new connection at any time. That is no reason to use a
+		// new connection for each request.
 		if (c.conn != nil || c.line.Load() != nil) && !c.h.freshOnly.Swap(true) && c.h.config.OnFresh != nil {
 			c.h.config.OnFresh("the server closed a kept-alive connection that was about to be used again; from now on each request gets a connection of its own")
 		}
@@ -285,7 +285,7 @@ type reader struct {
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
-// read reads the answer's body to its end and returns when that was.
+// read reads the body of the answer to its end, and returns the time of the end.
 func (c *call) read() (time.Duration, error) {
 	rd := readers.Get().(*reader)
 	defer readers.Put(rd)
@@ -310,7 +310,7 @@ func (c *call) read() (time.Duration, error) {
 	}
 }
 
-// room returns the buffer for the next bytes of a body.
+// room returns the memory for the next bytes of a body.
 func (rd *reader) room() ([]byte, error) {
 	room, err := rd.split.free()
 	if err != nil {
@@ -408,7 +408,8 @@ func (rd *reader) parse(kind frameKind, data []byte) error {
 	return nil
 }
 
-// notStream is the error for a body without an event: the error in it, if it has one.
+// notStream returns the error for a body that has no event. If the body has an error message, the
+// error contains it.
 func (rd *reader) notStream() error {
 	junk := bytes.TrimSpace(rd.split.junk)
 	if walk(junk, &rd.event, &rd.usage) == nil && rd.event.Err != "" {

@@ -51,7 +51,7 @@ const maxJunk = 1000
 // reset prepares p for another stream.
 func (p *splitter) reset() {
 	buf, joined, junk := p.buf, p.joined[:0], p.junk[:0]
-	if cap(buf) > 16*firstBuffer { // one long event should not keep its memory forever
+	if cap(buf) > 16*firstBuffer { // a long event should not keep its memory forever
 		buf = nil
 	}
 	if cap(joined) > 16*firstBuffer {
@@ -95,7 +95,7 @@ func (p *splitter) shift(n int) {
 	p.dataEnd -= n
 }
 
-// advance records that n bytes were read into what free returned.
+// advance records that n bytes were read into the memory that free returned.
 func (p *splitter) advance(n int) { p.w += n }
 
 // between reports whether nothing is buffered: the last event is over, and the next event has not
@@ -104,7 +104,7 @@ func (p *splitter) between() bool {
 	return p.keep == p.w && !p.open && !p.joining && !p.afterCR && len(p.junk) == 0
 }
 
-// next returns the next frame. It fails only if an event is too long.
+// next returns the next frame. The only error is an event that is too long.
 func (p *splitter) next() (frameKind, []byte, error) {
 	for {
 		if p.afterCR && p.line < p.w {

@@ -129,8 +129,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Junk is input that cannot be part of an event stream. A bounded amount is kept to
-// be shown.
+// Junk is input that cannot be part of an event stream. The splitter keeps a limited number of
+// bytes, for a message.
 func TestSplitJunk(t *testing.T) {
 	p := new(splitter)
 	page := "<html>\n" + strings.Repeat("x", 5000) + "\n"
@@ -201,8 +201,8 @@ func FuzzSplit(f *testing.F) {
 			p.reset()
 		}
 		got, err := split(t, p, stream, func() int { return 1 + r.IntN(9) })
-		// An unfinished error line after an open event comes out before that event in both
-		// splitters. Otherwise the order is that of the stream.
+		// If an error line without its end follows an open event, both splitters return the error
+		// first. Everything else comes in the order of the stream.
 		if d := cmp.Diff(want, got); d != "" || err != nil {
 			t.Errorf("%q: %v (-want +got):\n%s", stream, err, d)
 		}

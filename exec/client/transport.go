@@ -75,8 +75,8 @@ func (p *Prompt) Bytes() int {
 	return n
 }
 
-// Part is a piece of a prompt. If two pieces have the same key, the longer one begins
-// with the shorter one.
+// Part is a piece of a prompt. If two pieces have the same key, the text of the longer one begins
+// with the text of the shorter one.
 type Part struct {
 	Key    uint64
 	Tokens int
@@ -133,8 +133,8 @@ type Stream interface {
 	Sent(at time.Duration)                // the first byte was written
 	Headers(at time.Duration, status int) // the answer's head was read
 	Event(at time.Duration, e *Event)
-	// End is the last call. err is nil if the stream ended by itself, whether or not
-	// it was complete: the state machine decides that.
+	// End is the last call. err is nil if the stream ended by itself, even if the answer is not
+	// complete. The state machine Answer decides whether it is complete.
 	End(at time.Duration, err error)
 }
 
@@ -153,8 +153,8 @@ type Transport interface {
 	Send(ctx context.Context, r *Request, s Stream)
 }
 
-// Prepared is a Transport that can do work beforehand that would delay a request when
-// it is due.
+// Prepared is a Transport that can do some of the work before a request is due, so that this work
+// does not delay the request.
 type Prepared interface {
 	Transport
 	// Prepare returns r's prompt with the bytes that are sent for r. They can be used
@@ -174,7 +174,7 @@ type Error struct {
 	Status  int    // the HTTP status, if it is the reason; otherwise 0
 	Message string // message in the server's own words if it sent any; foreign text, at most MaxMessage bytes
 
-	RetryAfter time.Duration // the wait that the server asked for, at most metric.MaxRetryAfter; 0 if none
+	RetryAfter time.Duration // wait that the server asked for, at most metric.MaxRetryAfter; 0 if none
 
 	Err error // the error of the network or the decoder; nil if there was none
 }

@@ -36,8 +36,8 @@ func (h *HTTP) Complete(ctx context.Context, r *Request) (*metric.Sample, error)
 	return Complete(ctx, h, r)
 }
 
-// Model is one model that a server offers: what OpenAI's API reports about it and its
-// context. Root is the model that was loaded, if the server reports it.
+// Model is one model that a server offers: the fields of OpenAI's API, and the model's context.
+// Root is the model that was loaded; "" if the server does not report it.
 type Model struct {
 	openai.Model
 	Context int `json:"max_model_len"` // tokens; 0: not told
@@ -113,10 +113,10 @@ type TokenizeRequest struct {
 	Extra map[string]any
 }
 
-// Tokens are token ids as a server wrote them. They can be counted without parsing.
+// Tokens are token ids as a server wrote them. Count needs no parsing.
 type Tokens struct{ list string }
 
-// UnmarshalJSON keeps an array of numbers as it is.
+// UnmarshalJSON keeps an array of numbers as the server wrote it.
 func (t *Tokens) UnmarshalJSON(raw []byte) error {
 	list, ok := strings.CutSuffix(strings.TrimPrefix(string(raw), "["), "]")
 	// Skip other JSON: text, objects, lists, true, false and null.
@@ -316,7 +316,8 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
-		// Asking again changes nothing, so net/http may do so on a dead connection.
+		// A repeated request changes nothing on the server. This field allows net/http to repeat it
+		// if a connection turns out to be dead.
 		r.Header["Idempotency-Key"] = []string{}
 	}
 	resp, err := doer{h}.Do(r)
@@ -346,7 +347,7 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	return raw, nil
 }
 
-// gaveUp returns why r was given up; nil if it was not.
+// gaveUp returns the error if the caller or the time limit ended the request; otherwise nil.
 func gaveUp(caller, ctx context.Context, r *http.Request, within time.Duration) *Error {
 	switch {
 	case caller.Err() != nil:

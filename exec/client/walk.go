@@ -205,8 +205,8 @@ func (w *walker) failure() error {
 	return err
 }
 
-// message returns the message of an error's value; "" if the value says that there is
-// no error.
+// message returns the text of a JSON value named error. It returns "" for null, false and the empty
+// string, which mean that there is no error.
 func message(raw []byte) string {
 	switch string(raw) {
 	case "null", "false", `""`:
@@ -228,7 +228,7 @@ func wordsOf(raw []byte) string {
 	return bounded(string(raw))
 }
 
-// unquote decodes the raw content of a string, which was checked before.
+// unquote decodes the content of a JSON string. The caller has checked that the content is valid.
 func unquote(raw []byte) string {
 	if s, ok := decode(raw); ok {
 		return s
@@ -266,8 +266,8 @@ func (w *walker) content() error {
 	return err
 }
 
-// text reads a string and sets *is if it is not empty. A value of another type is
-// skipped.
+// text reads a string and returns its raw bytes. If the string is not empty, it sets *is to true. A
+// value of another type is skipped.
 func (w *walker) text(is *bool) ([]byte, error) {
 	v, err := w.stringOr()
 	if err != nil || len(v) == 0 {
@@ -278,7 +278,8 @@ func (w *walker) text(is *bool) ([]byte, error) {
 	return v, nil
 }
 
-// joined returns b after a. Neither is written to, because both lie in the event.
+// joined returns the bytes of a and then of b. It writes to neither slice, because both point into
+// the event.
 func joined(a, b []byte) []byte {
 	switch {
 	case len(a) == 0:

@@ -31,7 +31,8 @@ type poller struct {
 	}
 }
 
-// finding is what a turn read from a line. The turn holds the line's lock.
+// finding holds the result of one read of a line. The poller holds the lock of the line until the
+// finding is passed on.
 type finding struct {
 	l   *line
 	b   []byte
@@ -43,7 +44,7 @@ type finding struct {
 // its own.
 type watched struct {
 	by    *poller
-	found bool // something waits to be passed on; only the poller uses it
+	found bool // a finding waits to be passed on; only the poller uses this field
 }
 
 // socket is a connection that the runtime's poller does not know. Otherwise each
@@ -100,7 +101,7 @@ func (s *socket) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.NewSyscallError(op, err)}
 }
 
-// Read returns EAGAIN where there is nothing.
+// Read reads without waiting. It returns EAGAIN if no bytes have come.
 func (s *socket) Read(b []byte) (int, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -110,8 +111,8 @@ func (s *socket) Read(b []byte) (int, error) {
 	return s.read(b)
 }
 
-// read is Read for the holder of the line's lock. The socket is closed only under that
-// lock.
+// read reads without waiting. The caller holds the lock of the line, and the socket is closed only
+// under that lock.
 func (s *socket) read(b []byte) (int, error) {
 	n, err := readNow(s.fd, b)
 	for err == syscall.EINTR {
@@ -161,7 +162,7 @@ func (s *socket) Close() error {
 	return syscall.Close(s.fd)
 }
 
-// interrupt ends the connection, also for readers of a copy of the socket.
+// interrupt ends the connection. A goroutine that reads from a copy of the socket then stops too.
 func (s *socket) interrupt() {
 	_, _ = s.do("shutdown", func() (int, error) { return 0, syscall.Shutdown(s.fd, syscall.SHUT_RDWR) })
 }
@@ -297,10 +298,9 @@ func (l *line) between() bool {
 	return l.call != nil && l.call.frames > 0 && l.rd != nil && l.rd.split.between()
 }
 
-// turn first reads everything that has come and then passes it on, so that processing one
-// chunk does not delay the stamp of the next. It reports whether there may be more bytes
-// without a further event: the runtime reports bytes that arrive, not bytes that are
-// already there.
+// turn first reads all bytes that have come, and then passes them on, so that the work on one chunk
+// does not delay the timestamp of the next. more is true if there may be further bytes without a
+// further event, because the runtime's poller announces only bytes that arrive later.
 func (p *poller) turn() (more bool) {
 	more = p.find()
 	for i := 0; i < len(p.found); i++ {

@@ -139,9 +139,9 @@ func (l *Loop) Ended(t Turn, failed bool) (after time.Duration) {
 	return l.closed.Pause
 }
 
-// Doomed reports that nothing completes at this level, so that measuring would only add
-// failures. This takes ColdFailures failed warm-up requests, so that a server that fails
-// only sometimes is measured.
+// Doomed reports that ColdFailures warm-up requests failed and none completed. The level is then
+// given up, because measuring would only add failures. A server that fails only sometimes is
+// measured.
 func (l *Loop) Doomed() bool {
 	return !l.closed.Proven && l.closed.Warmup > 0 && l.warmFine == 0 && l.warmFailed >= ColdFailures(l.closed.Slots)
 }

@@ -33,10 +33,10 @@ func (l Lengths) Range() (low, high int) {
 	return low, max(low, high)
 }
 
-// Measured draws the lengths of a round's n measured requests, in order of start. They are
-// balanced: the range is divided into n equal strata, each length is the middle of one
-// stratum, and only their order is random. So rounds differ in which request gets which
-// length, but have the same total work.
+// Measured draws the lengths of a round's n measured requests, in order of start. The range is
+// divided into n equal strata. Each length is the middle of one stratum, and only the order is
+// random. So every round has the same total work, but its requests have the lengths in another
+// order.
 func (l Lengths) Measured(n int) []int {
 	low, high := l.Range()
 	lengths := make([]int, n)

@@ -230,7 +230,7 @@ func TestDoomed(t *testing.T) {
 		{8, 8, 16},  // two failed requests for each slot
 		{2, 2, 10},  // at least ten
 		{8, 20, 16}, // a larger Warmup changes nothing
-		{4, 1, 10},  // one slot sends the warm-up requests of all
+		{4, 1, 10},  // slot 0 sends all warm-up requests
 	} {
 		turns, _, _, l := play(t, load.Closed{Slots: tt.slots, Due: 300, Warmup: tt.warmup, Fill: tt.warmup == tt.slots, Stagger: s / 10}, all)
 		if !l.Doomed() {
@@ -365,7 +365,7 @@ func TestClosedWindow(t *testing.T) {
 		{"a slot missing", []*metric.Sample{
 			req(0, m, 1*s, 3*s),
 		}, 2, 0, load.Window{Start: 1 * s, End: 1 * s}},
-		// Slot 1 started when slot 0 had stopped.
+		// Slot 1 started after slot 0 had stopped.
 		{"never together", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(1, m, 4*s, 5*s),
 		}, 2, 0, load.Window{Start: 4 * s, End: 4 * s}},

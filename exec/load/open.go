@@ -175,7 +175,7 @@ const (
 	stillGrowing = 1.1
 )
 
-// NewSteady returns the state of a warm-up that begins at a time.
+// NewSteady returns the state of a warm-up that begins at the time at.
 func NewSteady(at time.Duration) *Steady { return &Steady{from: at, last: at} }
 
 // Over reports whether the warm-up is over. The caller gives the number of requests in flight, and

@@ -95,8 +95,9 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// Arrivals are 1 s apart and requests take 2 s, so the backlog is 2 from the third arrival
-// on. Stretches end at 2, 4 and 6 s; the third is the first that may end the warm-up.
+// Arrivals are 1 s apart and requests take 2 s, so the backlog is 2 requests from the third arrival
+// on. The stretches of the warm-up end at 2, 4 and 6 s, and the warm-up may not end before the
+// third.
 func TestSteady(t *testing.T) {
 	play := func(backlog func(second int) int, mean time.Duration) int {
 		s := load.NewSteady(0)

@@ -17,8 +17,8 @@ type Replay struct {
 	next      int
 }
 
-// Begin returns the replay with its first request due at the given time. Without a
-// warm-up the window begins then.
+// Begin returns the replay. Its first request is due at the time at. Without a warm-up the window
+// begins at that time too.
 func (r Replay) Begin(at time.Duration) *Replay {
 	r.began = at
 	if r.Warm > 0 {

@@ -21,10 +21,10 @@ type Saturation struct {
 	raised time.Duration // time at which N was last raised; 0 if never
 	filled time.Duration // time from raised until N requests had a first token; 0 if some have none
 	before float64       // output tokens per second before N was last raised
-	marks  []mark        // states since N was raised, of the last settling time
+	marks  []mark        // states in the last settling time, since N was raised
 }
 
-// mark is the state of the saturation at a time.
+// mark holds what Look was told at one time.
 type mark struct {
 	at      time.Duration
 	waiting int
@@ -49,8 +49,8 @@ const (
 )
 
 // Look is called about once a second. It takes the number of requests that wait for their first
-// token, the tokens streamed so far, and whether the warm-up of the first N requests is over.
-// It reports whether to measure from now on; otherwise it may have raised N.
+// token, the tokens streamed so far, and whether the warm-up of the first N requests is over. It
+// reports whether to measure from now on. If it returns false, it may have raised N.
 func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool) (measure bool) {
 	s.marks = append(s.marks, mark{at, waiting, tokens})
 	for len(s.marks) > 2 && s.marks[1].at <= at-settling {
@@ -105,7 +105,7 @@ func (s *Saturation) settled() bool {
 	return true
 }
 
-// speed is the number of tokens a second over the last settling.
+// speed returns the output tokens per second over the last settling time.
 func (s *Saturation) speed() float64 {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at <= first.at {

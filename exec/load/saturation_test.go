@@ -17,8 +17,8 @@ func TestSaturation(t *testing.T) {
 		prompts int // a second
 	}
 	flat := func(int) float64 { return 1000 }
-	// The server makes 719 tokens a second at 256 requests, 837 at 512, 911 at 1,024 and 953 at
-	// 2,048; the last is 4.6 % more.
+	// The server makes 719 tokens per second with 256 requests in flight, 837 with 512, 911 with
+	// 1,024 and 953 with 2,048. The last step makes it 4.6 % faster.
 	shared := func(in int) float64 { return 1000 * float64(in) / float64(100+in) }
 	for _, tt := range []struct {
 		name   string
@@ -30,20 +30,21 @@ func TestSaturation(t *testing.T) {
 	}{
 		// 224 of 256 wait.
 		{"a queue", server{32, flat, 1e6}, 4096, 256, 10, 0},
-		// 56 of 256 requests wait, which is less than a quarter; then 312 of 512 wait.
+		// At 256 requests in flight 56 wait, which is less than a quarter. At 512 requests in
+		// flight 312 wait.
 		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		// One second after the increase no request waits, but twice as many requests are no faster.
 		{"all at once, no faster", server{1e6, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		{"all at once, faster", server{1e6, shared, 1e6}, 4096, 2048, 10 + 11 + 11 + 11, 0},
-		// At 512 the speed is 837, above the 800 that are enough.
+		// At 512 requests in flight the speed is 837 tok/s, and the search stops at 800 tok/s.
 		{"fast enough", server{1e6, shared, 1e6}, 4096, 512, 10 + 11, 800},
 		{"no more may be", server{1e6, shared, 1e6}, 300, 300, 10 + 11, 0},
 		{"no more may be at all", server{1e6, shared, 1e6}, 256, 256, 10, 0},
 		// The number of requests rises by 256, 512 and 1,024. The server reads that many more
 		// prompts in about 3, 5 and 10 s, and 10 s later each step is settled.
 		{"long prompts", server{1e6, shared, 100}, 4096, 2048, 10 + 13 + 15 + 20, 0},
-		// 256 and 512 more prompts take 13 and 24 s to read; twice as many would take longer
-		// than half a minute.
+		// The number of requests rises by 256 and 512, and the server takes 13 and 24 s to read
+		// that many more prompts. A further step would take longer than half a minute.
 		{"very long prompts", server{1e6, shared, 20}, 4096, 1024, 12 + 23 + 34, 0},
 		{"too long prompts", server{1e6, shared, 12}, 4096, 256, 20, 0},
 	} {

@@ -14,7 +14,7 @@ type Window struct {
 	Busy       float64       // see metric.Round.Busy
 }
 
-// span is a stretch of time, [from, to).
+// span is the time from the field from, inclusive, to the field to, exclusive.
 type span struct{ from, to time.Duration }
 
 // ClosedWindow finds the measured window of a round of a closed loop with n slots. It

@@ -28,7 +28,7 @@ const module = "github.com/tokgate/tokgate/"
 // most holds the limits for every package, without tests. A function's complexity is
 // McCabe's: 1, plus 1 for each if, for, case, && and ||.
 var most = struct {
-	cycle      int // files of the largest circle of dependencies
+	cycle      int // largest number of files that depend on each other in a circle
 	lines      int // of a function
 	complexity int // of a function
 	file       int // lines of a file

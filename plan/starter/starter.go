@@ -24,7 +24,7 @@ type UseCase struct {
 	Output   int     // tokens
 	InFlight []int   // levels
 	Requests int     // requests of a level: enough to certify its means within minutes
-	Bounds   []Bound // bounds on the answers as a whole, the same for any server
+	Bounds   []Bound // bounds on answers as a whole, which suit any server
 }
 
 // Bound is a threshold in the words of a plan.
@@ -265,7 +265,7 @@ var commitName = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // GitHub writes a workflow that gates the plan.
 func GitHub(c CI) ([]byte, error) { return c.file("github.yml.tmpl") }
 
-// Comment writes a second workflow, which comments the result of the first on the
+// Comment writes a second workflow. It writes the result of the first workflow as a comment on the
 // pull request.
 func Comment(c CI) ([]byte, error) { return c.file("comment.yml.tmpl") }
 
@@ -280,13 +280,13 @@ func (c CI) file(name string) ([]byte, error) {
 	return write(name, job{CI: c, Workflow: "tokgate", Checkout: checkout, Action: action, Timeout: c.Budget + 15})
 }
 
-// job is the data of the templates.
+// job holds the values that a template shows.
 type job struct {
 	CI
 	Workflow         string // name of the workflow that measures
 	Checkout, Action string
 	Timeout          int  // minutes
-	Copied           bool // the file is the copy in the docs
+	Copied           bool // this file is the copy in the docs
 }
 
 func write(name string, j job) ([]byte, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// The plan is formatted and valid for every engine, kind of server and use case,
-// alone and together.
+// Plan writes a formatted and valid plan for every engine, kind of server and use case, and for
+// combinations of use cases.
 func TestLongPlan(t *testing.T) {
 	var all []string
 	for _, u := range UseCases {
@@ -97,8 +97,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// Every expression of GitHub is left unchanged, no action of the template remains,
-// and the job outlives the plan's budget.
+// The files keep every expression of GitHub unchanged, and no action of the template remains in
+// them. The job's time limit is longer than the plan's budget.
 func TestWorkflows(t *testing.T) {
 	c := CI{Plan: "perf/gate.hcl", File: ".gitlab/tokgate.yml", Budget: 45}
 	for name, render := range map[string]func(CI) ([]byte, error){"github": GitHub, "gitlab": GitLab} {
@@ -153,7 +153,7 @@ func TestComment(t *testing.T) {
 	}
 }
 
-// Without a file name the plan is written as for tokgate.hcl.
+// A plan without a file name has the text of a plan in tokgate.hcl.
 func TestPlanWithoutAFile(t *testing.T) {
 	a := Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: []string{"rag"}}
 	got, err := Plan(a)
