@@ -33,9 +33,9 @@ func FoundIf(ok bool) Found {
 	return No
 }
 
-// Says reports whether the request's answer has the property that a metric of answers asks about,
-// such as "is valid JSON" (see Def.OfAnswers). It is Unasked if the request does not ask for it, or
-// does not ask for a natural answer. A failed request has no answer, which counts as bad.
+// Says returns whether the answer has the property of a metric of answers, such as "is valid JSON"
+// (see Def.OfAnswers). The result is Unasked if the request does not ask for that property, or does
+// not ask for a natural answer. A failed request has no answer, which counts as bad.
 func (s *Sample) Says(def Def) Found {
 	a := s.Answer
 	if a == nil {

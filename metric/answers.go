@@ -21,11 +21,11 @@ type Answers struct {
 	Again []time.Duration `json:"again_ns,omitempty"`
 }
 
-// Recount is one answer with two counts of its tokens: the server's usage, and its
-// tokenizer.
+// Recount holds two counts of the tokens of one answer: the count in the server's usage, and the
+// count of the server's tokenizer.
 type Recount struct {
 	Round   int `json:"round"`
-	Order   int `json:"order"` // of a measured request within the round
+	Order   int `json:"order"` // Order of the measured request within the round
 	Claimed int `json:"claimed"`
 	Tokens  int `json:"tokens"`
 }

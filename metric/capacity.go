@@ -15,7 +15,7 @@ type Capacity struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
 	Over     LoadKind `json:"over"`
-	Step     float64  `json:"step,omitempty"` // size of one level, in units of Over; 0 means 1
+	Step     float64  `json:"step,omitempty"` // size of one level in the unit Over; 0 means 1
 	From     int      `json:"from"`
 	UpTo     int      `json:"up_to"`
 	Require  int      `json:"require,omitempty"` // 0: measured only
@@ -45,7 +45,7 @@ type Capacity struct {
 	// with the first ones.
 	Confirmed bool            `json:"confirmed"`
 	Probes    []CapacityProbe `json:"probes"`
-	Spent     time.Duration   `json:"spent_ns"` // of the search; levels with fixed loads are not included
+	Spent     time.Duration   `json:"spent_ns"` // time of the search, without levels with fixed loads
 	// Reason explains why the search ended. It is SkippedOnly if the user skipped the search.
 	Reason string   `json:"reason"`
 	Notes  []string `json:"notes,omitempty"`
@@ -59,7 +59,7 @@ type CapacityKind string
 const (
 	CapacityUnknown      CapacityKind = "unknown"      // nothing was certified; Reason explains why
 	CapacityExact        CapacityKind = "exact"        // Pass and Fail are as close as required
-	CapacityInterpolated CapacityKind = "interpolated" // the levels between Pass and Fail are undecided
+	CapacityInterpolated CapacityKind = "interpolated" // levels between Pass and Fail are undecided
 	CapacityAtLeast      CapacityKind = "at_least"     // no level failed
 	CapacityBelow        CapacityKind = "below"        // no level passed
 	CapacityServerCap    CapacityKind = "server_cap"   // the server admits only Pass requests
@@ -69,14 +69,14 @@ const (
 type CapacityProbe struct {
 	N       int    `json:"n"`
 	Purpose string `json:"purpose"`
-	// Set numbers the sample sets of this N, from 0. A higher set shares no request
-	// with a lower one.
+	// Set numbers the sets of samples at this N, from 0. The requests of a set belong to no lower
+	// set.
 	Set int `json:"set"`
 	// Level is the name of the level that holds the samples. With is the name of a level of the
 	// plan whose samples are judged together with these samples; "" if there is none.
 	Level    string        `json:"level"`
 	With     string        `json:"with,omitempty"`
-	Requests int           `json:"requests"` // judged requests, including earlier visits to the set; 0 if it was cut short
+	Requests int           `json:"requests"` // judged, over all visits to the set; 0 if cut short
 	Planned  int           `json:"planned"`  // number of planned looks, which share the allowed error; 0 if there was no look
 	Outcome  string        `json:"outcome"`
 	Binding  string        `json:"binding,omitempty"`
@@ -151,7 +151,7 @@ func (c Capacity) Words() string {
 	case CapacityAtLeast:
 		b.WriteString(at(c.Pass) + "+" + unit)
 		if c.Fail > 0 {
-			// No verdict exists at this load, so the text must not read as if the limit lay between
+			// No verdict exists at this load. The text must not suggest that the limit lies between
 			// two measured loads.
 			b.WriteString(", and " + at(c.Fail) + " fails")
 		}
@@ -159,7 +159,7 @@ func (c Capacity) Words() string {
 	case CapacityBelow:
 		b.WriteString("<" + at(c.Fail) + unit)
 		if c.Fail > max(c.From, 1) {
-			b.WriteString(reason) // it also explains why no lower level was certified
+			b.WriteString(reason) // the reason also explains why no lower level was certified
 		}
 	case CapacityServerCap:
 		b.WriteString(at(c.Pass) + unit + " (admission cap)")

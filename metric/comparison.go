@@ -2,16 +2,16 @@ package metric
 
 import "time"
 
-// Comparison records how a comparison of the plan was run. Its legs are the rounds whose field Leg
-// is set; they belong to levels that ran on both servers. Round r of the control and round r of the
-// candidate are a pair.
+// Comparison records how a comparison of the plan was run. Its legs are the rounds that have the
+// field Leg; they belong to levels that ran on both servers. Round r of the control and round r of
+// the candidate are a pair.
 type Comparison struct {
 	Name      string `json:"name"`
-	Control   string `json:"control"`   // address, or "baseline" and its folder
+	Control   string `json:"control"`   // address, or "baseline" and the folder of the baseline
 	Candidate string `json:"candidate"` // address
 	Restart   string `json:"restart"`   // "leg", "order" or "never"
-	// SideBySide means that both legs of a round ran at the same time, on GPUs that
-	// were swapped from round to round; see Start.GPUs.
+	// SideBySide means that both legs of a round ran at the same time. The two servers swapped
+	// their GPUs from round to round; see Start.GPUs.
 	SideBySide bool `json:"side_by_side,omitempty"`
 	// Looks are the planned looks that were held, in order; the last one decides. It is empty if
 	// the comparison was judged once, at its end.

@@ -80,7 +80,7 @@ const (
 // Def is the definition of a metric, which the language, the judgement, the reports
 // and the documentation share.
 type Def struct {
-	Name    string    // as in a plan, lower case with underscores
+	Name    string    // name in plans: lower case with underscores
 	Title   string    // as in a table heading, at most 24 characters
 	Unit    Unit      // base unit of every value
 	Better  Direction // which way is better
@@ -88,7 +88,7 @@ type Def struct {
 	Source  Source
 	Doc     string // one sentence: the definition
 	NoValue string // when there is no value, for the documentation
-	Later   bool   // named in the language but not measured yet
+	Later   bool   // plans may name it, but it is not measured yet
 	// Streams means that the metric measures what comes between the first and the last chunk of an
 	// answer. An answer in one chunk has no value. A level has no value if its streams were
 	// buffered; see Level.Unstreamed.
@@ -262,9 +262,8 @@ var Defs = []Def{
 		Doc: "Cost of a million output tokens: cost_per_hour / the millions of output tokens that an hour at the level's throughput yields. The cost of reading the input is included.", NoValue: "the plan has no prices"},
 }
 
-// OfPairs lists the metrics that come from scoring answers on a comparison's control. They need
-// both servers, so a single server has none of them. Those with Better = Neutral are only shown and
-// cannot be bounded.
+// OfPairs lists the metrics that come from scoring answers on the control of a comparison. They
+// need two servers. A metric with Better = Neutral is only shown, and a plan cannot bound it.
 var OfPairs = []Def{
 	{Name: "odd_answers", Title: "Odd answers", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Paired: true,
 		Doc:     "How many more of the candidate's answers are odd than the control's own odd answers predict. An answer is odd if the control finds it more than 1 nat per token less likely than its own answer to the same prompt, or if it stops where the control's answer goes on. It is also odd if it has a fault that the control's answer lacks: it fails, is empty, has invalid text, repeats itself or is longer than asked. Example: \"count +2\".",

@@ -33,12 +33,12 @@ type Disturbance struct {
 	// Stall is how long the whole generator was stopped, and Delay how long its reads
 	// and sends may have waited; 0 if within the limits.
 	Stall, Delay time.Duration
-	// Load describes how the load differed from the declared one; "" if it did not,
+	// Load describes how the load differed from the declared load. It is "" if it did not differ,
 	// or if the server was the cause.
 	Load string
 }
 
-// String describes the disturbance for people; "" if there is none.
+// String describes the disturbance for people; "" if the round was not disturbed.
 func (d Disturbance) String() string {
 	switch {
 	case d.Stall > 0:

@@ -2,8 +2,8 @@ package metric
 
 import "slices"
 
-// A request has about a hundred gaps. In whole microseconds few of them have different lengths, so
-// counting equal lengths is much faster than sorting.
+// A request has about a hundred gaps. In whole microseconds many of them are equal, so counting
+// equal gaps is much faster than sorting.
 
 // manyGaps is the number of gaps above which sorting by counting is faster than comparing.
 const manyGaps = 1 << 12

@@ -58,7 +58,7 @@ func (r *Round) Stretches(w Window, parts int) []Stretch {
 	return out
 }
 
-// Windows returns the window of every round that has one.
+// Windows returns the windows of all rounds; a round without a window is left out.
 func (l *Level) Windows(w Window) []Stretch {
 	var out []Stretch
 	for _, r := range l.Rounds {
@@ -80,8 +80,8 @@ func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	return out
 }
 
-// rampStep is how long before the last slot's start a request must start to count as on the ramp.
-// It is above zero because slots that start together have slightly different times.
+// rampStep is how long before the start of the last slot a request must start to count as on the
+// ramp. It is above zero because slots that start together do not start at exactly the same time.
 const rampStep = 10 * time.Millisecond
 
 // OnRamp returns how many measured requests of a closed loop were sent before every slot had
@@ -234,7 +234,7 @@ func (s *Sample) output(from, to time.Duration, perChunk float64, within func(be
 		return total
 	}
 	if len(s.Gaps) != s.Chunks-1 {
-		// Single gaps were not recorded: spread the tokens evenly from First to Last.
+		// The single gaps were not recorded, so spread the tokens evenly from First to Last.
 		whole := (s.Last - s.First).Seconds()
 		if whole <= 0 {
 			return sum

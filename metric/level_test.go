@@ -40,19 +40,18 @@ func TestRates(t *testing.T) {
 	cut := stream(1, Filler, 14*s, 0, 16*s, 18*s)
 	cut.Usage, cut.Failure = nil, &Failure{Kind: FailCanceled}
 	r := &Round{Due: 3, Complete: true, WindowStart: 10 * s, WindowEnd: 20 * s, Samples: []*Sample{
-		// A warm-up request that reaches into the window: 1 token at 8 s, then 9 over three chunks
-		// at 9, 11 and 12 s. Two of these chunks, with 6 tokens, lie in the window.
+		// This warm-up request has 10 tokens: one at 8 s, and then 9 in three chunks, at 9, 11 and
+		// 12 s. Two chunks, with 6 tokens, lie in the window.
 		stream(0, Warmup, 7*s, 10, 8*s, 9*s, 11*s, 12*s),
 		// This request lies wholly inside the window: 21 tokens.
 		stream(0, Measured, 12*s, 21, 13*s, 14*s, 15*s),
-		// The window is (10, 20] s: a chunk at its start does not count, and a chunk at its end
-		// does.
+		// The window is (10, 20] s: a chunk at 10 s does not count, and a chunk at 20 s counts.
 		stream(1, Measured, 9*s, 3, 10*s, 20*s, 21*s), // 3 tokens: at 10 s, 20 s and 21 s
 		failed, // counts for nothing
 		cut,    // 2 chunks count, each with the mean of 34 tokens / 10 chunks = 3.4 tokens
 	}}
 	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{r}}
-	// (6 + 21 + 1 + 6.8) / 10 s
+	// (6 + 21 + 1 + 6.8) tokens in 10 s
 	closeTo(t, "throughput", l.Value("throughput", Steady, nil, nil), 3.48)
 	// Of the measured requests, one has its first token in (10, 20] s: at 13 s. The request that
 	// was cut off has no usage, so its input tokens are not known.
@@ -82,7 +81,8 @@ func TestRates(t *testing.T) {
 		t.Errorf("%d on the ramp", n)
 	}
 
-	// Without single gaps, the 3 tokens are spread evenly: the first at 10 s, then 2 over 11 s.
+	// Single gaps are not recorded here: one token comes at 10 s, and the two others are spread
+	// evenly over the 11 s after it.
 	r.Samples = []*Sample{stream(0, Measured, 9*s, 3, 10*s, 20*s, 21*s)}
 	r.Samples[0].Gaps = nil
 	closeTo(t, "throughput without gaps", l.Value("throughput", Steady, nil, nil), 2.0*10/11/10)
@@ -118,7 +118,7 @@ func TestInterrupted(t *testing.T) {
 		{Due: 2, Complete: true, Samples: []*Sample{stream(0, Measured, 1*s, 5, 2*s), stream(1, Measured, 1*s, 5, 2*s)}},
 		{Due: 20, Stopped: "interrupted", Samples: []*Sample{stream(0, Measured, 3*s, 5, 4*s), failed, cut}},
 	}}
-	// Of 22 requests due, three completed and one failed; the others were cancelled.
+	// Of 22 requests due, three completed and one failed. The run cancelled the other 18.
 	if l.Due() != 22 || l.Answerable() != 4 {
 		t.Errorf("due %d, answerable %d", l.Due(), l.Answerable())
 	}

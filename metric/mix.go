@@ -37,9 +37,8 @@ func (l *Level) Divide() {
 	}
 }
 
-// Part returns one part's view of the level: only the part's requests, in the rounds
-// and windows of the mix, as if they had been measured separately. A round without
-// any of them is left out.
+// Part returns the level as one part of the mix sees it: only the part's requests, in the rounds
+// and windows of the mix. A round without a request of the part is left out.
 func (l *Level) Part(of *Level) *Level {
 	out := *of
 	out.Kind, out.N, out.Rate, out.Stage, out.Cut, out.Saturation = l.Kind, l.N, l.Rate, l.Stage, l.Cut, l.Saturation
@@ -61,8 +60,8 @@ func partOf(rounds []*Round, of *Level, name string) []*Round {
 	return out
 }
 
-// part returns the requests of one part in the round. A due request that the record lacks may have
-// belonged to the part.
+// part returns the round with the requests of one part only. If the record lacks a due request,
+// that request may have belonged to the part.
 func (r *Round) part(of *Level, name string) *Round {
 	all := r.All()
 	out := r.With(partSamples(all, of, name))

@@ -5,7 +5,7 @@ import "time"
 // Night is one nightly run of a control plan, as a history keeps it. It holds the servers and the
 // figures of the run.
 type Night struct {
-	Run       string    `json:"run"`  // the run's ID: no two nights of a history share one
+	Run       string    `json:"run"`  // ID of the run; the runs of a history have different IDs
 	Tool      string    `json:"tool"` // tokgate's version
 	Plan      string    `json:"plan"` // name of the plan
 	Started   time.Time `json:"started"`
@@ -15,7 +15,7 @@ type Night struct {
 	// Servers holds the fingerprints by address.
 	Servers map[string]Fingerprint `json:"servers"`
 	Figures []Figure               `json:"figures"`
-	// Starts holds the last start of each server that was started.
+	// Starts holds, for each server that the run started, its last start.
 	Starts []NightStart `json:"starts,omitempty"`
 }
 
@@ -36,8 +36,8 @@ type Job struct {
 	URL    string `json:"url,omitempty"` // of the job
 }
 
-// Figure is one number of a night, in base units (seconds, tokens). A figure
-// that could not be measured is absent.
+// Figure is one number of a nightly run, in base units (seconds, tokens). A number that could not
+// be measured has no Figure.
 type Figure struct {
 	Trend
 	Value float64 `json:"value"`

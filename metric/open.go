@@ -20,7 +20,7 @@ type Passage struct {
 	// Lost is the number of requests that timed out in the window. They are no longer in flight,
 	// but the server has not served them.
 	Lost int
-	// Mean is the mean number in flight, and Max the largest.
+	// Mean is the mean number of requests in flight in the window, and Max is the largest.
 	Mean float64
 	Max  int
 	// Spread is the standard deviation of the number of requests in flight or lost, measured from
@@ -28,7 +28,7 @@ type Passage struct {
 	Spread float64
 }
 
-// Passages returns the windows of an open loop, in order; none for other levels.
+// Passages returns the windows of an open loop, in order; nil for a level of another kind.
 func (l *Level) Passages() []Passage {
 	if l.Kind != OpenLoop || l.Stage != nil {
 		return nil
@@ -47,8 +47,8 @@ func (l *Level) Passages() []Passage {
 	return out
 }
 
-// marks is the number of moments of a window at which the requests in flight are counted to compute
-// Spread. More moments would not change the fitted line.
+// marks is the number of times in a window at which the requests in flight are counted to compute
+// Spread. More of them would not change the fitted line.
 const marks = 400
 
 // fill counts the requests in flight.
@@ -181,8 +181,8 @@ func (l *Level) Growth() (g Growth, ok bool) {
 // workload. The Purpose of its Probe is the same word.
 const SaturationName = "saturation"
 
-// saturatedBlocks is the number of parts into which the window of a saturation is
-// divided.
+// saturatedBlocks is the number of equal parts of a saturation's window. Each part gives one value
+// of the rate.
 const saturatedBlocks = 10
 
 // RequestsPerBlock converts the level's output tokens into requests per second, for each part of
@@ -272,7 +272,7 @@ func ofLevels(name string) bool {
 	return false
 }
 
-// OfStages reports whether a stage has the metric.
+// OfStages reports whether a stage of an open loop has the metric.
 func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rate" }
 
 // again is the number of good requests in a row that show that a server has recovered.
@@ -313,7 +313,9 @@ func (l *Level) Late() string { return late(l.Rounds...) }
 // of their own.
 func late(rounds ...*Round) string {
 	var samples []*Sample
-	gaps, span := 0, time.Duration(0) // the number and total length of times between two requests due in a round
+	// Add up the times between two requests that are due in one round: their number and total
+	// length.
+	gaps, span := 0, time.Duration(0)
 	for _, r := range rounds {
 		measured := r.MeasuredSamples()
 		samples = append(samples, measured...)

@@ -44,9 +44,9 @@ type PairedAnswer struct {
 	// known.
 	Loss   float64 `json:"loss_nats"`
 	Scored int     `json:"scored"`
-	// Gap is the sum, in nats, of the absolute differences between two log-probabilities of each
-	// token: the one from the server that answered, and the one from the control. Weighed is the
-	// number of these tokens; 0 if the gap is not known.
+	// Gap is a sum over tokens, in nats. Each token has a log-probability from the server that
+	// answered, and another from the control; the absolute differences are added up. Weighed is the
+	// number of tokens in the sum; 0 if the gap is not known.
 	Gap     float64 `json:"gap_nats,omitempty"`
 	Weighed int     `json:"weighed,omitempty"`
 	// Agrees is the number of characters up to the first difference between this answer and the
@@ -65,7 +65,7 @@ type PairedAnswer struct {
 // Long reports whether the answer has more tokens than were asked for. A long answer is not scored.
 func (a *PairedAnswer) Long() bool { return a.Tokens > a.Asked }
 
-// Readable reports whether there is anything to score.
+// Readable reports whether the answer can be scored.
 func (a *PairedAnswer) Readable() bool {
 	return a.Failure == "" && !a.Empty && !a.Long()
 }

@@ -38,26 +38,27 @@ type Run struct {
 	// Recording is the SHA-256 sum of the recording's lines, in hexadecimal. It is "" if the run
 	// was not recorded, or if an old version recorded it without checks on the lines.
 	Recording string `json:"-"`
-	// Answers is the SHA-256 sum of the lines of answers.jsonl, in hexadecimal; "":
-	// none was kept.
+	// Answers is the SHA-256 sum of the lines of answers.jsonl, in hexadecimal; "" if no answer was
+	// kept.
 	Answers string `json:"answers,omitempty"`
-	// Calibration is nil if the generator was not calibrated: in virtual time there
-	// is nothing to calibrate.
+	// Calibration is the calibration of the generator. It is nil in virtual time, where there is
+	// nothing to calibrate, or if there was none.
 	Calibration *Calibration `json:"calibration,omitempty"`
 }
 
-// ServerRun describes one server under test, as it was found at the start and at the end.
+// ServerRun describes one server under test, as found at its start and at its end.
 type ServerRun struct {
 	Address     string      `json:"address"` // vllm or vllm["on"]
 	Fingerprint Fingerprint `json:"fingerprint"`
-	// Unended means that the server was started, but the recording ends before the server's final
-	// state or before the end of the run. It is then not known whether it stayed the same server
-	// and could be measured.
+	// Unended means that the recording ends before the final state of a server that was started, or
+	// before the end of the run. Nobody knows then whether the server stayed the same and could be
+	// measured.
 	Unended bool `json:"-"`
 	// Declared holds what the plan declares about the server, such as "engine" and
 	// "flags.max-model-len". It is nil if not recorded.
 	Declared Fingerprint `json:"declared,omitempty"`
-	// Starts holds the starts of the server, in order; several if a comparison restarts it.
+	// Starts holds the starts of the server, in order. A comparison may start a server several
+	// times.
 	Starts []Start `json:"starts,omitempty"`
 	// Path is how its streams were read: PathOwn, or "net/http: TLS" with the reason. ""
 	// in virtual time, or if not recorded.
@@ -88,8 +89,8 @@ const (
 	// Users keeps N people busy, with thinking time before each message. Its rounds
 	// are consecutive parts of one window.
 	Users LoadKind = "users"
-	// OpenLoop sends requests at a rate, whatever is in flight. Its rounds are
-	// consecutive parts of one window, see Window.
+	// OpenLoop sends requests at a rate, whatever the number of requests in flight. Its rounds are
+	// consecutive parts of one window; see Windowed.
 	OpenLoop LoadKind = "rate"
 	// Speedup is the unit of a capacity search that replays recorded traffic: the factor by which
 	// the traffic is replayed faster. The search's levels are of kind OpenLoop.
@@ -142,7 +143,7 @@ type Level struct {
 	Name     string   `json:"name"` // "30", "burst 8", "4 req/s"
 	Kind     LoadKind `json:"kind"`
 	N        int      `json:"n"`              // slots of a closed loop, or requests of a burst; 0 for an open loop
-	Rate     float64  `json:"rate,omitempty"` // for an open loop: requests per second; else 0
+	Rate     float64  `json:"rate,omitempty"` // requests per second of an open loop; otherwise 0
 	Cut      Cut      `json:"cut,omitempty"`  // why the level ended early; only for an open loop
 	// Of is the mix that this level is a part of; "" if it is not a part. Share is the part's share
 	// of the mix's requests, in (0, 1]; 0 if the level is not a part. The rounds of a part are not
@@ -179,13 +180,14 @@ type Level struct {
 	Skipped string `json:"skipped,omitempty"`
 	// Probe is set if a capacity search chose the level; nil for a level of the plan.
 	Probe *Probe `json:"probe,omitempty"`
-	// Looks holds the planned looks that were held, in order; the last one decides. The level is
-	// judged on its first Looks[last].Requests requests, and the allowed error is split over
-	// Looks[last].Planned looks. Looks is empty if the level was judged once, at its end.
+	// Looks holds the interim judgements (looks) that took place, in order; the last one decides.
+	// The level is judged on its first Looks[last].Requests requests. The allowed error is split
+	// over Looks[last].Planned planned looks. Looks is empty if the level was judged once, at its
+	// end.
 	Looks []Look `json:"looks,omitempty"`
 	// Answers holds the findings on a sample of the level's answers; nil if no answer was examined.
 	Answers *Answers `json:"answers,omitempty"`
-	// Notes are remarks for people: why the level ended early, or was not extended.
+	// Notes are remarks for people, such as why the level ended early or why it was not extended.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -203,7 +205,7 @@ const LeastRounds = 5
 // SkippedOnly is the value of Skipped for a level that the user did not select.
 const SkippedOnly = "not selected"
 
-// Round is one pass of a level with one seed.
+// Round is one execution of a level's load, with one seed.
 type Round struct {
 	Index int   `json:"index"` // 0-based
 	Seed  int64 `json:"seed"`
@@ -368,7 +370,8 @@ func (a Asked) Digest() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Differs lists in words how a differs from b, such as "input_tokens 256, not 8192".
+// Differs lists in words how the requests a differ from the requests b, such as "input_tokens 256,
+// not 8192".
 func (a Asked) Differs(b Asked) []string {
 	var out []string
 	note := func(name string, x, y any) {

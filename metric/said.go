@@ -12,7 +12,7 @@ type Said struct {
 	Text      string     `json:"text,omitempty"` // the text that a reader sees
 	Reasoning string     `json:"reasoning,omitempty"`
 	Calls     []ToolCall `json:"calls,omitempty"`
-	Cut       bool       `json:"cut,omitempty"`    // the answer is longer; its end was not recorded
+	Cut       bool       `json:"cut,omitempty"`    // the end of the answer was not recorded
 	AtLimit   bool       `json:"-"`                // the answer ended at the token limit, as Sample.Finish shows
 	Hash      string     `json:"sha256,omitempty"` // see Hashed; "" if the text is kept
 }

@@ -12,7 +12,7 @@ import (
 type Phase string
 
 const (
-	// Warmup requests prepare the server; they are never judged.
+	// Warmup requests prepare the server. They are never judged.
 	Warmup Phase = "warmup"
 	// Measured requests are due by the plan, and judged.
 	Measured Phase = "measured"
@@ -28,10 +28,10 @@ const (
 type Sample struct {
 	Server   string `json:"server"`         // server address: vllm or vllm["on"]
 	Workload string `json:"workload"`       // workload address
-	Part     string `json:"part,omitempty"` // part of a mix; "" if the workload is not a mix
+	Part     string `json:"part,omitempty"` // part of a mix that the request belongs to; "" if none
 	Level    string `json:"level"`          // level name as `tokgate plan` prints it: "30", "burst 8"
 	Round    int    `json:"round"`          // 0-based
-	Slot     int    `json:"slot"`           // slot of a closed loop, from 0; in a burst the position
+	Slot     int    `json:"slot"`           // slot of a closed loop, 0-based; position in a burst
 	Order    int    `json:"order"`          // 0-based order of start within the round and phase
 	Phase    Phase  `json:"phase"`
 

@@ -16,15 +16,15 @@ const (
 	Min
 	Max
 	Percentile
-	// Every is the statistic that bounds each single observation.
+	// Every is the statistic that puts the bound on each single observation.
 	Every
 	// Rate is the statistic of success: completed / due. It makes a claim about the server's
 	// requests in general.
 	Rate
 	// Share is the statistic of goodput: good / due. It makes a claim about requests in general.
 	Share
-	// Observed is the share of success or goodput among the requests of this run only. It is exact,
-	// and claims nothing about other requests.
+	// Observed is the share of success or goodput among the requests of this run only. It is an
+	// exact share, and makes no claim about other requests.
 	Observed
 )
 

@@ -59,8 +59,8 @@ func (l *Level) Unstreamed() string {
 	return ""
 }
 
-// tokenTime is the time of one token: the server's own figure or the figure from all streams
-// together, whichever is longer.
+// tokenTime returns the time of one token. It computes the time from all streams together and takes
+// the server's own figure if that is longer.
 func (l *Level) tokenTime(samples []*Sample) time.Duration {
 	tokens, took := 0, time.Duration(0)
 	for _, s := range samples {

@@ -75,8 +75,8 @@ type Series struct {
 	Values []float64 `json:"values"`
 }
 
-// Thin halves the series until it has at most MaxPoints points. Of two neighbours it
-// keeps the larger one, because the longest queue matters most.
+// Thin shortens the series to at most MaxPoints points. Of two neighbouring points it keeps the
+// larger, because the longest queue matters most.
 func (s *Series) Thin() {
 	for len(s.At) > MaxPoints {
 		n := 0

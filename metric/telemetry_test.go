@@ -19,8 +19,8 @@ func TestHistogram(t *testing.T) {
 	}
 	for _, tt := range []struct{ limit, least, most float64 }{
 		{1, 5, 5},     // 1 is a bound of a bucket, so 4 + 1 values are certainly above it
-		{0.5, 5, 5},   // none lies between 0.5 and 1
-		{1.5, 1, 5},   // within (1, 2]: the four may be over
+		{0.5, 5, 5},   // no value lies in (0.5, 1]
+		{1.5, 1, 5},   // the four values in (1, 2] may be above 1.5
 		{0.1, 10, 20}, // within the first
 		{2, 1, 1},
 		{3, 0, 1}, // beyond the last bound
@@ -33,11 +33,11 @@ func TestHistogram(t *testing.T) {
 	inf := math.Inf(1)
 	for _, tt := range []struct{ p, estimate, low, high float64 }{
 		{50, 0.3, 0, 0.3},   // the 10th of the 10 in (0, 0.3]
-		{25, 0.15, 0, 0.3},  // the 5th: half of the way
+		{25, 0.15, 0, 0.3},  // the 5th value lies half of the way through (0, 0.3]
 		{75, 0.5, 0.3, 0.5}, // the 15th value is the last of five in (0.3, 0.5]
 		{80, 1.25, 1, 2},    // the 16th: the first of four in (1, 2]
 		{95, 2, 1, 2},       // the 19th
-		{99, 2, 2, inf},     // the 20th has no upper bound
+		{99, 2, 2, inf},     // the 20th value lies in the last bucket, which has no upper bound
 		{0.1, 0.03, 0, 0.3}, // the first of ten
 	} {
 		estimate, low, high, ok := h.Percentile(tt.p)
@@ -178,7 +178,7 @@ func TestMissedReadings(t *testing.T) {
 	}
 }
 
-// A level has a value if every one of its rounds has one.
+// A level has a value only if every one of its rounds has a value.
 func TestToldByAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *Level) string{
 		"a round was not asked": func(l *Level) string {

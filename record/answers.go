@@ -194,7 +194,8 @@ func readAnswers(r io.Reader, run *metric.Run) (problems Problems, err error) {
 	return problems, nil
 }
 
-// placesOf maps each possible answer of a run to a function that stores it where it belongs.
+// placesOf returns a function for each answer that the run can have. The function stores the answer
+// in its request, or in its side of a pair.
 func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	places := map[answerKey]func(*answerLine){}
 	for _, l := range run.Levels {

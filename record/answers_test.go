@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// answered records a run with answers, and returns their number.
+// answered records a run with answers. n is the number of answers.
 func answered(t testing.TB) (dir string, n int) {
 	t.Helper()
 	dir = t.TempDir()

@@ -8,9 +8,9 @@ import (
 )
 
 // chain protects a recording: each line ends with a check over its own bytes and all lines before
-// it. A line that was changed, removed, added or moved breaks its own check and every later one.
-// The sum after the last line identifies the whole recording. The checks detect damage. To detect
-// tampering, the sum must be stored elsewhere, such as in an attestation.
+// it. If a line is changed, removed, added or moved, its own check and every later check fail. The
+// sum after the last line identifies the whole recording. The checks find damage, but an attacker
+// could compute them again. To find tampering, store the sum elsewhere, such as in an attestation.
 type chain [sha256.Size]byte
 
 const (

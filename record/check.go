@@ -61,8 +61,8 @@ func possibleWait(s *metric.Sample) error {
 	return nil
 }
 
-// possibleChunks compares the gaps with the timestamps. Each gap was rounded up to a microsecond,
-// so the sum of the gaps is too long by less than one microsecond for each gap.
+// possibleChunks returns an error if the gaps do not agree with the timestamps. Each gap was
+// rounded up to a microsecond, so the sum of n gaps may be too long by up to n microseconds.
 func possibleChunks(s *metric.Sample) error {
 	if (s.Chunks > 0) != (s.First > 0 && s.Last > 0) || len(s.Gaps) != max(s.Chunks-1, 0) {
 		return fmt.Errorf("it has %d chunks and %d gaps between them", s.Chunks, len(s.Gaps))

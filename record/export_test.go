@@ -13,7 +13,8 @@ var (
 	ReadAnswers = readAnswers
 )
 
-// ReadStored reads like ReadFrom, but keeps requests out of memory as for a long recording.
+// ReadStored reads like ReadFrom, but keeps the requests in a temporary file, as for a long
+// recording.
 func ReadStored(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, newStore()) }
 
 // DecodeFast reads the line of a request with the fast decoder. It returns false for a line that
@@ -24,8 +25,7 @@ func DecodeFast(line []byte) (*metric.Sample, bool) {
 	return s, l.decode(line, s, new(metric.Usage))
 }
 
-// Encoder returns a function that writes the line of a request. A line is valid until the next
-// call.
+// Encoder returns a function that writes the line of a request. The next call overwrites the line.
 func Encoder() func(*metric.Sample) ([]byte, error) {
 	l := requestLine{words: map[string]string{}}
 	return l.encode

@@ -32,7 +32,7 @@ func WriteFile(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer disk.Remove(temp.Name()) // after the rename there is nothing left to remove
+	defer disk.Remove(temp.Name()) // fails after the rename, which leaves nothing to remove
 	_, err = temp.Write(data)
 	if err == nil {
 		err = temp.Chmod(0o644)

@@ -24,7 +24,7 @@ const batchSize = 128 << 10
 // batch is a sequence of lines.
 type batch struct {
 	first int    // number of the batch's first line
-	raw   []byte // the lines without their line feeds
+	raw   []byte // bytes of the lines, without the line feeds
 	ends  []int
 	ready chan struct{} // closed when the lines are decoded
 	lines []decoded

@@ -26,11 +26,11 @@ const StoppedUnknown = "the recording ends here"
 
 // Read reads the recording in the run folder dir, with the recorded answers, and rebuilds the run.
 //
-// A recording that ends too early is read up to its end. A torn last line is left out, a round
-// without an end has Complete = false, and the run is Stopped; Problems reports this. A line that
-// cannot be read, was changed, or is impossible is an error. Missing answers, and a recording of
-// another major version, are errors too. Recordings of early versions have no checks on their
-// lines, so damage would not be found; Run.Recording is then "".
+// A recording that ends too early is read up to its end. Problems reports this. A torn last line is
+// left out, a round without an end has Complete = false, and the run has Stopped set. Read returns
+// an error if a line cannot be read, was changed or is impossible, if answers are missing, or if
+// the recording has another major version. Recordings of early versions have no checks on their
+// lines, so damage stays hidden; their Run.Recording is "".
 func Read(dir string) (*metric.Run, Problems, error) {
 	path := filepath.Join(dir, File)
 	f, err := OpenIn(dir, File, os.O_RDONLY)
@@ -101,8 +101,8 @@ type place struct {
 // MB.
 const maxLine = 64 << 20
 
-// longFile is the size, in bytes, from which the requests of a recording are not kept in memory:
-// that of 16,000 requests of 250 tokens.
+// longFile is the size of a recording, in bytes, from which the reader does not keep the requests
+// in memory. A recording of that size has 16,000 requests of 250 tokens.
 const longFile = 32 << 20
 
 // long reports whether a recording is too long for memory. A recording with answers always stays in
@@ -373,7 +373,8 @@ func (rd *reader) divide() {
 	}
 }
 
-// firstLine reads at most as many bytes as a header may have, because the file may be anything.
+// firstLine returns the first line. It reads at most 4096 bytes, as many as a header may have,
+// because the file may be anything.
 func firstLine(r io.Reader) []byte {
 	line, _ := bufio.NewReader(io.LimitReader(r, 4096)).ReadBytes('\n')
 	return line

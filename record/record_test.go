@@ -37,7 +37,7 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			if l.Skipped == "" {
 				must(w.LevelStarted(l, l.Due(), 0))
 			}
-			var legs []*metric.Round // legs that wait for the other leg of their pair
+			var legs []*metric.Round // legs whose pair is not complete
 			for _, round := range rounds(l) {
 				for _, x := range round.Samples {
 					w.RequestStarted(l, x.Phase)
@@ -237,8 +237,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLongCutAnywhere cuts a recording after every byte, as a crash may. The complete lines are
-// read, and what is missing is reported.
+// TestLongCutAnywhere cuts a recording after every byte, as a crash may. Reading returns the
+// complete lines and reports what is missing.
 func TestLongCutAnywhere(t *testing.T) {
 	var raw []byte // the shortest recording, among several, that has rounds
 	for seed := range uint64(20) {
@@ -317,7 +317,7 @@ func TestReadRejects(t *testing.T) {
 		{"request twice", header + run + level + sample + sample, "is there twice"},
 		{"round twice", header + run + level + round + round, "ends twice"},
 		{"late request", header + run + level + round + sample, "after the end"},
-		// In a known schema an unknown type means a damaged line.
+		// A reader that knows the version of the file takes an unknown type for a damaged line.
 		{"unknown type", header + run + level + `{"type":"server_d0ne","server":{"address":"s","error":"died"}}` + "\n", `line 4: the type "server_d0ne" is unknown`},
 		{"after the end", header + run + `{"type":"run_done","run":{"id":"x"}}` + "\n" + level, "after the run's end"},
 		{"no checks in a version that has them", strings.Replace(header, "1.0", "1.3", 1) + run, "no check"},
@@ -572,7 +572,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The requests of a mix are written once, and the parts get theirs from them.
+// The requests of a mix are recorded once. Reading divides them among the parts.
 func TestPartsOfAMix(t *testing.T) {
 	mix := &metric.Level{Server: "vllm", Workload: "production", Name: "4", Kind: metric.ClosedLoop, N: 4, Asked: &metric.Asked{Mix: "chat 50%, long 50%"}}
 	for _, name := range []string{"chat", "long"} {

@@ -199,7 +199,7 @@ func (l *requestLine) number(key string, to *int64) {
 	*to = v
 }
 
-// optionalShare writes or reads a number in (0, 1] without an exponent, if it is there.
+// optionalShare writes or reads a number in (0, 1] without an exponent. The number may be missing.
 func (l *requestLine) optionalShare(key string, to *float64) {
 	if !l.optional(key, *to != 0) {
 		return

@@ -103,7 +103,8 @@ func lineOf(t testing.TB, s *metric.Sample) []byte {
 	return raw
 }
 
-// Lines of requests are written with the same bytes as encoding/json writes, and are read back.
+// The lines of requests have the same bytes as encoding/json writes, and give the same requests
+// when they are read.
 func TestRequestLine(t *testing.T) {
 	encode, rng, fast := record.Encoder(), rand.New(rand.NewPCG(1, 1)), 0
 	samples := []*metric.Sample{filled(), {Phase: metric.Measured}, {Usage: &metric.Usage{Cached: -1}, Failure: &metric.Failure{}}}
@@ -191,8 +192,8 @@ func BenchmarkRequestLine(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// The fast decoder reads every request line that the writer writes, except one with findings on
-// the answer.
+// The fast decoder reads every line of a request that the writer writes. Lines with findings on the
+// answer are the exception.
 func TestFastLine(t *testing.T) {
 	whole := filled()
 	whole.Answer = nil

@@ -100,7 +100,7 @@ type packed struct {
 	samples []*metric.Sample
 }
 
-// add packs a request, which the caller may then reuse.
+// add packs a copy of the request, so the caller may use the request's memory again.
 func (p *packed) add(s *metric.Sample) error {
 	if p.open == nil {
 		p.open, p.store.room = p.store.room, nil

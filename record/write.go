@@ -113,7 +113,7 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// RunStarted records what is known about the run at its start.
+// RunStarted records the fields of the run that are known at its start.
 func (w *Writer) RunStarted(r *metric.Run) error {
 	return w.write(line{Type: typeRun, Run: bare(r)})
 }

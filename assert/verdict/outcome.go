@@ -5,9 +5,9 @@ package verdict
 
 import "fmt"
 
-// Outcome is the result of one check. Outcomes are ordered, and combining two takes the larger. The
-// zero value is Pending, which counts as an error at the end of a run. Skipped is ignored when
-// outcomes are combined.
+// Outcome is the result of one check. Outcomes are ordered, and the combination of two outcomes is
+// the larger one; Skipped does not count. The zero value is Pending, which counts as an error at
+// the end of a run.
 type Outcome int
 
 const (

@@ -15,8 +15,8 @@ const (
 	KindAssert Kind = "assert"
 	// KindCapacity is the verdict on each capacity search: is the requirement met?
 	KindCapacity Kind = "capacity"
-	// KindCompare is the verdict on each compare block (could the servers be compared?), which has
-	// no Workload, and on each change that the block requires.
+	// KindCompare is the verdict on a compare block. One verdict, without a Workload, says whether
+	// the servers could be compared. The others are on the changes that the block requires.
 	KindCompare Kind = "compare"
 	// KindServer is the verdict on each server: did it start, and was it the declared
 	// one?
@@ -66,8 +66,8 @@ type Verdict struct {
 	Message string
 	// Needs describes what would settle an inconclusive verdict; else "".
 	Needs string
-	// More is about how many more requests that takes. 0 means that the number is unknown, or that
-	// the verdict is not inconclusive; -1 means that no number settles it.
+	// More is about how many more requests would settle an inconclusive verdict. It is 0 if that is
+	// unknown or the verdict is not inconclusive, and -1 if no number would settle it.
 	More int
 	// Notes are further lines for people, such as what the verdict covers, which requests a mean
 	// leaves out, and warnings.
@@ -85,7 +85,7 @@ type Verdict struct {
 	Confidence float64
 	N          int     // observations behind the value
 	Effective  float64 // effective number of requests; 0 if it is not used
-	Over       float64 // number of requests (or share of gaps) beyond the limit
+	Over       float64 // number of requests (or share of gaps) that miss the limit
 
 	// Capacity is the limit as judged from the recorded samples, by the present thresholds of the
 	// plan. It is nil unless the verdict is KindCapacity and the limit is known. Then the field

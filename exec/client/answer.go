@@ -80,7 +80,7 @@ func (a *Answer) Sample() *metric.Sample { return a.sample }
 // Sent records when the first byte was written.
 func (a *Answer) Sent(at time.Duration) { a.sample.Sent = at }
 
-// Reconnect counts a kept-alive connection that turned out to be dead.
+// Reconnect counts one reconnect after a dead kept-alive connection.
 func (a *Answer) Reconnect() { a.sample.Reconnects++ }
 
 // Headers records the answer's head.
@@ -138,9 +138,9 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 	}
 	if s.Chunks == 1 {
 		s.First = at
-		// Events count their own tokens, and continuous usage counts all tokens so
-		// far. Both include tokens whose text was held back, which is right: those
-		// were made before the first chunk.
+		// Some events count their own tokens, and continuous usage counts all tokens so far. Both
+		// include tokens whose text was held back. That is right, because the server made those
+		// tokens before the first chunk.
 		s.FirstTokens = a.told
 		if s.FirstTokens == 0 {
 			s.FirstTokens = e.Made

@@ -82,7 +82,8 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// Half a character was held back: three tokens were made by then.
+			// The server held back half a character, so the first chunk with text comes after three
+			// tokens.
 			name: "tokens made so far",
 			steps: []step{
 				{2 * ms, Event{Content: true, Made: 3}},
@@ -184,7 +185,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Before any answer, an error of another type means that the server was not reached.
+// An error that is not an *Error, before any answer, means that the server was not reached.
 func TestAnswerConnect(t *testing.T) {
 	s := new(metric.Sample)
 	NewAnswer(s, nil).End(1, errors.New("refused"))
@@ -226,8 +227,8 @@ func TestBounded(t *testing.T) {
 		long[i] = "é"[i%2]
 	}
 	got := bounded(string(long))
-	// 1996 bytes are left besides the four of " …". The cut is between two runes,
-	// because 1996 is even.
+	// " …" has four bytes, so 1996 bytes of text are left. Each character here has two bytes and
+	// 1996 is even, so the cut is between two characters.
 	if len(got) != MaxMessage || got[:1996] != string(long[:1996]) || got[1996:] != " …" {
 		t.Errorf("bounded: %d bytes, ends in %q", len(got), got[len(got)-6:])
 	}
@@ -236,7 +237,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// An answer keeps its text by parts, either whole or marked as cut.
+// An answer keeps each part of its text, either whole or marked as cut.
 func TestAnswerKeeps(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -40,7 +40,8 @@ func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	if d.Timings {
 		own["timings_per_token"] = true
 	}
-	if r.Temperature != nil { // even 0, which go-openai leaves out, so that the server's default would apply
+	// Send a temperature of 0 too: go-openai leaves it out, and the server's default would apply.
+	if r.Temperature != nil {
 		own["temperature"] = *r.Temperature
 	}
 	maps.Copy(own, r.Extra)

@@ -186,7 +186,7 @@ func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
 	return out
 }
 
-// burstOfBare does the same with bare readers.
+// burstOfBare sends n requests at once with bare readers, for comparison with burstOfOurs.
 func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 	origin := time.Now()
 	conns := make([]net.Conn, n)

@@ -9,7 +9,8 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// The test checks the exact bytes that each engine gets. Dialect has the reasons.
+// The test checks the exact bytes that each engine gets. The reasons are at the fields of
+// engine.Dialect.
 func TestBody(t *testing.T) {
 	zero, half := 0.0, 0.5
 	chat := Request{API: "chat", Model: "m", Prompt: Prompt{Text: `say "hi"`}, Output: 200}

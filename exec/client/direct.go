@@ -136,8 +136,8 @@ func (d *direct) wire(path string, fresh bool, body []byte) []byte {
 	return append(append(b, head[1]...), body...)
 }
 
-// send starts a call. It is sent at once if its bytes are ready and a connection is
-// available.
+// send starts a call. If the request's bytes are ready and a connection is idle, send writes them
+// at once.
 func (d *direct) send(c *call, r *Request) {
 	c.stop = context.AfterFunc(c.ctx, func() {
 		if l := c.line.Load(); l != nil {
@@ -251,7 +251,7 @@ func (d *direct) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", d.address)
 }
 
-// take takes an idle connection; nil if there is none.
+// take removes an idle connection from the list and returns it; nil if there is none.
 func (d *direct) take() *line {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -285,7 +285,7 @@ func (d *direct) drop(l *line) {
 	}
 }
 
-// closeIdle closes connections that have been idle since then.
+// closeIdle closes connections that have been idle for the time since or longer.
 func (d *direct) closeIdle(since time.Duration) {
 	d.mu.Lock()
 	before, n := d.h.config.Now()-since, 0

@@ -239,7 +239,8 @@ func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	return out
 }
 
-// by turns off the direct path of h, or makes it avoid the kernel's poller.
+// by makes the client h use the given path: it turns off the direct path, or makes the direct path
+// avoid the poller.
 func by(path string, h *HTTP) *HTTP {
 	switch path {
 	case "net/http":
@@ -253,7 +254,7 @@ func by(path string, h *HTTP) *HTTP {
 	return h
 }
 
-// untimed returns a sample without the times at which chunks came.
+// untimed returns a copy of the sample without the times of chunks.
 func untimed(s *metric.Sample) *metric.Sample {
 	c := *s
 	c.First, c.FirstAnswer, c.Last, c.End, c.Gaps = 0, 0, 0, 0, nil

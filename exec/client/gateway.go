@@ -9,8 +9,8 @@ import (
 // because a gateway adds its headers to every answer.
 const gatewaysLooked = 16
 
-// Gateway returns what the headers of the answers say about a gateway before the server, such as "litellm
-// 1.106.2, before hosted_vllm/tiny"; "" if they say nothing.
+// Gateway returns the name of the gateway in front of the server, as the headers of the answers
+// give it, such as "litellm 1.106.2, before hosted_vllm/tiny"; "" if the headers name none.
 func (h *HTTP) Gateway() string {
 	if name := h.gateway.Load(); name != nil {
 		return *name
@@ -18,7 +18,8 @@ func (h *HTTP) Gateway() string {
 	return ""
 }
 
-// noteGateway looks for a gateway's name in an answer's headers. The most detailed one wins.
+// noteGateway looks for the name of a gateway in the headers of an answer, and keeps the most
+// detailed name.
 func (h *HTTP) noteGateway(header http.Header) {
 	if h.looked.Add(1) > gatewaysLooked {
 		return

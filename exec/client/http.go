@@ -56,9 +56,9 @@ type Config struct {
 // HTTP is the Transport to one server over HTTP.
 type HTTP struct {
 	config Config
-	root   string       // without /v1 and without a slash at the end
+	root   string       // base without /v1, and without a slash at the end
 	base   string       // with it
-	host   string       // scheme and authority: the only place the key may go
+	host   string       // scheme and authority; the key is sent only here
 	kept   *http.Client // keeps connections alive
 	fresh  *http.Client // with a new connection for each request
 	direct *direct      // sends streams without net/http; nil if it cannot
@@ -75,8 +75,8 @@ type HTTP struct {
 // dialTimeout bounds the time to open a connection.
 const dialTimeout = 30 * time.Second
 
-// IdleTimeout is how long an unused connection is kept. uvicorn, which serves vLLM and
-// SGLang, closes it after five seconds, so the client must close it first.
+// IdleTimeout is how long an unused connection stays open. uvicorn, which serves vLLM and SGLang,
+// closes an idle connection after five seconds, so the client must close it earlier.
 const IdleTimeout = 4 * time.Second
 
 // New returns a Transport to the server that c describes. It does not use the
@@ -237,7 +237,8 @@ const (
 	maxWords = 64 << 10
 )
 
-// doer adds what every request carries, and bounds the answers that are not streams.
+// doer adds the header fields that every request has, and limits the size of answers that are not
+// streams.
 type doer struct{ h *HTTP }
 
 func (d doer) Do(r *http.Request) (*http.Response, error) {
@@ -301,8 +302,8 @@ func limit(resp *http.Response, n int64) error {
 	return nil
 }
 
-// plain returns an answer's body, decompressed: some gateways compress without being
-// asked.
+// plain returns the body of an answer without compression. Some gateways compress although the
+// client did not ask for it.
 func plain(resp *http.Response) (io.Reader, error) {
 	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
@@ -314,7 +315,7 @@ func plain(resp *http.Response) (io.Reader, error) {
 	}
 }
 
-// limited reads from one source and closes the other.
+// limited joins a reader with the closer of another source.
 type limited struct {
 	io.Reader
 	io.Closer

@@ -634,8 +634,8 @@ func TestH2C(t *testing.T) {
 	}
 }
 
-// A refusal may ask to wait, in seconds or until a date, but never for longer than
-// the bound.
+// A refusal may ask the client to wait for some seconds or until a date. The client never waits
+// longer than metric.MaxRetryAfter.
 func TestRetryAfter(t *testing.T) {
 	for _, tt := range []struct {
 		header string

@@ -18,7 +18,7 @@ import (
 type line struct {
 	d     *direct
 	conn  net.Conn
-	once  bool          // the line is closed after one answer
+	once  bool          // the connection is closed after one answer
 	since time.Duration // time since which the line is idle; protected by the lock of its direct
 
 	mu   sync.Mutex
@@ -69,7 +69,8 @@ func (l *line) start(c *call, wire []byte) bool {
 // write may wait for the server to read.
 const mostInline = 64 << 10
 
-// interruptible is a connection whose calls never wait, and which others may read.
+// interruptible is a connection whose calls never wait. A goroutine may read from a copy of it, and
+// interrupt ends that read.
 type interruptible interface{ interrupt() }
 
 // room returns the buffer for a watcher to read into. Only the watcher calls it, with
@@ -93,7 +94,7 @@ func (l *line) use(rd *reader) {
 func (l *line) arrived(b []byte, at time.Duration, err error) {
 	switch c := l.call; {
 	case l.gone:
-	case c == nil: // the server closes the line, or sends bytes that nobody asked for
+	case c == nil: // the server closed the connection, or sent bytes without a request
 		l.d.drop(l)
 		l.close()
 	case c.resp == nil:
@@ -109,7 +110,7 @@ const maxHead = 10 << 20
 // errMore means that the rest of a head is still to come.
 var errMore = errors.New("more to come")
 
-// head reads an answer's head, and the part of its body that came with it.
+// head reads the head of an answer, and the part of the body that came with the head.
 func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	if len(b) > 0 {
 		c.firstByte.CompareAndSwap(0, max(int64(at), 1))
@@ -223,7 +224,7 @@ func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error)
 	}
 }
 
-// body reads a part of an answer's body; b lies in room.
+// body reads a part of the body of an answer. The bytes b lie in the memory that room returned.
 func (l *line) body(c *call, b []byte, at time.Duration, err error) {
 	n, used, broken := c.frame.strip(b)
 	l.rd.split.advance(n)

@@ -44,7 +44,7 @@ func typedEvent(t *testing.T, data []byte) Event {
 	return e
 }
 
-// The walker reads the same from every recorded chunk as go-openai's types.
+// walk reads every recorded chunk in the same way as the types of go-openai.
 func TestWalkReadsAsGoOpenAI(t *testing.T) {
 	files, _ := filepath.Glob("testdata/streams/*.sse")
 	compared := 0

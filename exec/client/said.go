@@ -67,7 +67,7 @@ func (k *kept) add(e *Event, room int) int {
 	return room
 }
 
-// call returns the call of that index; nil if there are too many.
+// call returns the tool call with the given index; nil if the answer has too many calls.
 func (k *kept) call(index int) *keptCall {
 	i := slices.IndexFunc(k.calls, func(c keptCall) bool { return c.index == index })
 	switch {

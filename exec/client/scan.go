@@ -215,7 +215,7 @@ func (s *scanner) count(n *int) error {
 	raw := s.b[start:s.i]
 	v := 0
 	for _, c := range raw {
-		if c < '0' || c > '9' || v > 1e15 { // 12.0 and 1e3 are numbers too
+		if c < '0' || c > '9' || v > 1e15 { // also handles numbers such as 12.0 and 1e3
 			f, err := strconv.ParseFloat(string(raw), 64)
 			if err != nil || f < 0 || f > 1e15 || f != math.Trunc(f) {
 				return nil

@@ -118,7 +118,7 @@ func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string
 	return values[:len(all)], nil
 }
 
-// misunderstood reports whether a server refused a question because of its form.
+// misunderstood reports whether a server refused a request because of the request's form.
 func misunderstood(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests
@@ -129,7 +129,7 @@ const (
 	scorePatient = 10 * time.Minute // time limit of a request for scores
 )
 
-// noScores explains why there is no tokenizer to ask first.
+// noScores turns ErrNoTokenizer into ErrNoScores: scores need the tokens of the text first.
 func noScores(err error) error {
 	if errors.Is(err, ErrNoTokenizer) {
 		return fmt.Errorf("%w: %w", ErrNoScores, err)

@@ -15,11 +15,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Send starts r; see Transport.
+// Send starts the request r; see Transport.
 //
-// Sent is the time at which the first byte of the first attempt was written. A new
-// connection is opened before that. The time that a dead kept-alive connection cost
-// comes after it, and Retried reports it.
+// Sent is the time at which the client wrote the first byte of the first attempt, on an open
+// connection. If a kept-alive connection turns out to be dead, the lost time comes after Sent, and
+// Retried reports the reconnect.
 func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
 	c := h.newCall(ctx, r, s)
 	if h.direct != nil && !h.direct.off.Load() {
@@ -36,7 +36,7 @@ func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
 	}()
 }
 
-// unbuilt is the failure of a request that could not be built.
+// unbuilt returns the error of a request that could not be built.
 func unbuilt(err error) error {
 	return &Error{Kind: metric.FailProtocol, Message: "could not build the request: " + err.Error()}
 }
@@ -89,8 +89,8 @@ func (c *call) standard() {
 	c.end(c.answered(err))
 }
 
-// answered reads the answer's body, if there was no error before it, and returns when
-// it ended.
+// answered reads the body of the answer and returns the time of its end. If there was an error
+// before the body, it returns that error and the present time.
 func (c *call) answered(err error) (time.Duration, error) {
 	c.began()
 	if err != nil {
@@ -150,8 +150,8 @@ type call struct {
 	tried int         // number of bytes of head that were already parsed
 	frame frame       // framing of the answer's body
 
-	// For the current attempt. All but firstByte and wrote belong to the goroutine
-	// that sends.
+	// These fields describe the current attempt. Only firstByte and wrote are used by other
+	// goroutines than the one that sends.
 	conn      *stampedConn // nil over HTTP/2
 	reused    bool
 	firstByte atomic.Int64
@@ -242,16 +242,16 @@ func (c *call) began() {
 	}
 }
 
-// give puts the prebuilt body into r.
+// give sets the prebuilt body as the body of the request r.
 func (c *call) give(r *http.Request) {
 	r.ContentLength = int64(len(c.body))
 	r.Body = c.payload()
 	r.GetBody = func() (io.ReadCloser, error) { return c.payload(), nil }
 }
 
-// payload is a request body that releases its bytes once it is sent: a long prompt
-// need not stay in memory until its answer comes. HTTP/2 may close a body in one
-// goroutine while another reads it.
+// payload is a request body that frees its bytes when it has been sent. So a long prompt does not
+// stay in memory until its answer comes. It has a lock because HTTP/2 may close a body in one
+// goroutine while another goroutine reads it.
 type payload struct {
 	mu   sync.Mutex
 	rest bytes.Reader
@@ -375,7 +375,7 @@ func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err er
 	return kind, data, cut, err
 }
 
-// stamp returns when the last bytes arrived.
+// stamp returns the time at which the last bytes arrived.
 func (c *call) stamp() time.Duration {
 	if c.conn != nil {
 		return time.Duration(c.conn.read.Load())
@@ -426,7 +426,7 @@ func (c *call) broken(err error) error {
 	return &Error{Kind: metric.FailTruncated, Message: "the connection broke in the middle of the answer: " + err.Error()}
 }
 
-// stopped returns the error of a request that our side ended, otherwise nil.
+// stopped returns the error of a request that the client ended; otherwise nil.
 func (c *call) stopped() error {
 	switch {
 	case context.Cause(c.ctx) == errTimeout:

@@ -225,8 +225,8 @@ func (p *splitter) close() ([]byte, bool) {
 	return nil, false
 }
 
-// finish returns what the end of the stream cut off. It must be called twice: an
-// unfinished line may be an error line after an open event.
+// finish returns the frame that the end of the stream cut off. The caller calls it twice: a line
+// without an end may be an error line after an open event, and these are two frames.
 func (p *splitter) finish() (frameKind, []byte, error) {
 	if p.line < p.w {
 		line, start := p.buf[p.line:p.w], p.line

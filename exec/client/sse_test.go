@@ -146,8 +146,8 @@ func TestSplitJunk(t *testing.T) {
 	}
 }
 
-// A long event costs a bounded number of copies: the buffer doubles, so it allocates
-// less than four times the event.
+// A long event is copied a limited number of times. The buffer doubles when it is full, so it
+// allocates less than four times the event.
 func TestSplitLongEvent(t *testing.T) {
 	const size = 2 << 20
 	long := "data: a\n\ndata: " + strings.Repeat("x", size) + "\n\ndata: b\n\n"

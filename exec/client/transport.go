@@ -82,8 +82,8 @@ type Part struct {
 	Tokens int
 }
 
-// Further returns the other fields of the body, which are neither in OpenAI's API nor set
-// by the plan's own attributes: those of all requests and those of this one, which win.
+// Further returns the members of the body that are not in OpenAI's API and that no attribute of the
+// plan sets. It merges those of all requests with those of this request, which win.
 func (r *Request) Further() map[string]any {
 	if len(r.Prompt.Fields) == 0 {
 		return r.Extra
@@ -190,5 +190,5 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// MaxMessage bounds what is kept of a foreign error message, in bytes.
+// MaxMessage is the largest number of bytes that is kept of a foreign error message.
 const MaxMessage = 2000

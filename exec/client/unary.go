@@ -17,9 +17,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Complete sends r over t and waits for its end. It is for requests whose timing does
-// not matter: readiness and calibration. The error is an *Error if the request did
-// not complete. The sample is never nil.
+// Complete sends the request r over t and waits for the end of the answer. It serves for requests
+// whose timing does not matter: readiness and calibration. If the request did not complete, the
+// error is an *Error. The sample is never nil.
 func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, error) {
 	s := &metric.Sample{InputAsked: r.Input, OutputAsked: r.Output}
 	done := make(chan struct{})
@@ -55,14 +55,14 @@ func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	return list.Data, err
 }
 
-// Health requests the engine's health page. nil means healthy. An *Error has the
-// status.
+// Health requests the engine's health page. It returns nil if the server is healthy. An *Error has
+// the HTTP status.
 func (h *HTTP) Health(ctx context.Context) error {
 	return h.ask(ctx, http.MethodGet, h.root+h.config.Engine.Pages.Health, nil, nil)
 }
 
-// Version asks the server for its version. It is an error if the engine has no known
-// way to ask.
+// Version returns the version of the server. It returns an error if no way to ask this engine is
+// known.
 func (h *HTTP) Version(ctx context.Context) (string, error) {
 	pages := h.config.Engine.Pages
 	err := error(&Error{Kind: metric.FailProtocol, Message: "no page reports the version"})
@@ -95,7 +95,7 @@ func (h *HTTP) StartTime(ctx context.Context) (string, error) {
 	return "", &Error{Kind: metric.FailProtocol, Message: path + " tells no start"}
 }
 
-// ErrNoTokenizer means that the server's tokenizer cannot be asked that way.
+// ErrNoTokenizer means that the server has no tokenizer page that the client can use.
 var ErrNoTokenizer = errors.New("the server has no tokenizer to ask")
 
 // TokenizeRequest is a text to be turned into token ids as the server would do it.
@@ -246,8 +246,8 @@ func absent(err error) error {
 	return err
 }
 
-// ask sends a unary request and decodes its answer into out, unless it is nil. Errors
-// are *Error, with the server's own words.
+// ask sends a unary request and decodes the answer into out; a nil out means that the content does
+// not matter. Errors are of type *Error, with the server's own words.
 func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
 	return h.askWithin(ctx, method, url, in, out, maxAnswer)
 }

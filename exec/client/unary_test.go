@@ -209,8 +209,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// A page that accepts a question and never answers, answers very slowly, or never
-// ends takes no longer than the time limit and sends no more than the bound.
+// A page may never answer, answer very slowly, or send an endless answer. The client then waits no
+// longer than the time limit and reads no more bytes than the limit.
 func TestQuestionsAreBounded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		handler http.HandlerFunc

@@ -168,7 +168,7 @@ func (w *walker) usage() error {
 	})
 }
 
-// only counts the member of that name and skips the others.
+// only reads the member with the name wanted as a count, and skips any other member.
 func (w *walker) only(name []byte, wanted string, n *int) error {
 	if string(name) == wanted {
 		return w.count(n)

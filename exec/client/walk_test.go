@@ -130,8 +130,8 @@ func TestWalkAllocations(t *testing.T) {
 	}
 }
 
-// member and value represent a JSON document as written, with its order and its
-// duplicate keys.
+// member and value represent a JSON document as it was written, with the order of its members and
+// with duplicate names.
 type member struct {
 	key   string
 	value any // []member, []any, string, json.Number, bool, nil
@@ -180,7 +180,7 @@ func tree(raw []byte) (any, bool) {
 	return v, err == nil || err == io.EOF
 }
 
-// reference does what walk does, with encoding/json.
+// reference returns what walk should return, by means of encoding/json.
 func reference(raw []byte) (Event, bool) {
 	var e Event
 	u := Usage{Cached: -1}

@@ -40,8 +40,8 @@ type finding struct {
 	err error
 }
 
-// watched is what a line knows about its watcher. The zero value means a goroutine of
-// its own.
+// watched holds the state of a line for its watcher. The zero value means that a goroutine of its
+// own watches the line.
 type watched struct {
 	by    *poller
 	found bool // a finding waits to be passed on; only the poller uses this field
@@ -96,7 +96,7 @@ func (s *socket) do(op string, f func() (int, error)) (n int, err error) {
 	return n, nil
 }
 
-// failed is the error of an operation, as package net has it.
+// failed returns the error of an operation in the form of package net.
 func (s *socket) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.NewSyscallError(op, err)}
 }
@@ -194,7 +194,7 @@ func waiting(conn net.Conn) (net.Conn, error) {
 }
 
 var (
-	onlyPoller *poller // nil if the system refuses one
+	onlyPoller *poller // nil if the system does not allow a poller
 	oncePoller sync.Once
 )
 
@@ -293,7 +293,8 @@ const (
 	readAgain = 16
 )
 
-// between reports whether nothing that was read is needed any more.
+// between reports whether the line needs none of the bytes that were read: the last event is over,
+// and the next has not begun.
 func (l *line) between() bool {
 	return l.call != nil && l.call.frames > 0 && l.rd != nil && l.rd.split.between()
 }
@@ -324,8 +325,8 @@ func (p *poller) turn() (more bool) {
 	return more
 }
 
-// find reads once from every line that has something, unless an earlier finding of
-// the line still waits to be passed on.
+// find reads once from every line with bytes. It leaves out a line whose earlier finding still
+// waits to be passed on.
 func (p *poller) find() (more bool) {
 	if len(p.found) >= mostFound {
 		return true

@@ -18,7 +18,7 @@ type Closed struct {
 	For     time.Duration // time in which measured requests are started; 0 ends the round with Due
 	Warmup  int           // warm-up requests, divided among the slots
 	Probes  int           // warm-up requests sent before the round; the round continues their Order
-	Fill    bool          // continue to warm up until every slot has started, so that nothing is measured during the ramp
+	Fill    bool          // warm up until every slot has started: nothing is measured during the ramp
 	Proven  bool          // an earlier request completed at this level: failed warm-up requests do not stop the round
 	Stagger time.Duration // time between the first starts of consecutive slots
 	Pause   time.Duration // time between a slot's answer and its next request
@@ -105,7 +105,8 @@ func (l *Loop) Next(slot int) (Turn, Decision) {
 		if !s.failed {
 			return Turn{}, Hold // another slot sent this slot's first warm-up request
 		}
-		// Warm up until one request completes, or until enough have failed (Doomed).
+		// Warm up until one request completes, or until so many have failed that the level is given
+		// up; see Doomed.
 		return l.turn(slot, metric.Warmup, &l.warmOrder)
 	case l.measuredOrder < l.closed.Due || !l.closing:
 		return l.turn(slot, metric.Measured, &l.measuredOrder)

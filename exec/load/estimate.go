@@ -45,8 +45,8 @@ func (c Closed) Time(duration time.Duration) time.Duration {
 	return c.First(c.Slots-1) + cycle*time.Duration((c.Warmup+c.Slots-1)/c.Slots) + cycle*time.Duration(waves)
 }
 
-// Requests estimates the number of measured requests of the round. duration is the time
-// that each request takes; 0 if not known.
+// Requests estimates the number of measured requests of the round. The parameter duration is the
+// time that each request takes; 0 if not known.
 func (c Closed) Requests(duration time.Duration) int {
 	if c.For == 0 || duration <= 0 {
 		return c.Due

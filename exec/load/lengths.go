@@ -49,8 +49,8 @@ func (l Lengths) Measured(n int) []int {
 	return lengths
 }
 
-// At draws the length of the warm-up or filler request with this order of start. The number
-// of these requests is not known beforehand.
+// At draws the length of the answer to a warm-up or filler request. The request is identified by
+// its order of start within the phase, because the number of such requests is not known beforehand.
 func (l Lengths) At(phase metric.Phase, order int) int {
 	low, high := l.Range()
 	return low + l.source(phase, order).IntN(high-low+1)

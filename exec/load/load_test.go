@@ -22,7 +22,7 @@ func TestSplit(t *testing.T) {
 		want          []int
 	}{
 		{300, 5, []int{60, 60, 60, 60, 60}},
-		{10, 4, []int{3, 3, 2, 2}}, // 10 is 2·4 + 2, so the first two slots get one more
+		{10, 4, []int{3, 3, 2, 2}}, // 10 = 2·4 + 2, so two slots get a third request
 		{2, 3, []int{1, 1, 0}},
 		{0, 2, []int{0, 0}},
 		{7, 1, []int{7}},
@@ -198,8 +198,8 @@ func TestNothingIsMeasuredOnTheRamp(t *testing.T) {
 			t.Errorf("measured request at %v, before slot 1 started at 3s", starts[i])
 		}
 	}
-	// At 3 s slot 1 is asked first, because it was due first, and starts; then slot 0
-	// sends the measured request.
+	// At 3 s slot 1 is asked first, because it was due first, and it starts. Then slot 0 sends the
+	// measured request.
 	want := []load.Turn{{0, metric.Warmup, 0}, {0, metric.Warmup, 1}, {0, metric.Warmup, 2}, {1, metric.Warmup, 3}, {0, metric.Measured, 0}}
 	if diff := cmp.Diff(want, turns[:5]); diff != "" {
 		t.Errorf("turns (-want +got):\n%s", diff)
@@ -300,7 +300,7 @@ func TestClosedInvariants(t *testing.T) {
 		if len(measured) != c.Due || !slices.IsSorted(measured) {
 			t.Fatalf("%+v: measured orders %v, want 0 to %d in order", c, measured, c.Due-1)
 		}
-		for i := range turns { // the number in flight changes only at starts and ends
+		for i := range turns { // the number of requests in flight changes only at starts and ends
 			if starts[i] < first || starts[i] >= last {
 				continue
 			}
@@ -336,7 +336,7 @@ func TestClosedWindow(t *testing.T) {
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s), req(1, f, 6*s, 7*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 7 * s, Busy: 1}},
-		// The same without the filler: slot 1 stops at 6, and the rest of slot 0's time is
+		// As above, but without the filler: slot 1 stops at 6 s, and the rest of slot 0's time is
 		// drain.
 		{"drain", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
@@ -347,8 +347,8 @@ func TestClosedWindow(t *testing.T) {
 		{"ramp", []*metric.Sample{
 			req(0, m, 1*s, 4*s), req(1, m, 2*s, 4*s),
 		}, 2, 0, load.Window{Start: 2 * s, End: 4 * s, Busy: 1}},
-		// One slot is in flight 1–3 and 4–6. The gap of 1 s is not declared as a pause, so
-		// it is busy for 4 of 5 s.
+		// The slot has a request in flight from 1 to 3 s and from 4 to 6 s. No pause is declared,
+		// so the slot is busy for 4 of 5 s.
 		{"gap", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
 		}, 1, 0, load.Window{Start: 1 * s, End: 6 * s, Busy: 0.8}},
@@ -361,7 +361,7 @@ func TestClosedWindow(t *testing.T) {
 		{"late after the pause", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
 		}, 1, s / 2, load.Window{Start: 1 * s, End: 6 * s, Busy: 0.9}},
-		// Slot 1 never started, so at no moment were all slots busy.
+		// Slot 1 never started, so the slots were at no time all busy.
 		{"a slot missing", []*metric.Sample{
 			req(0, m, 1*s, 3*s),
 		}, 2, 0, load.Window{Start: 1 * s, End: 1 * s}},

@@ -56,8 +56,8 @@ type Schedule struct {
 	phase metric.Phase
 	order int           // number of the next request within the phase
 	at    time.Duration // time at which the last request was due
-	// State of the current stage: its index, the mean number of requests due in it so
-	// far, and its beginning.
+	// These fields hold the state of the current stage: its index, the mean number of requests due
+	// in it so far, and its beginning.
 	stage int
 	due   float64
 	began time.Duration
@@ -119,7 +119,7 @@ func (s *Schedule) rate() float64 {
 }
 
 func (o Open) source(phase metric.Phase) *rand.Rand {
-	// Use a phase of its own, so that gaps are drawn independently of lengths.
+	// The phase has a name of its own, so that gaps are drawn independently of lengths.
 	return Lengths{Seed: o.Seed, Workload: o.Workload, Level: o.Level, Round: o.Round}.source("gaps of "+phase, 0)
 }
 
@@ -161,7 +161,7 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 // Steady decides when the warm-up of an open loop ends: after at least leastWarm mean requests,
 // and once the backlog no longer grows. It is called with the backlog at each arrival.
 type Steady struct {
-	from, last   time.Duration // beginning of this stretch, and time of the last call
+	from, last   time.Duration // beginning of the current stretch, and time of the last call
 	stretches    int           // complete stretches so far, each as long as a mean request
 	area, before float64       // request-seconds in flight over this stretch, and the mean backlog of the previous stretch
 	inFlight     int
@@ -170,8 +170,8 @@ type Steady struct {
 const (
 	leastWarm = 3
 	mostWarm  = 10
-	// stillGrowing is a ratio of the mean backlogs of two consecutive stretches. Above it
-	// the backlog is growing.
+	// stillGrowing compares the mean backlogs of two consecutive stretches. If the second is more
+	// than this many times the first, the backlog is growing.
 	stillGrowing = 1.1
 )
 

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Saturation decides how many requests a saturation keeps in flight. If the server admits
-// only some of them, the others wait in a queue, and more requests would only lengthen it. If
-// the server runs all of them at once, N is doubled until the server gets no faster.
+// Saturation decides how many requests a saturation keeps in flight. If the server runs only some
+// of the requests, the others wait in a queue, and more requests would only make the queue longer.
+// If the server runs all of them at once, N is doubled until the server gets no faster.
 type Saturation struct {
 	N    int // in flight
 	Most int // the largest value of N; at least N
@@ -32,10 +32,9 @@ type mark struct {
 }
 
 const (
-	// settling is the time after raising N in which the number of waiting requests must not
-	// shrink. Requests that still wait after that are a queue, and not prompts that arrived
-	// together. One step of a thousand running requests takes 0.1 s, which is 1 % of the
-	// tokens that are streamed in ten seconds.
+	// settling is the time after N was raised in which the number of waiting requests must not
+	// shrink. Requests that wait longer are a queue, and not prompts that arrived together. A speed
+	// over ten seconds is exact to 1 %: one step of a thousand running requests takes 0.1 s.
 	settling = 10 * time.Second
 	// mostSettling is the longest wait for the number of waiting requests to stop shrinking.
 	mostSettling = time.Minute
@@ -81,14 +80,14 @@ func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool
 	return false
 }
 
-// Queues reports whether the waiting requests are a queue: at least a quarter of
-// those in flight.
+// Queues reports whether the waiting requests are a queue: at least a quarter of the requests in
+// flight are waiting.
 func (s *Saturation) Queues(waiting int) bool { return 4*waiting >= s.N }
 
-// few reports whether at most 5 % of n are waiting.
+// few reports whether at most 5 % of the n requests in flight are waiting.
 func few(waiting, n int) bool { return 20*waiting <= n }
 
-// settled reports whether the effect of raising N has ended.
+// settled reports whether the number of waiting requests has settled after N was raised.
 func (s *Saturation) settled() bool {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at-s.raised >= mostSettling {

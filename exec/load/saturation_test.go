@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/exec/load"
 )
 
-// Each server admits a number of requests at once, and its speed in tokens a second depends
-// on how many run. It reads a number of prompts a second. A saturation may have up to most
-// requests in flight.
+// Each server in the table runs at most a given number of requests at once and reads a given number
+// of prompts per second. Its speed in tokens per second depends on how many requests run. The
+// column most is the largest number of requests that the saturation may have in flight.
 func TestSaturation(t *testing.T) {
 	type server struct {
 		in      int

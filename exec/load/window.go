@@ -68,7 +68,7 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	}
 	var busy time.Duration
 	for _, spans := range slots {
-		reached := start // everything up to start is counted
+		reached := start // slot time before this moment is already counted
 		for _, s := range spans {
 			from, to := max(s.from, reached), min(s.to, end)
 			if to > from {

@@ -83,7 +83,7 @@ type pkg struct {
 	info  *types.Info
 }
 
-// load type-checks our packages against the compiled packages that they import.
+// load type-checks the project's packages. The packages that they import are read in compiled form.
 func load(t *testing.T, fset *token.FileSet) []pkg {
 	list := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,GoFiles,Export", "./...")
 	list.Dir = filepath.Join("..", "..")

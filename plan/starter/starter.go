@@ -241,7 +241,7 @@ func (a Answers) Reads() bool {
 	return e.Scores.Path != "" && e.Dialect.Tokenizer != engine.SGLangTokenizer
 }
 
-// CI holds the choices for a starter workflow.
+// CI holds the choices for the CI file that runs a plan.
 type CI struct {
 	Plan    string // path of the plan in the repository
 	File    string // path of the file itself
