@@ -2,13 +2,13 @@ package metric
 
 import "slices"
 
-// Answer holds the findings on the text of one natural answer. Package answers examines the text
-// when the answer ends. The text itself is not part of it.
+// Answer holds the findings on the text of one natural answer, but not the text. Package answers
+// examines the text when the answer ends.
 type Answer struct {
 	Empty   bool  `json:"empty,omitempty"`   // no visible text and no tool call
-	Repeats bool  `json:"repeats,omitempty"` // it says the same few words again and again
+	Repeats bool  `json:"repeats,omitempty"` // the text says the same few words again and again
 	Invalid bool  `json:"invalid,omitempty"` // replacement characters, NUL or half a surrogate pair
-	JSON    Found `json:"json,omitempty"`    // whether it is the JSON that was asked for
+	JSON    Found `json:"json,omitempty"`    // whether it is JSON as the request asked
 	Call    Found `json:"call,omitempty"`    // whether it calls offered tools with valid arguments
 	Right   Found `json:"right,omitempty"`   // whether the answer solves its task
 	// Item identifies the task's item, so that an item that is asked twice counts once. It is "" if
@@ -16,7 +16,7 @@ type Answer struct {
 	Item string `json:"item,omitempty"`
 }
 
-// Found reports whether an answer has what its request asked for.
+// Found says whether an answer has what its request asked for; Unasked if the request did not ask.
 type Found string
 
 const (

@@ -15,9 +15,10 @@ type Answers struct {
 	// Alike is the number of these answers whose text equals the text of another answer.
 	Compared int `json:"compared,omitempty"`
 	Alike    int `json:"alike,omitempty"`
-	// Again holds the times of one prompt's answer, from its first chunk to its last,
-	// when it was sent several times with nothing else in flight. Later times count
-	// only if their text equals the first one's. Empty if it was not tried.
+	// Again holds the durations of the answers to one prompt that was sent several times with
+	// nothing else in flight. A duration is from the first chunk to the last. An answer after the
+	// first counts only if its text equals the text of the first. Again is empty if the prompt was
+	// not sent.
 	Again []time.Duration `json:"again_ns,omitempty"`
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Capacity is the result of the search for the largest load that meets the
-// thresholds, on one server for one workload.
+// Capacity is the result of a search for the largest load, on one server for one workload, that
+// meets the thresholds.
 type Capacity struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
@@ -21,13 +21,13 @@ type Capacity struct {
 	Require  int      `json:"require,omitempty"` // 0: measured only
 
 	Kind CapacityKind `json:"kind"`
-	// Pass is the largest certified pass below every certified fail, and Fail the
-	// smallest certified fail; 0 if there is none. Nothing else is claimed.
+	// Fail is the smallest load that is certified to fail. Pass is the largest load below Fail that
+	// is certified to pass. 0 means that there is none. Nothing is claimed about other loads.
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
-	// Crossing estimates the load at which the first threshold reaches its limit. Low and High are
-	// the ends of the estimate's interval. Crossing never serves as a bound. Crossing 0 means no
-	// estimate; High 0 means no upper end.
+	// Crossing estimates the load at which the first threshold reaches its limit; 0 means that
+	// there is no estimate. CrossingLow and CrossingHigh are the ends of the estimate's interval;
+	// CrossingHigh 0 means that it has no upper end. Crossing never serves as a bound.
 	Crossing     float64 `json:"crossing,omitempty"`
 	CrossingLow  float64 `json:"crossing_low,omitempty"`
 	CrossingHigh float64 `json:"crossing_high,omitempty"`
@@ -38,8 +38,8 @@ type Capacity struct {
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
-	// NonMonotone lists pairs of loads [fails, passes] in which a load certainly fails although a
-	// larger load certainly passes.
+	// NonMonotone lists pairs [fails, passes] of loads: the first load certainly fails, although
+	// the second is larger and certainly passes.
 	NonMonotone [][2]int `json:"non_monotone,omitempty"`
 	// Confirmed means that the load Pass passed a second time, on samples that share no request
 	// with the first ones.
@@ -91,11 +91,12 @@ type Probe struct {
 	Set     int    `json:"set"`
 }
 
-// Look is a planned moment at which a level was judged while it ran.
+// Look is a planned time at which a running level was judged: an interim judgement, as in
+// sequential tests.
 type Look struct {
 	// Requests is the number of judged requests, counted in order of start.
 	Requests int `json:"requests"`
-	// Planned is the number of planned looks, which share the allowed error; at least 1.
+	// Planned is the number of planned looks; at least 1. The looks share the allowed error.
 	Planned int `json:"planned"`
 	// Spent is the share of the allowed error that the looks up to this one may use, in (0, 1]. 0
 	// means that every look has an equal part of the error.
@@ -205,8 +206,7 @@ func (c Capacity) rate() string {
 	return out + c.particulars()
 }
 
-// Estimate writes the load at which the first threshold seems to reach its limit, with three
-// digits.
+// Estimate writes the load at which the first threshold seems to reach its limit, in three digits.
 func (c Capacity) Estimate() string {
 	return strconv.FormatFloat(c.Crossing*cmp.Or(c.Step, 1), 'g', 3, 64)
 }
@@ -238,7 +238,7 @@ func (c Capacity) particulars() string {
 	return b.String()
 }
 
-// Load converts level n to units of Over.
+// Load converts the level n to the unit Over.
 func (c Capacity) Load(n int) float64 { return float64(n) * cmp.Or(c.Step, 1) }
 
 // Probed reports whether the level l has the load of the probe p.
@@ -252,7 +252,7 @@ func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
 	return l.Kind == c.Over && l.N == p.N
 }
 
-// Named is Amount, with the unit if it is a rate: "39", "8.1 req/s".
+// Named writes the load of level n, with the unit if it is a rate: "39", "8.1 req/s".
 func (c Capacity) Named(n int) string {
 	if c.Over == OpenLoop {
 		return c.Amount(n) + " " + string(PerSecond)
@@ -262,6 +262,6 @@ func (c Capacity) Named(n int) string {
 
 // Amount writes the load of level n as a number in the unit Over, without naming the unit.
 func (c Capacity) Amount(n int) string {
-	// Six digits suffice to write 3 steps of 0.1 as 0.3 and not as 0.30000000000000004.
+	// Six digits are enough: 3 steps of 0.1 are written as 0.3 and not as 0.30000000000000004.
 	return strconv.FormatFloat(c.Load(n), 'g', 6, 64)
 }

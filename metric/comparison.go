@@ -13,8 +13,8 @@ type Comparison struct {
 	// SideBySide means that both legs of a round ran at the same time. The two servers swapped
 	// their GPUs from round to round; see Start.GPUs.
 	SideBySide bool `json:"side_by_side,omitempty"`
-	// Looks are the planned looks that were held, in order; the last one decides. It is empty if
-	// the comparison was judged once, at its end.
+	// Looks holds the interim judgements (looks) that took place, in order; the last one decides.
+	// It is empty if the comparison was judged once, at its end.
 	Looks []ComparisonLook `json:"looks,omitempty"`
 	// Skipped is the reason why nothing was compared; "" if the comparison was run.
 	Skipped string   `json:"skipped,omitempty"`
@@ -27,7 +27,7 @@ type Comparison struct {
 // ComparisonLook is one planned interim judgement of a comparison, a look in the sense of
 // sequential tests.
 type ComparisonLook struct {
-	Rounds  int    `json:"rounds"`            // number of judged rounds, counted from the first
+	Rounds  int    `json:"rounds"`            // judged rounds, counted from the first round
 	Planned int    `json:"planned"`           // number of planned looks, which share the allowed error; at least 1
 	Outcome string `json:"outcome,omitempty"` // "" if the decision is left to the end of the run
 }

@@ -51,12 +51,12 @@ const (
 	// pooled over all requests. A threshold on them names a statistic.
 	PerGap
 	// PerLevel metrics have one value for a whole level, so a threshold on them names no statistic.
-	// There are exceptions: success takes "rate", "observed" or "every", goodput as a share takes
-	// "share" or "observed", and a share of the answers takes "rate" or "observed".
+	// Three metrics are exceptions: success takes "rate", "observed" or "every", goodput as a share
+	// takes "share" or "observed", and a share of the answers takes "rate" or "observed".
 	PerLevel
-	// Counted metrics come from a histogram of the server. It has one observation for each request
-	// that the server finished in the window, of which only the bucket is known. A threshold names
-	// the mean or a percentile.
+	// Counted metrics come from a histogram of the server. The histogram has one observation for
+	// each request that the server finished in the window, and only the bucket of an observation is
+	// known. A threshold names the mean or a percentile.
 	Counted
 	// PerReading metrics have one observation for each reading of a gauge of the server or of a
 	// GPU. A threshold on them names mean, min or max.
@@ -67,7 +67,7 @@ const (
 type Source int
 
 const (
-	// Client metrics come from the streams tokgate reads.
+	// Client metrics come from the streams that tokgate reads.
 	Client Source = iota
 	// Server metrics come from the server's own /metrics page.
 	Server
@@ -87,7 +87,7 @@ type Def struct {
 	Scope   Scope
 	Source  Source
 	Doc     string // one sentence: the definition
-	NoValue string // when there is no value, for the documentation
+	NoValue string // says when the metric has no value, for the documentation
 	Later   bool   // plans may name it, but it is not measured yet
 	// Streams means that the metric measures what comes between the first and the last chunk of an
 	// answer. An answer in one chunk has no value. A level has no value if its streams were
@@ -319,5 +319,5 @@ func Names(keep func(Def) bool) []string {
 	return names
 }
 
-// String is the metric's name, so that a Def prints as a plan author wrote it.
+// String returns the metric's name, as a plan has it.
 func (d Def) String() string { return strings.TrimSpace(d.Name) }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A round that exceeds one of these limits may show the generator's own lateness, or another load
-// than the declared one, instead of the server. Each of the first three limits is raised to a share
-// of the round's median TTFT if that is longer.
+// If a round exceeds one of these limits, it may show that the generator was late, or that the load
+// was not the declared load. Then it does not show the server alone. Each of the first three limits
+// is raised to a share of the round's median TTFT if that share is longer.
 const (
 	// MostDelay is the limit on how long reads and sends may have waited.
 	MostDelay  = 20 * time.Millisecond
@@ -22,16 +22,16 @@ const (
 	// leastBusy is the smallest allowed share of the slots' time in the window that is spent on a
 	// request or on the declared pause.
 	leastBusy = 0.95
-	// failedPause is the time for which a failed request may leave its slot idle: the
-	// slot waits before its next filler (load.Backoff), or reconnects.
+	// failedPause is how long a failed request may leave its slot idle. The slot waits before its
+	// next filler (load.Backoff), or opens a new connection.
 	failedPause = 100 * time.Millisecond
 )
 
 // Disturbance is the effect of the generator's machine on a round. The zero value
 // means an undisturbed round.
 type Disturbance struct {
-	// Stall is how long the whole generator was stopped, and Delay how long its reads
-	// and sends may have waited; 0 if within the limits.
+	// Stall is how long the whole generator was stopped. Delay is how long its reads and sends may
+	// have waited. Each is 0 if it is within its limit.
 	Stall, Delay time.Duration
 	// Load describes how the load differed from the declared load. It is "" if it did not differ,
 	// or if the server was the cause.
@@ -115,7 +115,7 @@ func (l *Level) Idle(r *Round) (words string, byServer bool) {
 	return "", false
 }
 
-// spread is the time between a burst's first and last send, in seconds.
+// spread returns the time between the first and the last send of a burst, in seconds.
 func (r *Round) spread() float64 {
 	var first, last time.Duration
 	for _, s := range r.All() {

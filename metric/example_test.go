@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A request that failed has no value and counts as worse than every other: the p99 of four requests
-// falls on the failed one, so it is infinite.
+// A failed request has no value and counts as worse than every value. The p99 of these four
+// requests falls on the failed request, so it is infinite.
 func ExampleOf() {
 	ttft, _ := metric.Lookup("ttft")
 	var samples []*metric.Sample

@@ -26,7 +26,7 @@ type Fact struct {
 	Detail bool
 }
 
-// Declarations on which most other facts depend.
+// These declarations in the plan can change most of the facts.
 var (
 	byStart = []string{"engine", "model", "image", "command", "entrypoint", "flags", "args", "env"}
 	byModel = []string{"model", "command", "flags", "args"}
@@ -71,8 +71,8 @@ var Facts = []Fact{
 	{Key: "load_time", Doc: "time from the server's start to its first completion", Varies: true},
 }
 
-// Keys returns the fingerprint's keys in display order: those in Facts first,
-// then the others by name.
+// Keys returns the keys of the fingerprint in the order in which they are shown: first the keys in
+// Facts, then the other keys by name.
 func (f Fingerprint) Keys() []string {
 	place := func(key string) int {
 		i := slices.IndexFunc(Facts, func(f Fact) bool { return f.Key == key })

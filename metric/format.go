@@ -46,8 +46,8 @@ func FormatDigits(unit Unit, v float64, digits int) string {
 	return n + " " + string(unit)
 }
 
-// FormatPair writes a value and its limit. The limit is written as given (up to six digits), and
-// the value with enough digits to show on which side of the limit it lies: "8.0004 s > 8 s", never
+// FormatPair writes a value and its limit. The limit is written as given, with up to six digits.
+// The value gets enough digits to show on which side of the limit it lies: "8.0004 s > 8 s", never
 // "8 s > 8 s".
 func FormatPair(unit Unit, v, limit float64) (value, bound string) {
 	bound = FormatDigits(unit, limit, 6)

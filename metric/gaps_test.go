@@ -21,7 +21,7 @@ func FuzzGaps(f *testing.F) {
 		var got Gaps
 		wantErr, err := json.Unmarshal(raw, &want), json.Unmarshal(raw, &got)
 		if err != nil {
-			return // encoding/json reads null in a list as 0; Gaps refuses it
+			return // encoding/json reads a null in a list as 0, but Gaps refuses it
 		}
 		if diff := cmp.Diff(Gaps(want), got); diff != "" || wantErr != nil {
 			t.Errorf("%s: %v (-numbers +gaps):\n%s", raw, wantErr, diff)
@@ -79,8 +79,8 @@ func TestGapsInOrder(t *testing.T) {
 	}
 }
 
-// whole returns all observations one by one, after checking that ranks and mean agree with the
-// sorted list.
+// whole returns all observations one by one. It returns nil if their ranks or their mean differ
+// from those of the sorted list.
 func whole(d Distribution) []float64 {
 	var out []float64
 	for rank := range d.Count() {

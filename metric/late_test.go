@@ -13,7 +13,7 @@ func TestLateIsOfTheWindow(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name string
-		gap  time.Duration // between the instants at which two requests are due
+		gap  time.Duration // time between two due times
 		lags []time.Duration
 		want string
 	}{
@@ -52,8 +52,8 @@ func TestLateIsOfTheWindow(t *testing.T) {
 	}
 }
 
-// In three passes of a stage, five minutes apart, requests are 50 ms apart. The pauses between the
-// passes must not count as time between two requests.
+// A stage is measured three times, five minutes apart, and its requests are 50 ms apart. The five
+// minutes must not count as time between two requests.
 func TestLateOverPasses(t *testing.T) {
 	const ms = time.Millisecond
 	l := &Level{Kind: OpenLoop}

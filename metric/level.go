@@ -15,8 +15,8 @@ const (
 	// Steady is the time in which every slot was busy, without ramp and drain. All requests count
 	// in it, including fillers. "" means Steady too.
 	Steady Window = "steady"
-	// All is the time from the first measured request to the end of the last one, in
-	// which only measured requests count, as in published reports.
+	// All is the time from the first measured request to the end of the last measured request. Only
+	// measured requests count in it, as in published reports.
 	All Window = "all"
 )
 
@@ -25,8 +25,8 @@ type Stretch struct {
 	Round    *Round
 	From, To time.Duration
 	Measured bool // only measured requests count
-	// Among holds the rounds whose requests count; nil means Round only. Rounds of an
-	// open loop follow each other without a drain.
+	// Among holds the rounds whose requests count; nil means only the field Round. A window of an
+	// open loop has several rounds, and a request can reach from one round into the next.
 	Among []*Round
 }
 
@@ -208,8 +208,9 @@ func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// output adds up the request's output tokens in (from, to]. within returns which share of a chunk
-// counts, given when the chunk before arrived and when it arrived itself.
+// output adds up the output tokens of the request after the time from and up to the time to. The
+// function within returns the share of a chunk that counts; it gets the arrival of the chunk before
+// and of the chunk itself.
 func (s *Sample) output(from, to time.Duration, perChunk float64, within func(before, at time.Duration) float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || !s.counts() || s.First > to || s.Last <= from {
 		return 0
@@ -265,8 +266,8 @@ func (l *Level) count(keep func(*Sample) bool) int {
 	return n
 }
 
-// Answerable is the number of measured requests that were due, without those that the run itself
-// cancelled. In a round that was cut short it counts the requests that completed or failed.
+// Answerable is the number of measured requests that were due and that the run itself did not
+// cancel. In a round that was cut short, only requests that completed or failed count.
 func (l *Level) Answerable() int {
 	n := 0
 	for _, r := range l.Rounds {
@@ -283,7 +284,8 @@ func (l *Level) Answerable() int {
 	return n
 }
 
-// Success is completed / due requests, without those that the run itself cancelled.
+// Success is the share of the requests due that completed. Requests that the run itself cancelled
+// do not count.
 func (l *Level) Success() Value {
 	due := l.Answerable()
 	if due == 0 {
@@ -408,7 +410,7 @@ func (r *Round) Synchrony(slots int) Value {
 	return Some(math.Sqrt(min(max(rho, 0), 1)))
 }
 
-// Synchrony is the mean over the level's rounds.
+// Synchrony returns the mean of the rounds' Synchrony.
 func (l *Level) Synchrony() Value {
 	if l.Kind != ClosedLoop || l.Of != "" {
 		return None("it has no slots")

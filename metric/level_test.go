@@ -48,7 +48,7 @@ func TestRates(t *testing.T) {
 		// The window is (10, 20] s: a chunk at 10 s does not count, and a chunk at 20 s counts.
 		stream(1, Measured, 9*s, 3, 10*s, 20*s, 21*s), // 3 tokens: at 10 s, 20 s and 21 s
 		failed, // counts for nothing
-		cut,    // 2 chunks count, each with the mean of 34 tokens / 10 chunks = 3.4 tokens
+		cut,    // of its 10 chunks with 34 tokens, 2 chunks count, each with 3.4 tokens
 	}}
 	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{r}}
 	// (6 + 21 + 1 + 6.8) tokens in 10 s
@@ -61,7 +61,7 @@ func TestRates(t *testing.T) {
 	closeTo(t, "goodput", l.Value("goodput", Steady, func(x *Sample) bool { return x.Usage.Output > 20 }, nil), 0.1)
 	closeTo(t, "goodput of none", l.Value("goodput", Steady, func(*Sample) bool { return false }, nil), 0)
 	none(t, "goodput without bounds", l.Value("goodput", Steady, nil, nil))
-	// Of 3 requests due, 2 completed, and 1 of those is good.
+	// Of 3 requests due, 2 completed, and 1 of the 2 is good.
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 2.0/3)
 	closeTo(t, "goodput share", l.GoodputShare(func(x *Sample) bool { return x.Usage.Output > 20 }), 1.0/3)
 
@@ -136,7 +136,7 @@ func TestScalingAndPrefill(t *testing.T) {
 			Samples: []*Sample{stream(0, Measured, 1*s, tokens, 3*s, 5*s)}}}}
 	}
 	one, four := level(1, 100), level(4, 240)
-	// 24 tok/s / (4 · 10 tok/s)
+	// 24 tok/s at concurrency 4, divided by 4 · 10 tok/s
 	closeTo(t, "scaling_efficiency", four.Value("scaling_efficiency", Steady, nil, one), 0.6)
 	closeTo(t, "scaling_efficiency of 1", one.Value("scaling_efficiency", Steady, nil, one), 1)
 	none(t, "scaling_efficiency without 1", four.Value("scaling_efficiency", Steady, nil, nil))
@@ -144,7 +144,8 @@ func TestScalingAndPrefill(t *testing.T) {
 	// 100 input tokens in 2 s of ttft: 50 tokens per second.
 	closeTo(t, "prefill_speed", one.Value("prefill_speed", Steady, nil, nil), 50)
 	none(t, "prefill_speed of 4", four.Value("prefill_speed", Steady, nil, nil))
-	// 30 + 0 of 100 + 100 prompt tokens were cached; a request without a value is left out.
+	// The first two requests have 30 + 0 cached of 100 + 100 prompt tokens. The third does not
+	// report cached tokens and is left out.
 	none(t, "cache_hit_rate", one.Value("cache_hit_rate", Steady, nil, nil))
 	tells := func(cached int) *Sample {
 		x := stream(0, Measured, 1*s, 1, 3*s)
@@ -169,13 +170,13 @@ func TestSynchrony(t *testing.T) {
 	closeTo(t, "lock-step", lock.Synchrony(8), 1)
 	spread := round(8, 5, func(slot, k int) float64 { return 10*float64(k) + 10.0/8*float64(slot) })
 	closeTo(t, "even spread", spread.Synchrony(8), 0)
-	// Two slots half a cycle apart have R = 0. A quarter of a cycle apart they have R² = ½, so ρ² =
-	// 2·½ − 1 = 0.
+	// If two slots start half a cycle apart, R = 0. If they start a quarter of a cycle apart, R² =
+	// ½, so ρ² = 2·½ − 1 = 0.
 	closeTo(t, "opposite", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 5*float64(slot) }).Synchrony(2), 0)
 	// If the two slots start an eighth of a cycle apart, R² = (1 + cos 45°)/2, so ρ² = 2R² − 1 =
 	// cos 45°.
 	closeTo(t, "an eighth", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 1.25*float64(slot) }).Synchrony(2), math.Sqrt(math.Cos(math.Pi/4)))
-	// A slot that is a whole cycle late is in phase.
+	// A slot that starts a whole cycle late is in phase with the other.
 	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).Synchrony(2), 1)
 
 	// For random phases ρ² has no bias: its mean is near 0 for any number of requests N.

@@ -28,7 +28,7 @@ type NightStart struct {
 	Took    float64 `json:"took_s"`
 }
 
-// Job is the CI job that ran a night, in the CI system's words; a field is "" if not known.
+// Job is the CI job of a nightly run, in the words of the CI system; a field is "" if not known.
 type Job struct {
 	Commit string `json:"commit,omitempty"`
 	Ref    string `json:"ref,omitempty"` // "refs/heads/main"; on GitLab "main"
@@ -41,7 +41,7 @@ type Job struct {
 type Figure struct {
 	Trend
 	Value float64 `json:"value"`
-	N     int     `json:"n,omitempty"` // number of observations behind it; 0 if it is not made from observations
+	N     int     `json:"n,omitempty"` // number of observations behind Value; 0 if there are none
 }
 
 // Trend identifies a series of figures, one figure from each nightly run.

@@ -24,7 +24,7 @@ type Passage struct {
 	Mean float64
 	Max  int
 	// Spread is the standard deviation of the number of requests in flight or lost, measured from
-	// the straight line that fits their course over time best.
+	// the straight line that fits this number over time best.
 	Spread float64
 }
 
@@ -61,7 +61,7 @@ func (p *Passage) fill() {
 	}
 	p.Begin, p.Max = now, now
 	last := p.From
-	// A request that ends with the window was in flight up to its end.
+	// A request that ends exactly at the end of the window counts as in flight until then.
 	for ; i < len(changes) && (changes[i].at < p.To || changes[i].at == p.To && changes[i].by > 0); i++ {
 		area += float64(now) * (changes[i].at - last).Seconds()
 		last, now = changes[i].at, now+changes[i].by
@@ -97,7 +97,7 @@ type change struct {
 	lost bool // a request that timed out
 }
 
-// changes returns every change in the number of requests in flight that the window's requests
+// changes returns every change in the number of requests in flight that the requests of the window
 // cause, in order of time.
 func (p *Passage) changes() []change {
 	var out []change
@@ -110,8 +110,8 @@ func (p *Passage) changes() []change {
 	return out
 }
 
-// aboutLine returns the standard deviation of equally spaced values from the straight line that
-// fits them best.
+// aboutLine returns the standard deviation of the values from the straight line that fits them
+// best. The values are equally spaced in time.
 func aboutLine(values []float64) float64 {
 	n := float64(len(values))
 	if n < 3 {
@@ -143,7 +143,7 @@ func (l *Level) Load() float64 {
 	return float64(l.N)
 }
 
-// Growth is the growth of an open loop's backlog over its windows.
+// Growth describes how the backlog of an open loop grows over its windows.
 type Growth struct {
 	Share    float64 // growth of the backlog in requests per arrival; negative if it shrank
 	Error    float64 // standard error of Share

@@ -12,8 +12,8 @@ type PairedAnswers struct {
 	// prompts that the control should answer a second time, in another batch.
 	Due   int `json:"due"`
 	Again int `json:"again"`
-	// Unscored is the reason why the control does not report how likely a given text is; "" if it
-	// does.
+	// Unscored is the reason why the control does not report how likely a given text is; "" if the
+	// control reports it.
 	Unscored string       `json:"unscored,omitempty"`
 	Pairs    []AnswerPair `json:"pairs"`
 }
@@ -28,8 +28,8 @@ type AnswerPair struct {
 	Again     *PairedAnswer `json:"again,omitempty"` // the control's second
 }
 
-// PairedAnswer is one answer to a prompt that was also answered by another server, or
-// by the control a second time.
+// PairedAnswer is one answer to a prompt of a comparison. The prompt has an answer of the other
+// server too, or a second answer of the control.
 type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
 	Failure string `json:"failure,omitempty"` // why the answer is missing, in the server's words; "" if it is not
@@ -53,16 +53,17 @@ type PairedAnswer struct {
 	// control's first answer, divided by the length of the longer answer. In the control's first
 	// answer itself Agrees is 0.
 	Agrees float64 `json:"agrees"`
-	// Stops means that this answer is a proper beginning of the answer that it is compared with.
-	// The candidate's answer and the control's second answer are compared with the control's first.
-	// The control's first answer is compared with the candidate's.
+	// Stops means that this answer is a proper beginning of the answer with which it is compared.
+	// The candidate's answer and the control's second answer are compared with the control's first
+	// answer. The control's first answer is compared with the candidate's answer.
 	Stops bool `json:"stops,omitempty"`
 	// Text is the answer, reasoning included. It is kept in a file of its own; "" if
 	// that file is missing.
 	Text string `json:"-"`
 }
 
-// Long reports whether the answer has more tokens than were asked for. A long answer is not scored.
+// Long reports whether the answer has more tokens than the request asked for. A long answer is not
+// scored.
 func (a *PairedAnswer) Long() bool { return a.Tokens > a.Asked }
 
 // Readable reports whether the answer can be scored.

@@ -3,7 +3,7 @@ package metric
 // Price is what a server costs, in the plan's currency.
 type Price struct {
 	Hour        float64 // price of an hour of the server; 0: not priced
-	Electricity float64 // price of a kilowatt-hour for its GPUs; 0: not priced
+	Electricity float64 // price of a kilowatt-hour for the GPUs; 0: not priced
 }
 
 // PrefillSpeed returns input tokens per second of prefill. It uses the server's own counts if the
@@ -55,8 +55,8 @@ func (l *Level) accepted(name string) Value {
 	return Some(accepted.V / per.V)
 }
 
-// AcceptRateAt is the share of drafts whose token at each position was
-// accepted; empty if the server does not report by position.
+// AcceptRateAt returns, for each position in a draft, the share of drafts whose token at that
+// position was accepted. It is empty if the server does not report positions.
 func (l *Level) AcceptRateAt() []float64 {
 	drafts := l.Added(Drafts)
 	if !drafts.OK || drafts.V <= 0 {

@@ -15,11 +15,11 @@ func TestRecovery(t *testing.T) {
 	}{
 		{nil, 0},
 		{[]int{0, 1, 2}, 3},
-		{[]int{0, 1, 11}, 12},  // nine good requests in a row from 2 s on are too few
+		{[]int{0, 1, 11}, 12},  // nine good requests from 2 s on are too few
 		{[]int{0, 1, 12}, 2},   // ten good requests from 2 s on; a bad one later does not matter
 		{[]int{0, 24}, 1},      // 23 good requests in a row from 1 s on
 		{[]int{5, 15, 25}, 26}, // nine good requests in a row each time, and four at the end
-		{[]int{5, 15, 29}, 16}, // 13 in a row from 16 s on
+		{[]int{5, 15, 29}, 16}, // 13 good requests in a row from 16 s on
 		{[]int{9, 19, 29}, -1}, // nine good requests in a row each time, none at the end
 	} {
 		r := &Round{WindowStart: 100 * time.Second}

@@ -19,7 +19,7 @@ type Run struct {
 	// Started is the wall-clock time, for people; offsets are monotonic. It is zero
 	// in a simulated run, which depends only on its plan and has no date.
 	Started time.Time `json:"started,omitzero"`
-	Salt    uint64    `json:"salt"` // salt of the prompts; salt and seed together determine them
+	Salt    uint64    `json:"salt"` // salt and seed together determine the prompts
 	// Simulated means that the servers were simulators in virtual time: nothing was
 	// measured on a real server.
 	Simulated bool `json:"simulated,omitempty"`
@@ -29,11 +29,11 @@ type Run struct {
 	// Capacities holds the results of the capacity searches, in the order of the
 	// plan.
 	Capacities []*Capacity `json:"capacities,omitempty"`
-	// Comparisons records how the comparisons of the plan were run, in its order.
+	// Comparisons records how the comparisons of the plan were run, in the order of the plan.
 	Comparisons []*Comparison `json:"comparisons,omitempty"`
 	End         time.Duration `json:"end_ns"` // offset of the end of the run
-	// Stopped is the reason why the run ended before the plan ("interrupted",
-	// "budget"); "" if it ran to its end.
+	// Stopped is the reason why the run ended before the end of the plan, such as "interrupted" or
+	// "budget"; "" if it ran to the end.
 	Stopped string `json:"stopped,omitempty"`
 	// Recording is the SHA-256 sum of the recording's lines, in hexadecimal. It is "" if the run
 	// was not recorded, or if an old version recorded it without checks on the lines.
@@ -60,8 +60,8 @@ type ServerRun struct {
 	// Starts holds the starts of the server, in order. A comparison may start a server several
 	// times.
 	Starts []Start `json:"starts,omitempty"`
-	// Path is how its streams were read: PathOwn, or "net/http: TLS" with the reason. ""
-	// in virtual time, or if not recorded.
+	// Path says how the server's streams were read: PathOwn, or "net/http: " and the reason, such
+	// as "net/http: TLS". It is "" in virtual time, or if not recorded.
 	Path string `json:"path,omitempty"`
 	// Error is the reason why the server could not be measured; "" if it could be measured. The
 	// server did not start, never became ready, died, or was replaced by another server before the
@@ -84,7 +84,7 @@ type LoadKind string
 const (
 	// ClosedLoop keeps N requests in flight.
 	ClosedLoop LoadKind = "closed"
-	// Burst sends N requests at once; the burst is the round.
+	// Burst sends N requests at once. Each burst is one round.
 	Burst LoadKind = "burst"
 	// Users keeps N people busy, with thinking time before each message. Its rounds
 	// are consecutive parts of one window.
@@ -159,8 +159,8 @@ type Level struct {
 	// level is no replay.
 	Speedup float64 `json:"speedup,omitempty"`
 	// Saturation is the number of requests per second that the server answered while its queue was
-	// never empty, one value for each consecutive part of that time. It is nil if not known, or if
-	// the level is not an open loop.
+	// never empty. It has one value for each consecutive part of that time. It is nil if not known,
+	// or if the level is not an open loop.
 	Saturation []float64 `json:"saturation_req_s,omitempty"`
 	// SaturationAt is the mean number of requests that the server answered at the same time during
 	// saturation: they had a token and had not ended. It is 0 if not known.
@@ -170,8 +170,8 @@ type Level struct {
 	// Asked describes the requests as the plan of the run asked for them; nil if not recorded.
 	Asked  *Asked   `json:"asked,omitempty"`
 	Rounds []*Round `json:"rounds"`
-	// Voided holds the rounds that the generator's machine disturbed and that were then measured
-	// again, in order. No value includes them.
+	// Voided holds, in order, the rounds that the generator's machine disturbed and that were
+	// measured again. No value of the level includes them.
 	Voided []*Round `json:"voided,omitempty"`
 	// Shed is the number of rounds at the end that were left out because the budget ran short. At
 	// least LeastRounds rounds remain.
@@ -214,7 +214,7 @@ type Round struct {
 	// the number of requests in Due.
 	Time time.Duration `json:"time_ns,omitempty"`
 	// Start is the time at which the first measured request was due. End is the time at which the
-	// last measured request had ended.
+	// last measured request ended.
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
 	// WindowStart and WindowEnd are the ends of the measured window. In the window all slots are
@@ -252,9 +252,9 @@ type Health struct {
 	// percentiles: how late the Go scheduler ran goroutines that were ready, and how
 	// late the generator's own loop was by its heartbeat.
 	Delay time.Duration `json:"delay_ns"`
-	// Stall is the longest delay of the generator's own loop, which a heartbeat measures a hundred
-	// times a second. The whole process may have been stopped for that long. Chunks that arrive
-	// during a stall are read together afterwards, so they seem to come at once.
+	// Stall is the longest delay of the generator's own loop. A heartbeat measures this delay a
+	// hundred times a second. The whole process may have been stopped for that long. Chunks that
+	// arrive during a stall are read together afterwards, so they seem to come at once.
 	Stall time.Duration `json:"stall_ns"`
 }
 
@@ -304,8 +304,8 @@ func MeasuredOf(all []*Sample) []*Sample {
 	return out
 }
 
-// inPlace sorts the requests of one round by their order numbers, if these are exactly the numbers
-// from 0 to n-1. It returns false if they are not, which means that requests are missing.
+// inPlace sorts the requests of one round by their order numbers. It returns false if the order
+// numbers are not exactly 0 to n-1, which means that requests are missing.
 func inPlace(samples []*Sample) bool {
 	for i := range samples {
 		for {
@@ -326,9 +326,9 @@ func inPlace(samples []*Sample) bool {
 	return true
 }
 
-// Calibration is what the generator measured about itself without load, against the built-in server
-// on loopback: how late it reads. The delays can come out too high, because the first server may be
-// starting on the same machine meanwhile. Reports show the calibration; no verdict uses it.
+// Calibration is what the generator measured about its own delays while there was no load, with the
+// built-in server on loopback. The delays may be too high, because the first server may be starting
+// on the same machine at that time. Reports show the calibration; no verdict uses it.
 type Calibration struct {
 	Streams int           `json:"streams"`    // concurrent streams
 	Rate    float64       `json:"rate"`       // chunks a second over all streams

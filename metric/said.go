@@ -23,8 +23,8 @@ type ToolCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// Hashed returns the answer without its text. Hash is the SHA-256 sum, in
-// hexadecimal, of text, reasoning and calls as JSON. Equal answers have equal hashes.
+// Hashed returns the answer without its text. The field Hash is the SHA-256 sum, in hexadecimal, of
+// text, reasoning and calls as JSON. Equal answers have equal hashes.
 func (s Said) Hashed() Said {
 	if s.Hash != "" {
 		return s

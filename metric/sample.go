@@ -21,10 +21,10 @@ const (
 	Filler Phase = "filler"
 )
 
-// Sample is one request as the client saw it. Times are offsets from the start of the
-// run on the monotonic clock, taken when the bytes arrived and before they were
-// parsed. A zero offset means that the event did not happen. Scheduled may be zero;
-// Sent is zero only if the request could not be sent at all.
+// Sample is one request as the client saw it. Times are offsets from the start of the run, on the
+// monotonic clock. They are taken when bytes arrive, before the bytes are parsed. A zero offset
+// means that the event did not happen. Scheduled may be zero; Sent is zero only if the request
+// could not be sent at all.
 type Sample struct {
 	Server   string `json:"server"`         // server address: vllm or vllm["on"]
 	Workload string `json:"workload"`       // workload address
@@ -36,7 +36,7 @@ type Sample struct {
 	Phase    Phase  `json:"phase"`
 
 	Scheduled   time.Duration `json:"scheduled_ns"`              // time at which it was due
-	FromDue     bool          `json:"from_due,omitempty"`        // the request's clock begins at Scheduled and not at Sent, as in an open loop
+	FromDue     bool          `json:"from_due,omitempty"`        // clock of the request begins at Scheduled, not at Sent, as in an open loop
 	Sent        time.Duration `json:"sent_ns"`                   // its first byte written
 	Headers     time.Duration `json:"headers_ns,omitempty"`      // status line read
 	First       time.Duration `json:"first_ns,omitempty"`        // first token-bearing chunk
@@ -55,7 +55,7 @@ type Sample struct {
 	Usage       *Usage   `json:"usage,omitempty"`      // by the server's count; nil if it sent none
 	Finish      string   `json:"finish,omitempty"`     // finish_reason
 	Status      int      `json:"status,omitempty"`     // HTTP status; 0 if none was read
-	Reconnects  int      `json:"reconnects,omitempty"` // reused connections that died before any byte and were retried
+	Reconnects  int      `json:"reconnects,omitempty"` // resends after a dead connection
 	Failure     *Failure `json:"failure,omitempty"`    // nil if the request completed correctly
 
 	// Answer holds the findings on a natural answer's text; nil if it was not
@@ -106,7 +106,7 @@ const (
 	// FailUnfinished is the failure of a request that was in flight when its level ended early; see
 	// Cut.
 	FailUnfinished FailureKind = "unfinished"
-	FailCanceled   FailureKind = "canceled" // the run was stopped; no evidence about the server
+	FailCanceled   FailureKind = "canceled" // cancelled by the run, not by the server
 )
 
 // Failure is the reason why a request did not complete, in the server's own words if
@@ -124,8 +124,8 @@ func (s *Sample) Completed() bool { return s.Failure == nil }
 func (s *Sample) Canceled() bool { return s.Failure != nil && s.Failure.Kind == FailCanceled }
 
 // Gaps holds the times between consecutive chunks with tokens, in whole microseconds and in order
-// of arrival. They are rounded up, so that rounding never makes a gap meet a bound that it misses.
-// A gap above 71 minutes is kept as 71 minutes.
+// of arrival. Each gap is rounded up, so no gap meets a bound because of rounding. A gap above 71
+// minutes is kept as 71 minutes.
 type Gaps []uint32
 
 // Add appends one gap.
@@ -147,7 +147,7 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	for text := range bytes.SplitSeq(raw[1:len(raw)-1], []byte{','}) {
 		text = bytes.TrimSpace(text)
 		if len(text) == 0 && len(out) == 0 {
-			break // an empty list; the JSON syntax was checked before
+			break // the list is empty, because the JSON syntax was checked before
 		}
 		us, err := strconv.ParseUint(string(text), 10, 32)
 		if err != nil {
@@ -220,8 +220,8 @@ func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	return max(s.Usage.Output-max(s.FirstTokens, 1), 0), max(s.Last-s.First, 0)
 }
 
-// OneChunk reports whether a completed answer has no time between two chunks. Such an answer has no
-// value of a metric of streaming, neither good nor bad.
+// OneChunk reports whether a completed answer has no time between two chunks. Metrics of streaming
+// leave this answer out: it counts neither as good nor as bad.
 func (s *Sample) OneChunk() bool {
 	tokens, took := s.Streamed()
 	return s.Completed() && s.Usage != nil && s.First != 0 && (tokens == 0 || took == 0)

@@ -10,8 +10,9 @@ import (
 
 func TestSampleValues(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	// The request is sent at 1000 ms. Its reasoning starts at 1400 ms, its answer at 1500 ms, and
-	// its last chunk comes at 2400 ms. It has 41 tokens in 21 chunks, 1 of them in the first chunk.
+	// The request is sent at 1000 ms. Its reasoning starts at 1400 ms, its answer starts at 1500
+	// ms, and its last chunk comes at 2400 ms. It has 41 tokens in 21 chunks. The first chunk has
+	// one token.
 	whole := Sample{Scheduled: ms(990), Sent: ms(1000), First: ms(1400), FirstAnswer: ms(1500), Last: ms(2400), End: ms(2410), Chunks: 21, Usage: &Usage{Output: 41}}
 	failed := whole
 	failed.Failure = &Failure{Kind: FailStream}
@@ -56,8 +57,8 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// MeasuredSamples returns requests in order of their start, in whatever order they ended, even if
-// some are missing, doubled or from another round.
+// MeasuredSamples returns requests in order of start, whatever the order of their ends is. Some
+// requests may be missing, doubled or from another round.
 func TestMeasuredInOrder(t *testing.T) {
 	for _, orders := range [][]int{{}, {0}, {2, 0, 1}, {1, 0, 3, 2}, {3, 1, 0}, {1, 1, 0}, {0, -1, 1}, {2, 1, 0, 3, 5, 4}} {
 		for _, round := range []int{0, 1} {

@@ -100,8 +100,8 @@ func (s Stat) Exact() bool {
 // IsShare reports whether the statistic is a share of the requests.
 func (s Stat) IsShare() bool { return s.Kind == Rate || s.Kind == Share || s.Kind == Observed }
 
-// UnitOf is the unit of a statistic of the metric: the metric's own, except that a
-// share of requests, as for goodput, is a ratio.
+// UnitOf returns the unit of a statistic of the metric. It is the metric's own unit, but a share of
+// requests, as of goodput, is a ratio.
 func (d Def) UnitOf(s Stat) Unit {
 	if s.IsShare() {
 		return Ratio

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// If an answer arrives in one piece, the time of its end is known, but not the speed at which the
-// server made it. A few such answers are left out. If they are more than mostUnstreamed of a level,
-// the level has no values of streaming metrics.
+// An answer that arrives in one piece shows the time of its end, but not the speed at which the
+// server made it. A few answers of this kind are left out. If their share of a level's answers is
+// above mostUnstreamed, the level has no values of streaming metrics.
 const (
 	mostUnstreamed = 0.05 // of the completed answers
 	// An answer counts as arriving in one piece if everything after its first chunk took less time

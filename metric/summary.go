@@ -12,8 +12,9 @@ import (
 // observation.
 type Distribution struct {
 	Values []float64 // in ascending order
-	// Until[i] is the number of observations that are at most Values[i], for a list in which equal
-	// observations share one entry. nil means that each entry of Values is one observation.
+	// Until[i] is the number of observations that are at most Values[i]. It is used if equal
+	// observations share one entry of Values. nil means that each entry of Values is one
+	// observation.
 	Until []int
 	Worst int // requests without a value
 	// LeftOut is the number of answers that came in one chunk, for a metric of streaming. They
@@ -150,7 +151,7 @@ func (l *Level) MeasuredSamples() []*Sample {
 	return out
 }
 
-// Due is the number of requests that the plan wanted measured.
+// Due is the number of measured requests that the plan asked for.
 func (l *Level) Due() int {
 	n := 0
 	for _, r := range l.Rounds {
@@ -160,9 +161,10 @@ func (l *Level) Due() int {
 }
 
 // Of returns the distribution of a PerRequest or PerGap metric over samples. For a PerRequest
-// metric the distribution covers every request. For a PerGap metric it covers every gap, and a
-// failed request counts as one worst gap. Requests that the run itself cancelled are left out. A
-// negative, NaN or infinite value comes from a broken clock or record, and counts as missing.
+// metric it covers every request. For a PerGap metric it covers every gap, and each failed request
+// adds one gap that is worse than all. Requests that the run itself cancelled are left out. A
+// negative, NaN or infinite value counts as missing, because it comes from a broken clock or
+// record.
 func Of(def Def, samples []*Sample) Distribution {
 	d := Distribution{Better: def.Better}
 	if def.Scope == PerGap {
@@ -193,7 +195,7 @@ func (d Def) speaksOf(s *Sample) bool {
 	return true
 }
 
-// OfTurns reports whether only conversations have the metric.
+// OfTurns reports whether the metric exists only for conversations.
 func OfTurns(name string) bool { return name == "ttft_turn_1" || name == "ttft_later" }
 
 // gapsOf returns the gaps of the requests that the run did not cancel, in seconds, as the Values

@@ -62,8 +62,8 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// Percentiles never fall as p grows, and lie between the smallest and the largest observation. One
-// more failure never makes a percentile better.
+// A percentile never falls as p grows, and lies between the smallest and the largest observation. A
+// further failed request never makes a percentile better.
 func TestPercentilesAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for range 500 {

@@ -49,10 +49,10 @@ const (
 	// answers.
 	GeneratedSeconds = "generated_seconds"
 	Aborted          = "aborted"        // requests that the client gave up, including fillers
-	Errors           = "errors"         // requests that ended in an error of the engine
+	Errors           = "errors"         // requests that ended with an error of the engine
 	Rejected         = "rejected"       // requests that were not admitted
 	ECCErrors        = "ecc_errors"     // uncorrectable errors in the memory of the GPUs
-	Energy           = "energy"         // joules, by the GPUs' own counters
+	Energy           = "energy"         // joules, from the GPUs' own counters
 	EnergySeconds    = "energy_seconds" // between the readings of them
 )
 
@@ -98,8 +98,8 @@ type Gauge struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
-	// Missed is the number of further planned readings there that gave no value, and
-	// Why the reason of the last one.
+	// Missed is the number of planned readings in the window that gave no value. Why is the reason
+	// of the last of them.
 	Missed int    `json:"missed,omitempty"`
 	Why    string `json:"why,omitempty"`
 }
@@ -306,8 +306,8 @@ func (l *Level) Gauge(name string) (g Gauge, why string) {
 	return g, ""
 }
 
-// TooShort is the Missing of a gauge that was not read in the window although nothing
-// failed.
+// TooShort is the reason in Missing for a gauge that was not read in the window, although no
+// reading failed.
 const TooShort = "the window was too short for a reading in it"
 
 // Histogram adds up the histograms of the level's rounds for one metric of the type Counted. If

@@ -32,10 +32,10 @@ func TestHistogram(t *testing.T) {
 	}
 	inf := math.Inf(1)
 	for _, tt := range []struct{ p, estimate, low, high float64 }{
-		{50, 0.3, 0, 0.3},   // the 10th of the 10 in (0, 0.3]
+		{50, 0.3, 0, 0.3},   // the 10th value is the last of ten in (0, 0.3]
 		{25, 0.15, 0, 0.3},  // the 5th value lies half of the way through (0, 0.3]
 		{75, 0.5, 0.3, 0.5}, // the 15th value is the last of five in (0.3, 0.5]
-		{80, 1.25, 1, 2},    // the 16th: the first of four in (1, 2]
+		{80, 1.25, 1, 2},    // the 16th value is the first of four in (1, 2]
 		{95, 2, 1, 2},       // the 19th
 		{99, 2, 2, inf},     // the 20th value lies in the last bucket, which has no upper bound
 		{0.1, 0.03, 0, 0.3}, // the first of ten
@@ -257,7 +257,7 @@ func TestCosts(t *testing.T) {
 	windows := l.Windows(Steady)
 	closeTo(t, "energy_per_token", l.Value("energy_per_token", Steady, nil, nil), 3) // 1800 J / 6 s / 100 tok/s
 	closeTo(t, "cost_per_hour", l.Cost("cost_per_hour", Price{Hour: 2.5}, windows), 2.5)
-	// and 250 W at 0.20 a kWh are 0.05 an hour
+	// 250 W at 0.20 a kWh add 0.05 an hour.
 	closeTo(t, "cost_per_hour", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows), 2.55)
 	// 360,000 tokens an hour
 	closeTo(t, "cost_per_million_tokens", l.Cost("cost_per_million_tokens", Price{Hour: 2.5}, windows), 2.5/0.36)

@@ -33,8 +33,8 @@ func answered(t testing.TB) (dir string, n int) {
 	return dir, n
 }
 
-// small tries several random runs, and returns the one with the fewest requests that has at least
-// this many answers.
+// small makes several random runs. It returns the run with the fewest requests that has at least
+// the given number of answers.
 func small(answers int) (run *metric.Run) {
 	for seed := range uint64(40) {
 		if r := random(seed); answersOf(r) >= answers && (run == nil || requestsOf(r) < requestsOf(run)) {

@@ -30,7 +30,7 @@ func possible(s *metric.Sample) error {
 		{s.End, "it ended"},
 	} {
 		if stamp.at == 0 {
-			continue // a zero time means that it did not happen
+			continue // zero means that the event did not happen
 		}
 		if stamp.at < last {
 			return fmt.Errorf("%s before %s", stamp.what, after)

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// If one bit of a recording is changed, reading it is an error, or the recording ends at its last
-// intact line feed.
+// If one bit of a recording is changed, reading returns an error, or the recording ends at the last
+// line feed before the change.
 func TestLongBitFlips(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(recorded(t, random(3)), record.File))
 	if err != nil {

@@ -17,8 +17,8 @@ var (
 // recording.
 func ReadStored(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, newStore()) }
 
-// DecodeFast reads the line of a request with the fast decoder. It returns false for a line that
-// encoding/json would have to read.
+// DecodeFast reads the line of a request with the fast decoder. It returns false if only
+// encoding/json can read the line.
 func DecodeFast(line []byte) (*metric.Sample, bool) {
 	l := requestLine{reading: true, words: map[string]string{}}
 	s := new(metric.Sample)
@@ -55,7 +55,7 @@ func Reseal(lines string) string {
 	return Seal(bare.String())
 }
 
-// Seal makes a recording of lines without checks.
+// Seal adds checks to lines without checks, and so makes a recording.
 func Seal(lines string) string {
 	var c chain
 	var out strings.Builder

@@ -10,14 +10,15 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Any call may fail while a run is recorded: once or from then on, and a write also in the middle.
-// Every request that the writer accepted can still be read. A run whose end was lost does not count
-// as ended.
+// Each disk call fails in some run of the test: only once, or from then on, or in the middle of a
+// write. All requests that the writer accepted can still be read. A run whose end was lost counts
+// as not ended.
 func TestDiskFaults(t *testing.T) {
 	run := small(3) // with answers
 	for _, kind := range []string{"once", "half", "for ever"} {
 		at, calls := 0, 0
-		for calls >= at { // in the last pass there are fewer calls than at, so none fails
+		// When the run makes fewer calls than at, no call fails, and the test is complete.
+		for calls >= at {
 			dir := t.TempDir()
 			at++
 			calls, run.Recording = 0, ""
@@ -42,12 +43,12 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// kept describes what is wrong with a run that was read back, given the requests that the writer
-// accepted and the writer's error; "" if nothing.
+// kept reads a run back and describes what is wrong with it; "" if nothing is wrong. taken holds
+// the requests that the writer accepted, and err is the writer's error.
 func kept(dir string, run *metric.Run, taken map[place]bool, err error) string {
 	back, problems, unread := record.Read(dir)
 	if unread != nil {
-		// There may be no file, or a file without a run.
+		// The file may be missing, or hold no run.
 		if len(taken) > 0 {
 			return fmt.Sprintf("%d requests are lost: %v", len(taken), unread)
 		}

@@ -96,8 +96,8 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 
 func notRegular(path string) error { return fmt.Errorf("%s is not a regular file", path) }
 
-// special reports whether path is a file that must be written in place and not replaced.
-// /dev/stdout may be another name of a regular file.
+// special reports whether a file must be written in place, and not replaced by a new file.
+// /dev/stdout is special, although it may be another name of a regular file.
 func special(path string) bool {
 	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return true

@@ -17,8 +17,8 @@ import (
 // which must be done in sequence. Other goroutines decode batches of lines, and the caller takes
 // the batches in order.
 
-// batchSize is the number of bytes that are decoded as one batch. A batch with a single line may be
-// longer.
+// batchSize is the number of bytes that are decoded as one batch. A batch is longer if it has a
+// single line that is longer.
 const batchSize = 128 << 10
 
 // batch is a sequence of lines.
@@ -39,7 +39,7 @@ type decoded struct {
 	err, impossible error
 }
 
-// room is the memory of a request.
+// room is the memory for one request that is read.
 type room struct {
 	sample metric.Sample
 	usage  metric.Usage
@@ -49,8 +49,8 @@ type room struct {
 type lines struct {
 	minor  int // of the recording's schema
 	chain  chain
-	torn   int  // number of an incomplete last line; 0 if there is none
-	reused bool // the memory of a batch is reused after it was taken
+	torn   int  // line number of an incomplete last line; 0 if the last line is complete
+	reused bool // the memory of a batch is reused after the batch was taken
 
 	count int
 	order chan *batch // of the lines

@@ -11,14 +11,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// packing writes requests in few bytes, or reads them back. One walk over the fields does both, so
-// that they cannot differ. The bytes never leave the process.
+// packing writes requests in few bytes, or reads them back. One walk over the fields serves for
+// both directions, so that they cannot differ. The bytes stay inside the process or in its
+// temporary file.
 type packing struct {
 	raw     []byte // bytes written so far, or still to be read
 	reading bool
-	err     error // why the bytes cannot be read
+	err     error // reason why the bytes cannot be read
 	words   *words
-	usage   *metric.Usage // memory for the usage of the next request
+	usage   *metric.Usage // memory for the usage of the next request that is read
 	room    metric.Gaps   // memory for gaps, to which they are appended
 }
 
@@ -94,7 +95,7 @@ func (p *packing) varint(v *int64) {
 	*v, p.raw = got, p.raw[n:]
 }
 
-// fail records that the bytes are not those that were written.
+// fail records that the packed bytes are damaged.
 func (p *packing) fail() {
 	p.err, p.raw = errors.New("what was packed is damaged"), nil
 }

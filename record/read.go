@@ -53,11 +53,11 @@ func Read(dir string) (*metric.Run, Problems, error) {
 	return run, append(problems, more...), nil
 }
 
-// reader rebuilds a run line by line.
+// reader rebuilds a run from its lines, one after the other.
 type reader struct {
 	run      *metric.Run
 	minor    int    // of the recording's schema
-	kept     *store // keeps the requests; nil if they stay in memory
+	kept     *store // store for the requests of a long recording; nil if they stay in memory
 	ended    bool
 	servers  map[string]*metric.ServerRun
 	levels   map[levelKey]*metric.Level
@@ -72,10 +72,11 @@ type openRound struct {
 	seen     map[place]bool
 	measured tally
 	last     time.Duration // end of its last request
-	packed   *packed       // the round's requests; nil if the round itself holds them
+	packed   *packed       // packed requests of the round; nil if the round holds them itself
 }
 
-// tally holds what the measured requests of a round say about its beginning and end.
+// tally collects what the measured requests say about a round: their number, the first due time and
+// the last end.
 type tally struct {
 	n          int
 	start, end time.Duration
@@ -91,22 +92,22 @@ func (t *tally) add(s *metric.Sample) {
 	t.end = max(t.end, s.End)
 }
 
-// place identifies a request within its round.
+// place identifies a request within its round, by phase and order.
 type place struct {
 	phase metric.Phase
 	order int
 }
 
-// maxLine bounds the length of a line, in bytes. The line of a request with a million tokens has 7
-// MB.
+// maxLine is the largest length of a line, in bytes. The line of a request with a million tokens
+// has 7 MB.
 const maxLine = 64 << 20
 
 // longFile is the size of a recording, in bytes, from which the reader does not keep the requests
 // in memory. A recording of that size has 16,000 requests of 250 tokens.
 const longFile = 32 << 20
 
-// long reports whether a recording is too long for memory. A recording with answers always stays in
-// memory, because the answers are examined again, request by request.
+// long reports whether a recording is too long to keep its requests in memory. A recording with
+// answers always stays in memory, because every answer is examined again.
 func long(f *disk.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Size() < longFile {
@@ -330,7 +331,8 @@ func (rd *reader) round(l *metric.Level, index int) *openRound {
 	return open
 }
 
-// close completes servers and rounds whose end is missing.
+// close sets what is missing at the end of the recording: the state of servers and the ends of
+// rounds.
 func (rd *reader) close() {
 	last := rd.run.End
 	for _, s := range rd.run.Servers {
@@ -361,7 +363,7 @@ func (rd *reader) close() {
 	}
 }
 
-// divide gives the parts of mixes their requests, which were recorded only with the mix.
+// divide gives each part of a mix its requests. Only the mix itself has recorded requests.
 func (rd *reader) divide() {
 	for _, l := range rd.run.Levels {
 		if mix := rd.levels[levelKey{l.Server, l.Of, l.Name}]; l.Of != "" && mix != nil && mix != l {

@@ -338,8 +338,8 @@ func TestReadRejects(t *testing.T) {
 	}
 }
 
-// A server whose end is missing may have died, so it is not known whether it was the
-// same at the end.
+// If the final state of a server is not recorded, the server may have died. So nobody knows whether
+// it was the same server at the end.
 func TestReadWithoutServerDone(t *testing.T) {
 	const begin = `{"type":"header","schema":"tokgate.samples/1.2"}
 {"type":"run","run":{"id":"x"}}
@@ -526,7 +526,7 @@ func TestRedactor(t *testing.T) {
 		{"key=sk-12345/long+one.", "key=[redacted]."},
 		{"key=sk-12345%2Flong%2Bone&x", "key=[redacted]&x"},
 		{`{"key":"say\"<hi>\"","again":"say\"\u003chi\u003e\""}`, `{"key":"[redacted]","again":"[redacted]"}`},
-		{"abcdef", "abcdef"}, // too short to be a secret
+		{"abcdef", "abcdef"}, // too short for a secret that is removed
 		{"nothing here", "nothing here"},
 	} {
 		if got := r.Text(tt.in); got != tt.want {

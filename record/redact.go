@@ -73,12 +73,12 @@ func quoted(s string, html bool) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(html)
 	if e.Encode(s) != nil {
-		return s // a string can always be encoded
+		return s // never happens, because every string has a JSON form
 	}
 	return b.String()[1 : b.Len()-len("\"\n")]
 }
 
-// cut is what stands at the end of a text that was cut before it arrived here.
+// cut is the mark at the end of a text that somebody cut off before it came here.
 const cut = "…"
 
 // Text returns s without the secrets. If s was cut, and its end is the beginning of a secret, that

@@ -28,8 +28,8 @@ type requestLine struct {
 
 const mostWords = 1 << 12
 
-// encode returns the line of a request. The next call reuses its memory, which has room for the
-// line's check.
+// encode returns the line of a request. The line has memory for the check at its end. The next call
+// overwrites the line.
 func (l *requestLine) encode(s *metric.Sample) ([]byte, error) {
 	l.raw, l.other = l.raw[:0], s.Answer != nil
 	l.fields(s)
@@ -59,7 +59,8 @@ func (l *requestLine) decode(raw []byte, s *metric.Sample, usage *metric.Usage) 
 	}
 }
 
-// fields walks over the fields of metric.Sample, in their order there, except Answer.
+// fields walks over the fields of metric.Sample, in the order of their declaration. Answer is left
+// out.
 func (l *requestLine) fields(s *metric.Sample) {
 	l.word(`{"type":"sample","sample":{"server":`, &s.Server)
 	l.word(`,"workload":`, &s.Workload)
@@ -173,7 +174,7 @@ func (l *requestLine) optionalTime(key string, to *time.Duration) {
 	}
 }
 
-// number writes a whole number, or reads one of at most 18 digits.
+// number writes a whole number. When reading, it accepts at most 18 digits.
 func (l *requestLine) number(key string, to *int64) {
 	l.key(key)
 	if !l.reading {
@@ -270,8 +271,8 @@ func (l *requestLine) remember(word, form string) {
 	}
 }
 
-// optionalGaps writes a list of microseconds unless it is empty, or reads a list into the memory of
-// to.
+// optionalGaps writes a list of microseconds; an empty list is left out. When reading, it uses the
+// memory of the list at to.
 func (l *requestLine) optionalGaps(key string, to *metric.Gaps) {
 	switch {
 	case !l.optional(key, len(*to) > 0):
@@ -299,7 +300,7 @@ func appendGap(b []byte, us uint32) []byte {
 	return append(b, byte('0'+us/1_000%10), byte('0'+us/100%10), byte('0'+us/10%10), byte('0'+us%10))
 }
 
-// gaps reads a non-empty list of microseconds into the memory of room.
+// gaps reads a non-empty list of microseconds. It uses the memory of the parameter room.
 func (l *requestLine) gaps(room metric.Gaps) metric.Gaps {
 	end := bytes.IndexByte(l.raw, ']')
 	if end < 2 || l.raw[0] != '[' {
@@ -320,7 +321,7 @@ func (l *requestLine) gaps(room metric.Gaps) metric.Gaps {
 			most, v = max(most, digit), v*10+uint64(digit)
 		}
 		if size := at - begin; size < 1 || size > 10 || size > 1 && list[begin] == '0' || v > math.MaxUint32 {
-			l.other = true // JSON numbers do not begin with a zero
+			l.other = true // a number in JSON has no leading zero
 		}
 		out[i] = uint32(v)
 		at++

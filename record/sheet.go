@@ -25,7 +25,7 @@ func (s *sheet) add(v any) error {
 	return s.append(raw)
 }
 
-// append appends a line that is already encoded, in one write.
+// append writes a line that is already encoded, with its check, in one write.
 func (s *sheet) append(raw []byte) error {
 	n, err := s.file.Write(append(s.chain.seal(raw), '\n'))
 	s.size += int64(n)

@@ -18,8 +18,8 @@ func (l Lost) Unwrap() error { return l.error }
 
 func (l Lost) Error() string { return "could not read requests again: " + l.error.Error() }
 
-// store keeps the requests of a long recording in packed form: in an unnamed file, or in memory if
-// no file can be created. The rounds that were used most recently are also kept unpacked.
+// store keeps the requests of a long recording in packed form. They are in an unnamed file, or in
+// memory if no file can be created. The rounds that were used last are also kept unpacked.
 type store struct {
 	words words
 	file  *disk.File
@@ -28,12 +28,12 @@ type store struct {
 
 	mu     sync.Mutex
 	recent []*packed
-	weight int // bytes of the rounds in recent
+	weight int // bytes of the rounds in the field recent
 }
 
 const (
 	partSize   = 256 << 10 // bytes that are written at once
-	mostRecent = 32 << 20  // bytes of requests that stay unpacked, in addition to the last round
+	mostRecent = 32 << 20  // bytes of unpacked requests that stay in memory, besides the last round
 )
 
 func newStore() *store {
@@ -121,8 +121,8 @@ func (p *packed) flush() {
 	}
 }
 
-// all returns every request of the round, in the order in which they were added. Several
-// goroutines may call it at once.
+// all returns every request of the round, in the order in which they were added. Several goroutines
+// may call all at once.
 func (p *packed) all() []*metric.Sample {
 	st := p.store
 	st.mu.Lock()

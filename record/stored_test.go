@@ -20,7 +20,7 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Every field that a request can have comes back from the packed form.
+// Every field of a request is the same after packing and unpacking.
 func TestPackedRequest(t *testing.T) {
 	whole := filled()
 	bare := &metric.Sample{Server: "s", Phase: metric.Measured, End: 1}

@@ -13,9 +13,9 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Writer appends to the recording of one run, as the run happens. Each call that has
-// something to record writes one line, in one write, before it returns. It is not
-// safe for concurrent use.
+// Writer appends to the recording of a run while the run goes on. Each call writes one line with
+// one write before it returns, except the calls that record nothing. A Writer is not safe for
+// concurrent use.
 type Writer struct {
 	sheet    // holds the lines of samples.jsonl
 	requests requestLine
@@ -71,7 +71,7 @@ func (w *Writer) begin(dir string, stale []string) error {
 		return fmt.Errorf("could not replace the earlier recording: %w", err)
 	}
 	if err := w.write(line{Type: typeHeader, Schema: Schema}); err != nil {
-		_ = w.file.Truncate(0) // otherwise half a header would prevent the next run from recording here
+		_ = w.file.Truncate(0) // half a header would prevent the next run from recording in this folder
 		return err
 	}
 	return nil
@@ -131,7 +131,7 @@ func (w *Writer) ServerDone(s *metric.ServerRun) error {
 	return w.write(line{Type: typeServerDone, Server: s})
 }
 
-// LevelStarted records the level and how many requests are due.
+// LevelStarted records the level and the number of requests due.
 func (w *Writer) LevelStarted(l *metric.Level, due int, expected time.Duration) error {
 	return w.write(line{Type: typeLevel, Level: hollow(l), Due: due})
 }

@@ -23,7 +23,8 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 	return false
 }
 
-// Upward reports whether the operator sets a lower bound, so that higher values are better.
+// Upward reports whether the operator sets a lower limit, which means that higher values are
+// better.
 func Upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
 
 // Beyond counts the observations that are not within the bound.

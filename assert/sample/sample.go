@@ -22,7 +22,7 @@ func MedianTTFT(samples []*metric.Sample) float64 {
 	return v
 }
 
-// Silent reports whether a level was measured although none of its requests completed.
+// Silent reports whether a level was measured and none of its requests completed.
 func Silent(l *metric.Level) bool {
 	if l == nil {
 		return false

@@ -1,6 +1,6 @@
-// Package verdict holds the possible results of a check: outcomes and how they combine, the verdict
-// with everything that explains it, the cause of an error, and the exit codes. Decisions use only
-// fields; messages are for people.
+// Package verdict holds the possible results of a check: the outcomes and their combination, the
+// verdict with everything that explains it, the cause of an error, and the exit codes. Decisions
+// use only fields, because messages are for people.
 package verdict
 
 import "fmt"

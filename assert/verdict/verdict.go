@@ -61,7 +61,7 @@ type Verdict struct {
 	Outcome  Outcome
 	Cause    Cause // of an Error
 	Severity Severity
-	Warn     bool // under its policy an inconclusive outcome only warns
+	Warn     bool // an inconclusive outcome only warns, by the policy in the plan
 	// Message is one line with the value, the limit, the interval and the count.
 	Message string
 	// Needs describes what would settle an inconclusive verdict; else "".
@@ -74,7 +74,7 @@ type Verdict struct {
 	Notes []string
 
 	Threshold *Threshold // nil unless KindSLA
-	Implied   bool       // implied by another threshold, not in the plan
+	Implied   bool       // another threshold implies this one, which is not in the plan
 	Decide    string     // "certified" or "estimate", as in the plan; "" if nothing is estimated
 	Value     metric.Value
 	// Low and High are one-sided bounds of the point estimate Value. Each has the confidence in
@@ -95,7 +95,7 @@ type Verdict struct {
 
 	Comparison string // for KindCompare: name of the compare block
 	Metric     string // for KindCompare: the name of the changed metric; "" for the verdict on the whole comparison
-	Unchanged  bool   // for a whole comparison: nothing changed, so nothing was measured
+	Unchanged  bool   // for a whole comparison: equal servers, so nothing was measured
 
 	File string // place of the threshold or block, for annotations
 	Line int    // 1-based; 0: unknown
@@ -144,8 +144,9 @@ func (v *Verdict) judges() bool {
 	return false
 }
 
-// measures reports whether the verdict is based on a measurement: a capacity that is
-// not known is an error.
+// measures reports whether the verdict shows that something was measured. A search without a result
+// counts, because its verdict is an error already. So does a comparison of equal servers, which
+// needs no measurement.
 func (v *Verdict) measures() bool {
 	return v.Kind == KindLoad || v.Kind == KindCapacity || v.Unchanged
 }

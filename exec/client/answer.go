@@ -38,8 +38,8 @@ type Answer struct {
 	closed   bool // [DONE] was read
 }
 
-// NewAnswer returns an Answer that fills in s and calls done, if it is not nil, from
-// End. The caller has set the identity, InputAsked and OutputAsked of s.
+// NewAnswer returns an Answer that fills in the sample s. End calls the function done if it is not
+// nil. The caller has set the identity, InputAsked and OutputAsked of s.
 func NewAnswer(s *metric.Sample, done func(*metric.Sample)) *Answer {
 	a := new(Answer)
 	a.Reset(s, done)
@@ -73,8 +73,7 @@ func (a *Answer) KeepReply(n int) { a.reply.most = n }
 // content was left out.
 func (a *Answer) Reply() (text string, whole bool) { return unquote(a.reply.text), !a.reply.cut }
 
-// Sample returns the sample that the Answer fills in. The sample is complete once End was
-// called.
+// Sample returns the sample that the Answer fills in. The sample is complete after End.
 func (a *Answer) Sample() *metric.Sample { return a.sample }
 
 // Sent records when the first byte was written.
@@ -88,8 +87,8 @@ func (a *Answer) Headers(at time.Duration, status int) {
 	a.sample.Headers, a.sample.Status = at, status
 }
 
-// maxGaps bounds the memory that is reserved at the first chunk: that of maxGaps − 1 gaps. For a
-// longer answer the memory grows.
+// maxGaps limits the memory that is reserved for gaps at the first chunk. For a longer answer the
+// memory grows as needed.
 const maxGaps = 8192
 
 // Event records one event. Events after an error event or [DONE] are ignored.

@@ -92,7 +92,8 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// Three of four tokens were reasoning, made before the first chunk.
+			// Three of the four tokens were reasoning whose text was not sent, so they came before
+			// the first chunk.
 			name: "reasoning that is told and not sent",
 			steps: []step{
 				content(7 * ms),
@@ -270,7 +271,7 @@ func TestAnswerKeeps(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.Event(time.Duration(i+1), &e)
-			clear(data) // the reader may use the bytes again
+			clear(data) // the Answer must keep a copy, because the reader may use these bytes again
 		}
 		if d := cmp.Diff(tt.want, a.Said()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)

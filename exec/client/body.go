@@ -113,7 +113,7 @@ func (r *Request) prompt(d engine.Dialect) (name string, value json.RawMessage, 
 
 // messages returns one user message with the text.
 func messages(text string) (json.RawMessage, error) {
-	if text == "" { // go-openai would leave out the content
+	if text == "" { // go-openai would leave an empty content out
 		return json.RawMessage(`[{"role":"user","content":""}]`), nil
 	}
 	message, err := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: text}.MarshalJSON()

@@ -27,7 +27,7 @@ import (
 // docs/performance.md. A benchmark fails at 1.5 times a ratio.
 var committed = map[string]float64{
 	"chunk":   0.95, // processor time of a chunk: 64 streams, whose chunks come at different times
-	"burst":   1.0,  // processor time of a chunk, 512 to 3,000 streams in step
+	"burst":   1.0,  // processor time of a chunk: 512 to 3,000 streams in step
 	"request": 1.4,  // processor time of a request on an open connection
 	"memory":  0.9,  // memory of a stream, with 10,000 open
 }
@@ -108,7 +108,7 @@ func serveSteps(chunks int, every time.Duration) {
 // burst holds the results of many streams that begin at once: how late the first chunks were
 // stamped, the processor time, and the speed.
 type burst struct {
-	late  []time.Duration // delays of the first chunks, from the server's write to the reader's stamp
+	late  []time.Duration // from the server's write of a stream's first chunk to the reader's stamp
 	cpu   time.Duration
 	speed []float64 // chunks per second of each stream
 }

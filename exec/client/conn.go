@@ -17,11 +17,11 @@ type stampedConn struct {
 	net.Conn
 	now   func() time.Duration
 	read  atomic.Int64 // when the last read returned
-	wrote atomic.Int64 // when the first write since arm began; 0 if there was none
+	wrote atomic.Int64 // time of the first write since arm; 0 if there was none
 	armed atomic.Bool
 }
 
-// arm makes the next write stamp its time.
+// arm makes the connection record the time of the next write.
 func (c *stampedConn) arm() {
 	c.wrote.Store(0)
 	c.armed.Store(true)

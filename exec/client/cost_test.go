@@ -34,7 +34,7 @@ const (
 	answerHead    = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 
-// perRead is a body of n ordinary chunks, one per read.
+// perRead is a body of n ordinary chunks. Each read returns one chunk.
 type perRead struct{ n, i int }
 
 func (p *perRead) Read(b []byte) (int, error) {
@@ -72,8 +72,8 @@ func TestLongNoAllocationPerChunk(t *testing.T) {
 	}
 }
 
-// streamServer accepts connections on loopback. Each request gets the head at once,
-// and the test sends the rest. It uses almost no memory per stream.
+// streamServer accepts connections on loopback. It answers each request with the head at once, and
+// the test sends the rest of the answer. It uses almost no memory for a stream.
 type streamServer struct {
 	l net.Listener
 }
@@ -345,7 +345,7 @@ func BenchmarkChunkCPU(b *testing.B) {
 	ours := func(chunks int) time.Duration {
 		return all(chunks, func() int { return send(b, clients[chunks], request).Chunks })
 	}
-	var costs [2][]float64 // µs per chunk, bare and ours, in turn
+	var costs [2][]float64 // µs per chunk, of the bare reader and of tokgate's reader
 	var requests []float64
 	for b.Loop() {
 		for range 8 { // both readers in turn, so that other work on the machine affects both
@@ -371,8 +371,8 @@ func BenchmarkStampDelay(b *testing.B) {
 	const streams, chunks = 64, 50
 	now := realNow()
 	chunk, tail := []byte(chunked(ordinaryChunk)), chunked(answerTail)+"0\r\n\r\n"
-	// round returns how late the first chunk of each stream and all chunks
-	// were stamped.
+	// round returns two lists of delays: how late the first chunk of each stream was stamped, and
+	// how late every chunk was stamped.
 	round := func(one func(url string) []time.Duration) (first, rest []time.Duration) {
 		for range 4 {
 			server := startStreams(b)

@@ -27,9 +27,8 @@ import (
 type direct struct {
 	h       *HTTP
 	address string // host:port
-	// heads holds the text of a request's head before and after the value of its
-	// Content-Length, by path and by whether the connection is closed after the
-	// request.
+	// heads holds the text of a request's head in two parts: before and after the value of
+	// Content-Length. The key is the path, and whether the connection is closed after the request.
 	heads map[headOf][2]string
 	off   atomic.Bool // set after a redirect: net/http then sends all requests
 	// opening is the beginning of an earlier answer; nil if there is none.
@@ -192,9 +191,9 @@ func (h *HTTP) body(r *Request) ([]byte, error) {
 // warmAtOnce is the number of connections that are opened at a time.
 const warmAtOnce = 64
 
-// Warm implements Prepared. It does nothing if the server has a worker for each
-// connection and closes the connection after an answer: idle connections would keep
-// its workers busy.
+// Warm implements Prepared. It does nothing if the server closes connections after an answer: a
+// server of this kind often has one worker for each connection, and idle connections would keep the
+// workers busy.
 func (h *HTTP) Warm(ctx context.Context, n int) {
 	d := h.direct
 	if d == nil || d.off.Load() || h.freshOnly.Load() {

@@ -302,7 +302,8 @@ func TestLongPathsAgree(t *testing.T) {
 	}
 }
 
-// Both paths agree over sockets too, where times are not exact, with each kind of watcher.
+// Both paths also agree over real sockets, with each kind of watcher. Times are not compared,
+// because they are not exact there.
 func TestPathsAgreeOverSockets(t *testing.T) {
 	for name, script := range scripts(t) {
 		// Leave out scripts with pauses or very long pieces, which would take real time.
@@ -396,7 +397,7 @@ func TestPathsSendTheSame(t *testing.T) {
 	}
 }
 
-// Bytes that were built for another request are not sent.
+// The client does not send bytes that were built for another request.
 func TestPreparedForAnother(t *testing.T) {
 	h := serve(t, Config{Engine: engine.Of("vllm")}, func(w http.ResponseWriter, r *http.Request) {
 		if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), `"min_tokens":9`) {
@@ -425,7 +426,7 @@ func FuzzPaths(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, size uint16) {
 		if len(raw) > 1<<16 || bytes.Contains(raw, []byte("HTTP/1.1 3")) {
-			return // a redirected request is sent again
+			return // after a redirect the client sends the request again, so leave this case out
 		}
 		pieces := []string{string(raw)}
 		if size > 0 {

@@ -59,11 +59,11 @@ func refusal(code int, status, words string) *Error {
 	return &Error{Kind: metric.FailStatus, Status: code, Message: bounded(words)}
 }
 
-// unreached is the error for an answer that never came. conns is the number of
-// connections that were made.
+// unreached returns the error of an answer that never came. conns is the number of connections that
+// the client opened.
 func unreached(err error, conns int) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // without the method and the URL, which may be long
+		err = e.Err // leave out the method and the URL, which may be long
 	}
 	words := err.Error()
 	kind := metric.FailLocal

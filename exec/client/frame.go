@@ -22,7 +22,7 @@ type frame struct {
 type frameOf int
 
 const (
-	untilClose frameOf = iota // the body ends with the connection
+	untilClose frameOf = iota // the body ends when the connection ends
 	byLength
 	chunkSize // for a chunked body: the next bytes are the size of a chunk
 	chunkData
@@ -179,8 +179,8 @@ func (f *frame) trailer(b []byte) (n int, err error) {
 	return end - before, err
 }
 
-// cut turns the error of a read into the error of the body. If the body is not over, the
-// connection ended too early.
+// cut turns the error of a read into the error of the body. An end of the connection is an error if
+// the body is not over.
 func (f *frame) cut(err error) error {
 	switch {
 	case err != io.EOF || f.kind == untilClose:

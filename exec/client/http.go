@@ -60,7 +60,7 @@ type HTTP struct {
 	base   string       // with it
 	host   string       // scheme and authority; the key is sent only here
 	kept   *http.Client // keeps connections alive
-	fresh  *http.Client // with a new connection for each request
+	fresh  *http.Client // opens a new connection for each request
 	direct *direct      // sends streams without net/http; nil if it cannot
 	detour string       // why
 
@@ -79,8 +79,7 @@ const dialTimeout = 30 * time.Second
 // closes an idle connection after five seconds, so the client must close it earlier.
 const IdleTimeout = 4 * time.Second
 
-// New returns a Transport to the server that c describes. It does not use the
-// network.
+// New returns a Transport to the server that the Config describes. It does not use the network.
 func New(c Config) (*HTTP, error) {
 	if c.Now == nil {
 		return nil, errors.New("client: Config.Now is missing")

@@ -101,7 +101,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// The server's own words arrive, whatever form it wraps them in.
+// The error has the server's own words, in whatever form the server sends them.
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -412,9 +412,9 @@ func TestKeyAndRedirects(t *testing.T) {
 	}
 }
 
-// liar accepts connections, answers one request on each as if it kept the connection
-// alive, and closes it. On the first request it waits until it knows that the client
-// has read the whole answer.
+// liar is a server that answers one request on each connection, promises to keep the connection
+// alive, and closes it. Before it closes the first connection, it waits until it knows that the
+// client has read the whole answer.
 func liar(t *testing.T, answers int) (url string, requests *tally) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -525,7 +525,7 @@ func TestConnectionClose(t *testing.T) {
 	}
 }
 
-// Kept-alive connections are used again, fresh ones never.
+// A kept-alive connection carries further requests. A fresh connection carries only one.
 func TestKeepAlive(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		var seen tally
@@ -659,7 +659,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// The cases show where a redirect may lead. The key is sent only to the plan's host.
+// The cases show to which addresses a server may redirect a request. The API key is sent only to
+// the host in the plan.
 func TestRedirect(t *testing.T) {
 	for _, tt := range []struct {
 		from, to string

@@ -19,7 +19,7 @@ type line struct {
 	d     *direct
 	conn  net.Conn
 	once  bool          // the connection is closed after one answer
-	since time.Duration // time since which the line is idle; protected by the lock of its direct
+	since time.Duration // time at which the line became idle; protected by the lock of direct
 
 	mu   sync.Mutex
 	call *call   // nil if the line is idle
@@ -30,11 +30,11 @@ type line struct {
 	// meanwhile. It is nil if no such answer is being read.
 	aside func()
 
-	watched // how the line is watched; see watch
+	watched // state for the watcher; see watch
 }
 
-// start puts a call on the line. false means that the line is closed, which is not
-// the call's fault.
+// start puts a call on the line. It returns false if the line is closed; the call can then use
+// another line.
 func (l *line) start(c *call, wire []byte) bool {
 	l.mu.Lock()
 	if l.gone {
@@ -55,8 +55,8 @@ func (l *line) start(c *call, wire []byte) bool {
 		l.abort(c)
 		return true
 	}
-	// What can be read after a failed write explains it: a server may answer before it has
-	// read the whole request.
+	// Ignore the error of the write. A server may answer before it has read the whole request, and
+	// what it sent then explains the error.
 	if _, never := l.conn.(interruptible); never || len(wire) <= mostInline {
 		_, _ = l.conn.Write(wire)
 	} else {
@@ -65,7 +65,7 @@ func (l *line) start(c *call, wire []byte) bool {
 	return true
 }
 
-// mostInline is the longest request, in bytes, that the sender writes itself if a
+// mostInline is the longest request, in bytes, that the sending goroutine writes itself although a
 // write may wait for the server to read.
 const mostInline = 64 << 10
 
@@ -73,8 +73,8 @@ const mostInline = 64 << 10
 // interrupt ends that read.
 type interruptible interface{ interrupt() }
 
-// room returns the buffer for a watcher to read into. Only the watcher calls it, with
-// the lock held.
+// room returns the memory for the watcher's next read. Only the watcher calls it; it holds the
+// lock.
 func (l *line) room() []byte {
 	if l.rd == nil {
 		l.use(readers.Get().(*reader))
@@ -162,8 +162,8 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// opening is the head of a plain stream and its meaning. Within a second servers repeat it
-// byte for byte, because its date counts seconds.
+// opening is the head of a plain stream, with its meaning. Servers often repeat a head byte for
+// byte within a second, because its date counts whole seconds.
 type opening struct {
 	wire  []byte
 	resp  *http.Response
@@ -185,7 +185,7 @@ func plainStream(r *http.Response) bool {
 // headReader reads a head from memory.
 type headReader struct {
 	bytes.Reader
-	end error // the error at the end of what is in memory
+	end error // the error after the last byte in memory
 	br  *bufio.Reader
 }
 
@@ -210,7 +210,9 @@ func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error)
 	defer headReaders.Put(r)
 	for r.end = end; ; {
 		here := c.head
-		if end == nil { // whole lines only: the parser takes the end of its input for the end of a line
+		// Parse whole lines only, because the parser takes the end of its input for the end of a
+		// line.
+		if end == nil {
 			here, r.end = here[:bytes.LastIndexByte(here, '\n')+1], errMore
 		}
 		r.Reset(here)
@@ -292,7 +294,7 @@ func (l *line) abort(c *call) {
 	case c.resp == nil:
 		l.fail(c, c.ctx.Err())
 	default:
-		if l.rd == nil { // no byte of the answer came
+		if l.rd == nil { // nothing of the answer was read
 			l.room()
 		}
 		end, _, err := c.take(l.rd, l.d.h.config.Now(), c.ctx.Err())

@@ -62,7 +62,7 @@ func TestWalkReadsAsGoOpenAI(t *testing.T) {
 			var got Event
 			var usage Usage
 			if kind != frameData || walk(data, &got, &usage) != nil || got.Err != "" {
-				continue // [DONE], junk and errors have their own tests
+				continue // other tests cover [DONE], junk and errors
 			}
 			want := typedEvent(t, data)
 			want.Tokens, want.Made, want.Reasoning = got.Tokens, got.Made, want.Reasoning || got.Reasoning

@@ -42,8 +42,8 @@ type keptCall struct {
 	name, arguments []byte
 }
 
-// add keeps what an event brought, up to room bytes, and returns how many bytes are
-// left.
+// add keeps the text of an event. The parameter room is the number of bytes that may still be kept;
+// add returns how many remain after the event.
 func (k *kept) add(e *Event, room int) int {
 	take := func(to *[]byte, part []byte) {
 		n := min(len(part), room)

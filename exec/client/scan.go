@@ -272,7 +272,7 @@ func (s *scanner) digits() bool {
 	return some
 }
 
-// skip reads a value of any type.
+// skip moves past a value of any type.
 func (s *scanner) skip() error {
 	switch c := s.peek(); c {
 	case '"':

@@ -20,9 +20,9 @@ var ErrNoScores = errors.New("the server does not report how likely a given text
 
 // Scorer is a server that can score an answer of another server by its likelihood.
 type Scorer interface {
-	// Score asks how likely the server's model finds the text said as an answer to r. It
-	// calls done, from any goroutine, with the log-probability of each token. salt keeps
-	// the question out of caches.
+	// Score asks how likely the server's model finds the text said as an answer to the request r.
+	// It calls done, from any goroutine, with the log-probability of each token. The text salt
+	// makes the request unique, so that no cache answers it.
 	Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error))
 }
 

@@ -48,8 +48,8 @@ var (
 	errLinger  = errors.New("nothing after the end")
 )
 
-// linger is how long an answer that said [DONE] may keep its connection open. Usually
-// the end comes in the same packet.
+// linger is how long the connection may stay open after an answer said [DONE]. Usually the end of
+// the stream comes in the same packet.
 const linger = 100 * time.Millisecond
 
 // newCall prepares the call that sends the request r. The method end must be called to end it.
@@ -137,7 +137,7 @@ type call struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	untimed context.CancelFunc // releases the timer; nil if the request has no time-out
-	lingers *time.Timer        // ends the call once the answer has ended; nil before that
+	lingers *time.Timer        // ends the call soon after the answer's end; nil before that
 	body    []byte             // body of the request; dropped when the answer begins
 	resp    *http.Response
 	frames  int           // number of frames read of the answer
@@ -155,9 +155,9 @@ type call struct {
 	conn      *stampedConn // nil over HTTP/2
 	reused    bool
 	firstByte atomic.Int64
-	wrote     atomic.Int64 // over HTTP/2, when the request's head was written
+	wrote     atomic.Int64 // over HTTP/2, the time at which the request's head was written
 
-	sent      time.Duration // when the first attempt wrote its first byte; 0 if nothing was written
+	sent      time.Duration // first byte of the first attempt; 0 if none was written
 	conns     int           // attempts that got a connection; a redirect makes a further attempt
 	redirects int
 }
@@ -344,7 +344,8 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 	}
 	switch {
 	case readErr == nil:
-		if c.ended != 0 { // what follows does not matter, and the wait for it is short
+		// Bytes after the end of the answer do not matter, and the wait for the close is short.
+		if c.ended != 0 {
 			rd.split.reset()
 			if c.lingers == nil {
 				c.lingers = time.AfterFunc(linger, func() { c.cancel(errLinger) })
@@ -357,16 +358,16 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 		if c.frames == 0 && len(rd.split.junk) > 0 {
 			return at, true, rd.notStream()
 		}
-		// If our side gave up, the server may still end the stream in order, and that
-		// end may be read first.
+		// If the client gave up, the server may still end the stream in order, and that end may be
+		// read before the client's own error.
 		return at, true, c.stopped()
 	}
 	// Take the time now. Perhaps nothing was read, and then the time of the last read is too early.
 	return c.h.config.Now(), true, c.broken(readErr)
 }
 
-// next returns the next frame. Once the stream is over, it also returns a frame that
-// the end cut short.
+// next returns the next frame. If over is true, the stream has ended, and next also returns a frame
+// that the end cut off.
 func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err error) {
 	kind, data, err = rd.split.next()
 	if cut = kind == frameNone && err == nil && over; cut {

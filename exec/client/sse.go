@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// maxEvent bounds one event of a stream, in bytes.
+// maxEvent is the largest size of one event of a stream, in bytes.
 const maxEvent = 8 << 20
 
 // firstBuffer is the initial size of a stream's buffer: a few ordinary chunks.
@@ -212,7 +212,7 @@ func (p *splitter) data(value []byte, start int) error {
 	return nil
 }
 
-// close ends the open event and returns its data, if it has any.
+// close ends the open event and returns its data. It returns false if the event has no data.
 func (p *splitter) close() ([]byte, bool) {
 	switch {
 	case p.joining:

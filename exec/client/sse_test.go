@@ -59,7 +59,7 @@ func split(t testing.TB, p *splitter, stream []byte, size func() int) ([]string,
 	}
 }
 
-// naive splits a whole stream at once, following the words of the standard.
+// naive splits a whole stream at once. It follows the rules of the standard word for word.
 func naive(stream []byte) []string {
 	s := strings.TrimPrefix(string(stream), "\xef\xbb\xbf")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
@@ -175,7 +175,7 @@ func TestSplitLongEvent(t *testing.T) {
 	}
 }
 
-// An event without an end is given up, whether it has one line or many.
+// The splitter gives up an event without an end, whether it has one long line or many lines.
 func TestSplitTooLong(t *testing.T) {
 	line := "data: " + strings.Repeat("x", 1<<20)
 	for name, stream := range map[string][]byte{

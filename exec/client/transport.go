@@ -40,14 +40,14 @@ type Prompt struct {
 	// Fields are added to the body of the request with this prompt alone. They win over all other
 	// fields of the same name.
 	Fields map[string]json.RawMessage
-	// Parts replace the text in virtual time if prompts begin alike; nil if they do
-	// not.
+	// In virtual time, Parts describe the prompt instead of its text, if prompts begin alike;
+	// otherwise nil.
 	Parts  []Part
 	Tokens int // number of tokens as the server counts them; 0 if unknown, or if it is the request's Input
 	Output int // tokens of the answer to this prompt; 0 means the Output of the request
 	Row    int // row of the data set, from 1; 0 for none
-	// Shared is an upper bound on the share of the prompt, from its beginning, that
-	// earlier requests may have in common with it. That much may come from a cache.
+	// Shared is an upper bound on the share of the prompt, counted from its beginning, that earlier
+	// requests may have sent too. A cache may hold up to this share.
 	Shared float64
 
 	Ready *Ready // bytes that the transport built before the request was due; nil if none
@@ -66,7 +66,7 @@ func (p *Ready) of(r *Request) bool {
 	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural
 }
 
-// Bytes returns about how much memory the prompt takes.
+// Bytes returns roughly how many bytes of memory the prompt takes.
 func (p *Prompt) Bytes() int {
 	n := len(p.Text) + 8*len(p.IDs) + len(p.Messages)
 	if p.Ready != nil {
@@ -104,7 +104,8 @@ type Event struct {
 	Reasoning bool // non-empty reasoning
 	ToolCall  bool // a tool-call delta with a name or arguments
 	Text      int  // bytes of all the text in this event, as JSON encodes it
-	// The bytes of the text. Raw is content and reasoning, Visible is content alone.
+	// Raw and Visible are the bytes of the text: Raw is content and reasoning, Visible is content
+	// alone.
 	Raw, Visible []byte
 	Calls        []CallPart
 	Several      bool // the event is of a second choice, which nobody asked for
@@ -157,8 +158,8 @@ type Transport interface {
 // does not delay the request.
 type Prepared interface {
 	Transport
-	// Prepare returns r's prompt with the bytes that are sent for r. They can be used
-	// only for a request with the same API, model and Output, and with all else as in
+	// Prepare returns the prompt of the request r with the bytes that are sent for r. These bytes
+	// serve only for a request with the same API, model and Output, and with all other fields as in
 	// r.
 	Prepare(r *Request) Prompt
 	// Warm opens connections until n requests can be sent at once without waiting,

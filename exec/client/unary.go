@@ -43,7 +43,7 @@ type Model struct {
 	Context int `json:"max_model_len"` // tokens; 0: not told
 }
 
-// Models lists the models that the server offers, in its order.
+// Models lists the models that the server offers, in the server's order.
 func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	var list struct {
 		Data []Model `json:"data"`
@@ -98,15 +98,16 @@ func (h *HTTP) StartTime(ctx context.Context) (string, error) {
 // ErrNoTokenizer means that the server has no tokenizer page that the client can use.
 var ErrNoTokenizer = errors.New("the server has no tokenizer to ask")
 
-// TokenizeRequest is a text to be turned into token ids as the server would do it.
+// TokenizeRequest is a text that the server should turn into token ids, in the same way as the
+// prompt of a request.
 type TokenizeRequest struct {
 	Model string
-	// API is what surrounds the text: the chat template ("chat"), what the server
-	// puts before a prompt ("completions"), or nothing ("").
+	// API says what the server puts around the text: the chat template ("chat"), its prefix for a
+	// prompt ("completions"), or nothing ("").
 	API  string
 	Text string
-	// Messages of a chat replace the text; nil if the text is the user's only
-	// message.
+	// Messages are the messages of a chat, in place of Text. They are nil if Text is the user's
+	// only message.
 	Messages json.RawMessage
 	// Extra holds the request's further fields. Those that change the chat template
 	// are sent too.
@@ -174,7 +175,7 @@ func (r *TokenizeRequest) messages() (json.RawMessage, error) {
 	return messages(r.Text)
 }
 
-// templateFields are the further fields of a chat request that change its template.
+// templateFields are the request fields that change the chat template.
 var templateFields = []string{"chat_template", "chat_template_kwargs", "tools"}
 
 func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRequest) (Tokens, error) {
@@ -220,8 +221,8 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 	var told struct {
 		Tokens Tokens `json:"tokens"`
 	}
-	// An id with its comma takes at most eight bytes, and a token of the text at
-	// least one. What a template adds fits into the rest.
+	// A token id with its comma takes at most eight bytes, and a token is at least one byte of
+	// text. The template adds tokens too; maxAnswer has enough bytes for them.
 	most := int64(8*(len(r.Text)+len(r.Messages))) + maxAnswer
 	if err := h.askWithin(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told, most); err != nil {
 		return Tokens{}, absent(err)
@@ -289,8 +290,8 @@ func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error
 	return h.exchange(ctx, http.MethodGet, h.root+path, nil, most, patience)
 }
 
-// Every question outside the load is bounded, whatever the server does: in time by
-// patience, and in bytes by maxAnswer by default.
+// Requests outside the load have limits, whatever the server does. The time limit is patience, and
+// the default size limit is maxAnswer in bytes.
 const (
 	patience  = 10 * time.Second
 	maxAnswer = 4 << 20 // enough for a list of ten thousand models, or a prompt of a million tokens

@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// page is a fixed answer of servePages, whose keys are "METHOD path" or "METHOD path
-// body".
+// page is a fixed answer of the test server. The map of pages has keys of the form "METHOD path" or
+// "METHOD path body".
 type page struct {
 	status int
 	body   string
@@ -115,7 +115,7 @@ func TestHealthAndVersion(t *testing.T) {
 	}
 }
 
-// The cases are the forms of tokenizer requests.
+// Each case is one form of tokenizer request.
 func TestTokenize(t *testing.T) {
 	vllm := map[string]page{
 		`POST /tokenize {"add_generation_prompt":true,"chat_template_kwargs":{"enable_thinking":false},"messages":[{"role":"user","content":"hi"}],"model":"m"}`: {200, `{"count":4,"max_model_len":99,"tokens":[1,2,3,4]}`},
@@ -132,7 +132,7 @@ func TestTokenize(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
 		pages        map[string]page
-		want         map[string]int // tokens by API; missing if there is no tokenizer
+		want         map[string]int // tokens by API; an API without a tokenizer is missing
 	}{
 		{"vllm", "vllm", vllm, map[string]int{"chat": 4, "completions": 2, "": 1}},
 		{"sglang", "sglang", vllm, map[string]int{"completions": 2, "": 1}},

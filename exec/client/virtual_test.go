@@ -16,7 +16,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// inMemory runs test against handler, in a bubble in which time is exact.
+// inMemory runs the function test against the handler, in virtual time, in which all times are
+// exact.
 func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h *HTTP)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()
@@ -103,7 +104,7 @@ func TestExactTimes(t *testing.T) {
 		}
 		for name, want := range map[string]float64{
 			"ttft": 1, "ttfa": 1.36, "e2e": 2.2,
-			"tpot":  1.2 / 60, // 20 ms: 1.2 s for the tokens after the first chunk, which has one of 61
+			"tpot":  1.2 / 60, // 20 ms: 1.2 s for 60 of the 61 tokens; the first chunk has one
 			"speed": 50,
 		} {
 			if got, ok := s.Value(name); !ok || got < want-1e-9 || got > want+1e-9 {
@@ -165,7 +166,7 @@ func TestTimeoutMidway(t *testing.T) {
 	})
 }
 
-// In one hour of streams every measured time is exact.
+// The test runs one hour of streams, and every measured time is exact.
 func TestManyExactTimes(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(350 * ms)

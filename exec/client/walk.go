@@ -132,7 +132,7 @@ func (w *walker) toolCall() error {
 	})
 }
 
-// call begins a part of the call with that index.
+// call begins a part of the tool call with the given index.
 func (w *walker) call(index int) {
 	w.e.Calls = append(w.e.Calls, CallPart{Index: index})
 }
@@ -217,7 +217,7 @@ func message(raw []byte) string {
 	return wordsOf(raw)
 }
 
-// wordsOf returns the text of a string, and any other value as it is written.
+// wordsOf returns the text of a JSON string. It returns any other value as it is written.
 func wordsOf(raw []byte) string {
 	if len(raw) > 1 && raw[0] == '"' {
 		return bounded(unquote(raw[1 : len(raw)-1]))
@@ -236,7 +236,8 @@ func unquote(raw []byte) string {
 	return string(raw)
 }
 
-// decode is unquote for input that may not be a string's content.
+// decode returns the text of the JSON string with the content raw. It returns false if raw is not
+// the content of a string.
 func decode(raw []byte) (s string, ok bool) {
 	quoted := append(append([]byte{'"'}, raw...), '"')
 	return s, json.Unmarshal(quoted, &s) == nil

@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// poller watches kernel sockets with one epoll instance, from one goroutine. A chunk
-// then costs only its read: there is no switch to a waiting goroutine, and no second
-// read that finds nothing. The runtime's own poller waits until the instance is
-// ready.
+// poller watches kernel sockets with one epoll instance, in one goroutine. So a chunk costs one
+// read: no switch to a waiting goroutine, and no second read that finds nothing. While no socket
+// has bytes, the runtime's own poller waits for the epoll instance.
 type poller struct {
 	ep    int
 	mu    sync.Mutex // protects each turn of the poller, and found in every line
@@ -23,7 +22,7 @@ type poller struct {
 
 	events []syscall.EpollEvent
 	found  []finding
-	spare  []*reader // few, because few streams are in the middle of an event at the same time
+	spare  []*reader // few, because few streams are inside an event at one time
 
 	lines struct {
 		sync.Mutex
@@ -47,8 +46,8 @@ type watched struct {
 	found bool // a finding waits to be passed on; only the poller uses this field
 }
 
-// socket is a connection that the runtime's poller does not know. Otherwise each
-// packet would wake that poller too. Reads and writes do not block.
+// socket is a connection that the runtime's poller does not know, so that a packet does not also
+// wake that poller. Reads and writes do not wait.
 type socket struct {
 	mu            sync.RWMutex // protects closed; read-locked while the descriptor is used
 	fd            int
@@ -224,7 +223,7 @@ func newPoller() *poller {
 				if !more {
 					return false // until something comes
 				}
-				runtime.Gosched() // the poller's system calls do not yield
+				runtime.Gosched() // the poller's system calls do not let other goroutines run
 			}
 		})
 	}()
@@ -386,8 +385,8 @@ func (l *line) beside(aside func()) {
 	}
 }
 
-// look is called by a sender of many requests, between two of them. Now and then it reads
-// what has come in the meantime.
+// look is called between two of many sends in a row. On every eighth call it reads the bytes that
+// have come, so that they need not wait for the end of the sends.
 func (l *line) look() {
 	p := l.by
 	if p == nil || p.sends.Add(1)%8 != 0 || !p.mu.TryLock() {

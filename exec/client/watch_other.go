@@ -4,7 +4,7 @@ package client
 
 import "net"
 
-// watched is what a line knows about its watcher, which is a goroutine of its own.
+// watched is empty, because a goroutine of its own watches each line.
 type watched struct{}
 
 func (*line) poll() bool { return false }

@@ -11,7 +11,7 @@ import (
 // measured request the slot goes on at once, as the plan asks.
 const Backoff = 100 * time.Millisecond
 
-// Closed is one round of a closed loop: Slots requests in flight.
+// Closed describes one round of a closed loop with Slots requests in flight.
 type Closed struct {
 	Slots   int           // at least 1
 	Due     int           // number of measured requests; the minimum if For is set
@@ -49,7 +49,8 @@ type Decision int
 const (
 	// Send the turn.
 	Send Decision = iota
-	// Hold means: ask again after the next Ended or Send of any slot.
+	// Hold means that the caller should ask again after the next Ended or the next Send of any
+	// slot.
 	Hold
 	// Rest means that the slot has nothing more to do in this round.
 	Rest

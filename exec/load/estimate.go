@@ -33,9 +33,9 @@ func Stagger(duration, pause time.Duration, slots int) time.Duration {
 	return (duration + pause) / time.Duration(slots)
 }
 
-// Time estimates how long a round of a closed loop takes: the ramp, the warm-up, then the
-// measured requests, Slots at a time. If the duration of a request is not known (0), Time
-// returns For.
+// Time estimates how long a round of a closed loop takes. It adds up the ramp, the warm-up and the
+// measured requests, of which Slots run at a time. If the duration of a request is 0, which means
+// not known, Time returns For.
 func (c Closed) Time(duration time.Duration) time.Duration {
 	if duration <= 0 {
 		return c.For

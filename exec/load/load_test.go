@@ -330,8 +330,9 @@ func TestClosedWindow(t *testing.T) {
 		pause   time.Duration
 		want    load.Window
 	}{
-		// Slot 0 has w 1–3, m 3–5, m 5–7. Slot 1 has w 2–4, m 4–6, f 6–7 (cancelled at 7).
-		// Both are busy from 3 to 7, which is 2·4 s of 2·4 s.
+		// The phases are w (warm-up), m (measured) and f (filler), with times in s. Slot 0 has w
+		// 1–3, m 3–5, m 5–7. Slot 1 has w 2–4, m 4–6 and f 6–7, which is cancelled at 7. Both slots
+		// are busy from 3 to 7: 2·4 s of 2·4 s.
 		{"full", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s), req(1, f, 6*s, 7*s),
@@ -342,8 +343,8 @@ func TestClosedWindow(t *testing.T) {
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 6 * s, Busy: 1}},
-		// Without warm-up slot 0 measures from 1 and slot 1 joins at 2; the second between
-		// is ramp.
+		// There is no warm-up. Slot 0 measures from 1 s and slot 1 from 2 s; the second between
+		// them is ramp.
 		{"ramp", []*metric.Sample{
 			req(0, m, 1*s, 4*s), req(1, m, 2*s, 4*s),
 		}, 2, 0, load.Window{Start: 2 * s, End: 4 * s, Busy: 1}},
@@ -356,7 +357,7 @@ func TestClosedWindow(t *testing.T) {
 		{"pause", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
 		}, 1, s, load.Window{Start: 1 * s, End: 6 * s, Busy: 1}},
-		// The declared pause is 0.5 s, but the gap is 1 s: the slot is busy for 2 + 0.5 + 2
+		// The gap is 1 s, but the declared pause is only 0.5 s: the slot is busy for 2 + 0.5 + 2 s
 		// of 5 s.
 		{"late after the pause", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
@@ -430,7 +431,7 @@ func TestByTime(t *testing.T) {
 	if !l.Over() {
 		t.Error("not over")
 	}
-	// The round is closed before each slot had a request, but the minimum is still due.
+	// The round is closed before every slot had a request, but at least Due requests are sent.
 	l = load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
 	first := next(0)
 	l.Close()

@@ -19,8 +19,8 @@ type Open struct {
 	Workload string
 	Level    string
 	Round    int // number of the first round of the window
-	// Stages are parts of the measured requests with their own rates, in order. If
-	// there are none, Rate applies throughout.
+	// Stages are parts of the measured requests; each part has rates of its own. They are in order
+	// of time. If there are none, Rate applies to all requests.
 	Stages []Stage
 }
 
@@ -92,7 +92,8 @@ func (s *Schedule) Next() (Turn, time.Duration) {
 	return t, s.at
 }
 
-// staged advances by a gap of mean 1 in the stage of the next request.
+// staged moves the due time on by one gap, at the rate of the stage of the next request. The gap is
+// in multiples of the mean gap.
 func (s *Schedule) staged(gap float64) {
 	before := 0
 	for i := range s.stage {
@@ -105,8 +106,8 @@ func (s *Schedule) staged(gap float64) {
 	s.at = s.began + s.open.Stages[s.stage].after(s.due)
 }
 
-// rate is the rate of requests that are not measured: the first stage's before the
-// window, the last stage's after it.
+// rate returns the rate of requests that are not measured. Before the window it is the initial rate
+// of the first stage; after the window it is the final rate of the last stage.
 func (s *Schedule) rate() float64 {
 	switch stages := s.open.Stages; {
 	case len(stages) == 0:
@@ -133,15 +134,16 @@ func (o Open) gap(rng *rand.Rand) float64 {
 	case o.Shape == 1:
 		return rng.ExpFloat64()
 	case o.Shape < 1:
-		// A gamma variable of shape k is one of shape k + 1, times U^(1/k) for a uniform U.
+		// A gamma variable of shape k is a gamma variable of shape k + 1 times U^(1/k), where U is
+		// uniform in (0, 1].
 		boost := math.Pow(1-rng.Float64(), 1/o.Shape)
 		return standardGamma(rng, o.Shape+1) * boost / o.Shape
 	}
 	return standardGamma(rng, o.Shape) / o.Shape
 }
 
-// standardGamma draws from the gamma distribution with the given shape, at least 1,
-// and scale 1.
+// standardGamma draws a number from the gamma distribution with scale 1 and the given shape. The
+// shape must be at least 1.
 func standardGamma(rng *rand.Rand, shape float64) float64 {
 	d := shape - 1.0/3
 	c := 1 / math.Sqrt(9*d)
@@ -158,12 +160,13 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 	}
 }
 
-// Steady decides when the warm-up of an open loop ends: after at least leastWarm mean requests,
-// and once the backlog no longer grows. It is called with the backlog at each arrival.
+// Steady decides when the warm-up of an open loop ends. The warm-up lasts at least leastWarm and at
+// most mostWarm mean durations of a request; between the two it ends when the backlog no longer
+// grows. The caller gives Steady the backlog at each arrival.
 type Steady struct {
 	from, last   time.Duration // beginning of the current stretch, and time of the last call
 	stretches    int           // complete stretches so far, each as long as a mean request
-	area, before float64       // request-seconds in flight over this stretch, and the mean backlog of the previous stretch
+	area, before float64       // request-seconds in flight in the current stretch, and mean backlog of the previous one
 	inFlight     int
 }
 

@@ -116,8 +116,8 @@ func TestSteady(t *testing.T) {
 	}{
 		{"at once", func(i int) int { return min(i, 2) }, 2 * time.Second, 6},
 		{"nothing completed", func(i int) int { return i }, 0, -1},
-		// The backlog doubles with each stretch until 10 s. The mean of the stretch that
-		// ends at 12 s is not above 1.1 times the previous mean, plus one.
+		// The backlog doubles every 2 s until 10 s. The warm-up ends after a stretch whose mean is
+		// at most 1.1 times the previous mean, plus one.
 		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, 14},
 		{"without end", func(i int) int { return i * i * i }, time.Second, 10},
 	} {

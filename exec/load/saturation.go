@@ -38,9 +38,9 @@ const (
 	settling = 10 * time.Second
 	// mostSettling is the longest wait for the number of waiting requests to stop shrinking.
 	mostSettling = time.Minute
-	// mostFilling bounds the time to read the prompts of twice as many requests, estimated
-	// from those in flight. Older requests continue meanwhile, so it takes long until the
-	// requests in flight have mixed ages.
+	// mostFilling limits how long the server may take to read the prompts of twice as many
+	// requests. The time is estimated from the requests in flight. Meanwhile the older requests go
+	// on, so a long time passes until the requests in flight have mixed ages.
 	mostFilling = 30 * time.Second
 	// more is the factor by which N is raised. N is raised again only if the server's speed rose at
 	// least by the factor in faster.

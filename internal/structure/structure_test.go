@@ -203,8 +203,8 @@ func largest(arrows map[string]map[string]map[string]bool) []string {
 	return biggest
 }
 
-// functions calls tell for each declared function of a file, with its body, and for each
-// function literal outside of these.
+// functions calls tell for each declared function of a file, and for each function literal outside
+// declared functions.
 func functions(file *ast.File, tell func(name string, n ast.Node)) {
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {

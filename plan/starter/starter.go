@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// UseCase is a workload that a starter plan can hold.
+// UseCase is a workload that a starter plan can contain.
 type UseCase struct {
 	Name     string // name of the plan's preset
 	Doc      string
@@ -75,29 +75,28 @@ func Names() []string {
 
 // Answers holds the choices for a starter plan.
 type Answers struct {
-	File   string // path of the plan, for its comments; "": tokgate.hcl
+	File   string // path of the plan, which its comments show; "" means tokgate.hcl
 	Engine string // "vllm", "sglang", "llama.cpp" or "openai"
 	Model  string // "": any
-	// Exactly one of these is set: the URL of a running server, an image, or a
-	// command.
+	// Exactly one of URL, Image and Command is set. URL is the address of a running server.
 	URL     string
 	Image   string
 	Command string
-	// UseCases holds names from the list UseCases.
+	// UseCases holds names of use cases from the variable UseCases.
 	UseCases []string
 	// Longest is the server's context in tokens; 0 if unknown.
 	Longest int
 	// Rates lists arrival rates such as "4 req/s"; nil for the use cases' own concurrency.
 	Rates []string
-	// Upgrade adds a comparison with the base branch. It needs an image or a command,
-	// because a URL has only one server behind it.
+	// Upgrade adds a comparison with the base branch. It needs an image or a command, because
+	// behind a URL there is only one server.
 	Upgrade bool
 	// Measured holds thresholds from a measurement of the server, by use case and
 	// level. If nil, thresholds are common expectations of users.
 	Measured map[string][]Measured
 }
 
-// Measured holds the measured values of one level as thresholds with a margin.
+// Measured holds thresholds for one level: the values that were measured, with a margin.
 type Measured struct {
 	InFlight, Requests int
 	Bounds             []Bound
