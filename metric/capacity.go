@@ -45,7 +45,7 @@ type Capacity struct {
 	// with the first ones.
 	Confirmed bool            `json:"confirmed"`
 	Probes    []CapacityProbe `json:"probes"`
-	Spent     time.Duration   `json:"spent_ns"` // time of the search, without levels with fixed loads
+	Spent     time.Duration   `json:"spent_ns"` // of the search, without levels with fixed loads
 	// Reason explains why the search ended. It is SkippedOnly if the user skipped the search.
 	Reason string   `json:"reason"`
 	Notes  []string `json:"notes,omitempty"`

@@ -47,7 +47,8 @@ func TestLateIsOfTheWindow(t *testing.T) {
 		leg := *l.Rounds[0]
 		leg.Leg = &Leg{}
 		if got := l.Disturbed(&leg).Load != ""; got != (len(c.lags) > 0) {
-			t.Errorf("%s: a leg, a window of its own, is late: %v", c.name, got) // its 99th percentile is its longest lag
+			// The leg has ten requests, so its 99th percentile is its longest lag.
+			t.Errorf("%s: a leg, a window of its own, is late: %v", c.name, got)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type AnswerPair struct {
 // server too, or a second answer of the control.
 type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
-	Failure string `json:"failure,omitempty"` // why the answer is missing, in the server's words; "" if it is not
+	Failure string `json:"failure,omitempty"` // why there is no answer; "" if there is one
 	Finish  string `json:"finish,omitempty"`
 	Asked   int    `json:"asked"`             // the maximum number of tokens
 	Tokens  int    `json:"tokens"`            // by the server's count; 0 if not reported

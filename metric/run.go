@@ -142,7 +142,7 @@ type Level struct {
 	Workload string   `json:"workload"`
 	Name     string   `json:"name"` // "30", "burst 8", "4 req/s"
 	Kind     LoadKind `json:"kind"`
-	N        int      `json:"n"`              // slots of a closed loop, or requests of a burst; 0 for an open loop
+	N        int      `json:"n"`              // a closed loop's slots, or a burst's requests; else 0
 	Rate     float64  `json:"rate,omitempty"` // requests per second of an open loop; otherwise 0
 	Cut      Cut      `json:"cut,omitempty"`  // why the level ended early; only for an open loop
 	// Of is the mix that this level is a part of; "" if it is not a part. Share is the part's share
@@ -209,7 +209,7 @@ const SkippedOnly = "not selected"
 type Round struct {
 	Index int   `json:"index"` // 0-based
 	Seed  int64 `json:"seed"`
-	Due   int   `json:"due"` // measured requests that the plan asked for, or that started within Time
+	Due   int   `json:"due"` // measured requests that the plan wants, or that started within Time
 	// Time is how long the round kept starting measured requests. It is 0 if the round ends after
 	// the number of requests in Due.
 	Time time.Duration `json:"time_ns,omitempty"`

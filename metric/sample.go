@@ -36,7 +36,7 @@ type Sample struct {
 	Phase    Phase  `json:"phase"`
 
 	Scheduled   time.Duration `json:"scheduled_ns"`              // time at which it was due
-	FromDue     bool          `json:"from_due,omitempty"`        // clock of the request begins at Scheduled, not at Sent, as in an open loop
+	FromDue     bool          `json:"from_due,omitempty"`        // clock starts when due, not sent
 	Sent        time.Duration `json:"sent_ns"`                   // its first byte written
 	Headers     time.Duration `json:"headers_ns,omitempty"`      // status line read
 	First       time.Duration `json:"first_ns,omitempty"`        // first token-bearing chunk

@@ -71,7 +71,8 @@ func (w *Writer) begin(dir string, stale []string) error {
 		return fmt.Errorf("could not replace the earlier recording: %w", err)
 	}
 	if err := w.write(line{Type: typeHeader, Schema: Schema}); err != nil {
-		_ = w.file.Truncate(0) // half a header would prevent the next run from recording in this folder
+		// Half a header would prevent the next run from recording in this folder.
+		_ = w.file.Truncate(0)
 		return err
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// LockStep is the synchrony from which tokgate warns about TTFT. At 0.7 all slots start within about
-// a seventh of the cycle.
+// LockStep is the synchrony from which tokgate warns about TTFT. At 0.7 all slots start within
+// about a seventh of the cycle.
 const LockStep = 0.7
 
 // MedianTTFT is the median TTFT of the completed requests, in seconds; 0 if there is

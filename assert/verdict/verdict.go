@@ -78,8 +78,8 @@ type Verdict struct {
 	Decide    string     // "certified" or "estimate", as in the plan; "" if nothing is estimated
 	Value     metric.Value
 	// Low and High are one-sided bounds of the point estimate Value. Each has the confidence in
-	// Confidence, as the tests have, so that bounds and tests agree. They have no value if bounds do
-	// not apply. If the data give no bound, Low is 0 and High is +Inf.
+	// Confidence, as the tests have, so that bounds and tests agree. They have no value if bounds
+	// do not apply. If the data give no bound, Low is 0 and High is +Inf.
 	Low, High metric.Value
 	// Confidence is the confidence of each bound and each test, in (0.5, 1).
 	Confidence float64

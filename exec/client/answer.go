@@ -18,8 +18,8 @@ import (
 //   - Usage is the last usage that counted something. If Usage counts tokens of reasoning and no
 //     text of reasoning was sent, the server made these tokens before the first chunk.
 //   - An answer is complete if it had a token and a finish_reason, and the stream then ended by
-//     itself or said [DONE]. Some servers never send [DONE]. An answer without a token is empty, and
-//     an answer without a finish_reason is truncated.
+//     itself or said [DONE]. Some servers never send [DONE]. An answer without a token is empty,
+//     and an answer without a finish_reason is truncated.
 //   - An answer without usage can be complete; its Sample.Usage is nil. The verdicts decide what a
 //     missing count means.
 //

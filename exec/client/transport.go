@@ -175,7 +175,7 @@ type Error struct {
 	Status  int    // the HTTP status, if it is the reason; otherwise 0
 	Message string // message in the server's own words if it sent any; foreign text, at most MaxMessage bytes
 
-	RetryAfter time.Duration // wait that the server asked for, at most metric.MaxRetryAfter; 0 if none
+	RetryAfter time.Duration // wait that the server asked for, at most metric.MaxRetryAfter; 0: none
 
 	Err error // the error of the network or the decoder; nil if there was none
 }

@@ -50,7 +50,8 @@ func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	}
 	err := h.ask(ctx, http.MethodGet, h.base+"/models", nil, &list)
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); mistyped && len(list.Data) > 0 {
-		err = nil // ignore a member of the wrong type, because gateways write dates and owners as they like
+		// Ignore a member of the wrong type, because gateways write dates and owners as they like.
+		err = nil
 	}
 	return list.Data, err
 }

@@ -21,7 +21,8 @@ import (
 func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h *HTTP)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()
-		var handlers atomic.Int64 // no WaitGroup: a handler may begin while the test waits for the end
+		// No WaitGroup: a handler may begin while the test waits for the end.
+		var handlers atomic.Int64
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			handlers.Add(1)
 			defer handlers.Add(-1)

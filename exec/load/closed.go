@@ -18,8 +18,8 @@ type Closed struct {
 	For     time.Duration // time in which measured requests are started; 0 ends the round with Due
 	Warmup  int           // warm-up requests, divided among the slots
 	Probes  int           // warm-up requests sent before the round; the round continues their Order
-	Fill    bool          // warm up until every slot has started: nothing is measured during the ramp
-	Proven  bool          // an earlier request completed at this level: failed warm-up requests do not stop the round
+	Fill    bool          // warm up until every slot has started: the ramp has no measured request
+	Proven  bool          // the level is known to work: failed warm-up does not end the round
 	Stagger time.Duration // time between the first starts of consecutive slots
 	Pause   time.Duration // time between a slot's answer and its next request
 }

@@ -166,7 +166,7 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 type Steady struct {
 	from, last   time.Duration // beginning of the current stretch, and time of the last call
 	stretches    int           // complete stretches so far, each as long as a mean request
-	area, before float64       // request-seconds in flight in the current stretch, and mean backlog of the previous one
+	area, before float64       // request-seconds of this stretch, mean backlog of the previous one
 	inFlight     int
 }
 
