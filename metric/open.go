@@ -280,7 +280,7 @@ const again = 10
 
 // Recovery returns the time from the beginning of a stage until requests are good again. That is
 // the due time of the first of ten good requests in a row. If fewer good requests end the round, it
-// is the due time of the first of those.
+// is the due time of the first of these requests.
 func (r *Round) Recovery(good func(*Sample) bool) Value {
 	measured := r.MeasuredSamples()
 	slices.SortFunc(measured, func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })
@@ -296,9 +296,9 @@ func (r *Round) Recovery(good func(*Sample) bool) Value {
 	return None("requests were not good again")
 }
 
-// MostLag is the largest allowed p99 of the lag of an open loop's requests, at least. The limit is
-// higher if a tenth of the median TTFT is longer, or a tenth of the mean time between two requests.
-// With a larger lag, the load was not the declared load.
+// MostLag is the limit on the p99 of the lag of an open loop's requests. The limit is higher if a
+// tenth of the median TTFT is longer, or a tenth of the mean time between two requests. With a
+// larger lag, the load was not the declared load.
 const (
 	MostLag  = 20 * time.Millisecond
 	lagShare = 0.10

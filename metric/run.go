@@ -142,7 +142,7 @@ type Level struct {
 	Workload string   `json:"workload"`
 	Name     string   `json:"name"` // "30", "burst 8", "4 req/s"
 	Kind     LoadKind `json:"kind"`
-	N        int      `json:"n"`              // a closed loop's slots, or a burst's requests; else 0
+	N        int      `json:"n"`              // slots of a closed loop, requests of a burst; else 0
 	Rate     float64  `json:"rate,omitempty"` // requests per second of an open loop; otherwise 0
 	Cut      Cut      `json:"cut,omitempty"`  // why the level ended early; only for an open loop
 	// Of is the mix that this level is a part of; "" if it is not a part. Share is the part's share

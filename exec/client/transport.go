@@ -40,7 +40,7 @@ type Prompt struct {
 	// Fields are added to the body of the request with this prompt alone. They win over all other
 	// fields of the same name.
 	Fields map[string]json.RawMessage
-	// In virtual time, Parts describe the prompt instead of its text, if prompts begin alike;
+	// Parts describe the prompt in virtual time, in place of its text, if prompts begin alike;
 	// otherwise nil.
 	Parts  []Part
 	Tokens int // number of tokens as the server counts them; 0 if unknown, or if it is the request's Input
@@ -175,7 +175,7 @@ type Error struct {
 	Status  int    // the HTTP status, if it is the reason; otherwise 0
 	Message string // message in the server's own words if it sent any; foreign text, at most MaxMessage bytes
 
-	RetryAfter time.Duration // wait that the server asked for, at most metric.MaxRetryAfter; 0: none
+	RetryAfter time.Duration // wait that the server asked for, up to metric.MaxRetryAfter; 0: none
 
 	Err error // the error of the network or the decoder; nil if there was none
 }

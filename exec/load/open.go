@@ -173,8 +173,8 @@ type Steady struct {
 const (
 	leastWarm = 3
 	mostWarm  = 10
-	// stillGrowing compares the mean backlogs of two consecutive stretches. If the second is more
-	// than this many times the first, the backlog is growing.
+	// stillGrowing is a ratio of the mean backlogs of two consecutive stretches. If the second mean
+	// is more than stillGrowing times the first, plus one, the backlog is growing.
 	stillGrowing = 1.1
 )
 
