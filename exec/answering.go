@@ -19,10 +19,10 @@ import (
 // belong to no level and are not samples.
 const Answered metric.Phase = "answers"
 
-// answering sends the same prompts to both sides of a comparison, right after the measured
-// requests of each leg and with the same number in flight. The control then reports how
-// likely each answer is. If both servers are never up at the same time, it does so in its
-// next leg.
+// answering sends the same prompts to both servers of a comparison. It does so right after the
+// measured requests of each leg, with as many requests in flight. Then the control reports how
+// likely each answer is. If the two servers never run at the same time, the control reports this
+// in its next leg.
 type answering struct {
 	*turns
 	places []place // the level with the most load of each workload
@@ -342,8 +342,8 @@ func (a *answering) rest() {
 	}
 }
 
-// several begins n tasks in order, up to atOnce at a time, and waits for all of them.
-// Each task calls over once when it ends, with a function that the loop then runs.
+// several begins n tasks in order, with at most atOnce running at a time, and waits for all of
+// them. When a task ends it calls over once; the loop then runs the function passed to over.
 func (r *runner) several(n, atOnce int, begin func(i int, over func(then func()))) {
 	open := 0
 	for i := range n {
@@ -362,8 +362,8 @@ func (r *runner) several(n, atOnce int, begin func(i int, over func(then func())
 	r.until(func() bool { return open == 0 })
 }
 
-// inFlight is the number of requests in flight at the level. For a rate it is the mean
-// of the last round, by Little's law.
+// inFlight returns how many requests were in flight at the level. A rate does not fix this
+// number: then it is the mean of the last round, by Little's law.
 func inFlight(s *series) int {
 	if s.level.N > 0 || s.last == nil {
 		return max(s.level.N, 1)
@@ -443,7 +443,7 @@ func (x *side) answered() map[question]*response {
 	return out
 }
 
-// by returns the answer with the scores of a control; nil if there are none.
+// by returns the answer with its scores from a control; nil if there is no answer.
 func (h *response) by(control *side) *metric.PairedAnswer {
 	if h == nil {
 		return nil
@@ -455,8 +455,8 @@ func (h *response) by(control *side) *metric.PairedAnswer {
 	return &out
 }
 
-// weigh computes how far apart the values of two servers for an answer are, if both report
-// the same number of tokens.
+// weigh adds up how far the log-probabilities of two servers for the tokens of an answer differ.
+// It does so only if both servers report the same number of tokens.
 func (h *response) weigh(out *metric.PairedAnswer, own, control *side) {
 	if h == nil || len(h.values[own]) != len(h.values[control]) {
 		return

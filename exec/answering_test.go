@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reader is a server that scores answers: each token has the same log-probability,
-// and scoring takes a hundred milliseconds. It fails as often as the test says.
+// reader is a fake server that scores answers. All tokens have the same log-probability, and
+// scoring takes a hundred milliseconds. The function fail decides which calls fail.
 type reader struct {
 	clock clock.Clock
 	costs float64
@@ -224,7 +224,7 @@ func TestAnsweringSheds(t *testing.T) {
 	if n := len(got.Looks); n != 1 || got.Looks[0].Rounds >= 8 || got.Skipped != "" {
 		t.Fatalf("looks %v, skipped %q", got.Looks, got.Skipped)
 	}
-	// A round has ten prompts, and none of the last round's is answered twice.
+	// A round has ten prompts. The control answers no prompt of the last round a second time.
 	again := 0
 	for _, p := range got.Answers.Pairs {
 		if p.Again != nil {

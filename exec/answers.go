@@ -20,15 +20,15 @@ const (
 	keptBytes   = 32 << 10 // bytes of text kept of an answer; a longer text is not counted again
 	recountTime = 10 * time.Second
 
-	// lookedAtBytes is the part of every natural answer that is kept until it ends,
-	// when it is examined.
+	// lookedAtBytes bounds the part of a natural answer that is kept until the answer ends.
+	// Then the kept part is examined.
 	lookedAtBytes = 256 << 10
 
 	// storedBytes bounds the text of all answers in answers.jsonl. Later answers are
 	// recorded as hashes.
 	storedBytes = 64 << 20
 
-	againTokens = 48 // tokens of the answer to the prompt that is sent again, unless the plan asks for fewer
+	againTokens = 48 // tokens of an answer to the repeated prompt, unless the plan asks for fewer
 	againTimes  = 3  // it is sent
 	againTime   = 10 * time.Second
 
@@ -53,8 +53,8 @@ type kept struct {
 	before, found metric.Answers
 }
 
-// keptOf continues with what was found at the level after an earlier start of its
-// server.
+// keptOf returns the kept answers of a level. If the server was started earlier, they begin with
+// what was found then.
 func keptOf(l *metric.Level) *kept {
 	if l.Answers == nil {
 		return &kept{}
@@ -107,8 +107,8 @@ func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
 	return &s
 }
 
-// askedBy returns what a request requires of its answer. It is the same for the whole level,
-// unless the request's row has fields of its own.
+// askedBy returns the requirements on the answer to a request. They are the same for the whole
+// level, unless the request's row of the data set has fields of its own.
 func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	if !r.Natural || len(r.Prompt.Fields) == 0 {
 		return a.asked
@@ -120,7 +120,7 @@ func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	return ask
 }
 
-// unheld is the note that a requirement on answers cannot be checked.
+// unheld is the note that the answers cannot be checked against what the plan requires.
 func unheld(err error) string {
 	return "the answers are not compared with what was asked for: " + err.Error()
 }

@@ -8,8 +8,8 @@ import (
 // heartbeat is the interval at which the loop checks whether it is on time.
 const heartbeat = 10 * time.Millisecond
 
-// timerGrain is how late the timers of an idle process may be because nothing wakes it.
-// Reads and sends that are due are not delayed by that.
+// timerGrain is how late the timers of an idle process may fire, because nothing wakes the
+// process earlier. Reads and sends that are due are not delayed by this.
 const timerGrain = time.Millisecond
 
 // beats records for each heartbeat how late the loop was. The runtime's own histograms

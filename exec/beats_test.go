@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Time that the operating system takes from the generator shows with one stream as with
-// many.
+// The health of a round shows how long the operating system took the CPU from the generator. It
+// shows this with one stream as well as with many.
 func TestBeats(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -19,13 +19,15 @@ func TestBeats(t *testing.T) {
 		{"on time", 1000, nil, ms, 0},
 		// Four beats are late, by 40, 30, 20 and 10 ms; five and fewer are ignored.
 		{"one short stall in a short round", 100, []time.Duration{40 * ms}, 40 * ms, 0},
-		// Sorted, the late beats are 40 40 30 30 20 20 10 10. Five are ignored, and the
-		// next is 20, less the timer's grain.
+		// The late beats, sorted, are late by 40, 40, 30, 30, 20, 20, 10 and 10 ms. The
+		// five latest beats are ignored. The next beat is late by 20 ms, and the timer's
+		// grain of 1 ms is subtracted.
 		{"two of them", 100, []time.Duration{40 * ms, 40 * ms}, 40 * ms, 19 * ms},
-		// Eight of 1,008 beats are late, which is less than 1 %.
+		// Eight of 1,008 beats are late, which is less than 1 %. So the 99th percentile is
+		// on time.
 		{"two of them in a long round", 1000, []time.Duration{40 * ms, 40 * ms}, 40 * ms, 0},
-		// 16 of 1,016 beats are late. The 99th percentile is the 1,006th beat, the 11th from the
-		// end: after four of 40 and four of 30 comes 20.
+		// 16 of 1,016 beats are late. The 99th percentile is the 11th latest beat. Four
+		// beats are late by 40 ms and four by 30 ms, so the 11th is late by 20 ms.
 		{"four of them", 1000, []time.Duration{40 * ms, 40 * ms, 40 * ms, 40 * ms}, 40 * ms, 19 * ms},
 		// The late beats are 100, 90 … 10. Of 110 beats the 105th counts, which is the 6th
 		// from the end: 50.

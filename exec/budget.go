@@ -45,8 +45,9 @@ func (r *runner) ran(l *metric.Level, took time.Duration) {
 	r.fixedLevels++
 }
 
-// spare is the part of the run's budget that remains after the fixed levels still to come, if
-// each takes the mean time of the levels so far. It is negative if the budget is too short.
+// spare returns how much of the run's budget remains after the fixed levels that have not run
+// yet. It assumes that each of them takes the mean time of the levels so far. It is negative if
+// the budget is too short.
 func (r *runner) spare() time.Duration {
 	now := r.Clock.Now()
 	took, n := r.fixed, r.fixedLevels
@@ -70,9 +71,9 @@ func (r *runner) promised() time.Duration {
 	return sum
 }
 
-// searchBudget is the time of a search: its own budget, but at most its share of what the
-// run's budget has left after the remaining fixed levels. 0 means no bound; false means
-// that no time is left.
+// searchBudget returns the time for a search: the search's own budget, but at most its share of
+// the run's budget that the remaining fixed levels leave. 0 means that the time is not bounded.
+// false means that no time is left.
 func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 	if r.deadline == 0 {
 		return c.Budget, true
@@ -140,8 +141,8 @@ func closedRound(c Case, n int, d time.Duration) load.Closed {
 	return cl
 }
 
-// Warmups is the number of warm-up requests of a case, mostly for each of its rounds; 0 if
-// the warm-up is a duration.
+// Warmups is the number of warm-up requests of a case, over all its rounds. It is 0 if the
+// warm-up is a duration.
 func Warmups(c Case) int {
 	rounds := max(c.Level.Rounds, 1)
 	switch c.Load.Kind {

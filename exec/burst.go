@@ -30,8 +30,8 @@ func (rd *round) burst(health *func() metric.Health) {
 	}
 }
 
-// warmUp sends n warm-up requests at once, numbered from the given order, and waits
-// for them. If none completes it sends more, until enough have failed.
+// warmUp sends n warm-up requests at once and waits for them; from is the number of the first.
+// If all of them fail it sends n more, up to load.ColdFailures requests.
 func (rd *round) warmUp(from, n int) {
 	for ; n > 0 && !rd.halted(); from += n {
 		rd.prepare(metric.Warmup, from, n)

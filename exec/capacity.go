@@ -11,8 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ladder is the first level of a search without prior knowledge. Levels near 1 take
-// longest, because requests run one after another, and are rarely the answer.
+// ladder is the first level of a search without prior knowledge. A search does not begin at
+// level 1: there the requests run one after another, which takes longest, and the capacity is
+// rarely so low.
 const ladder = 8
 
 // hunt is a running capacity search.
@@ -36,7 +37,8 @@ type hunt struct {
 	invalidity string
 }
 
-// visit holds the facts about a probe that its record needs and the search does not know.
+// visit holds those facts about a probe that the report needs and the search itself does not
+// keep.
 type visit struct {
 	split    int // number of looks that share the error; 0 if no look was held
 	requests int // that were judged
@@ -79,7 +81,7 @@ func (r *runner) searchCapacity(t *Target, s *plan.Server, w *plan.Workload) (lo
 	return lost
 }
 
-// concluded passes a capacity to the observer.
+// concluded records the result of a capacity search and passes it to the observer.
 func (r *runner) concluded(c *metric.Capacity) {
 	if c.Line == "" {
 		c.Line = "unknown: " + c.Reason

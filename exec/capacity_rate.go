@@ -16,8 +16,8 @@ func (h *hunt) rates(budget time.Duration) (lost error) {
 	begin := h.Clock.Now()
 	h.saturation, lost = h.saturated(h.target, Case{h.server, h.workload, c.Load, c.Level(c.From)})
 	if budget > 0 {
-		// Subtract the time spent so far. At least 1 remains, because 0 would mean no
-		// budget.
+		// Subtract the time that the saturation took. Keep at least 1 ns, because 0 would
+		// mean that the time is not bounded.
 		budget = max(budget-(h.Clock.Now()-begin), 1)
 	}
 	mean, least := fewest(h.saturation.Saturation)

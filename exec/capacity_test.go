@@ -109,7 +109,8 @@ func TestCapacity(t *testing.T) {
 		if resets != len(want)-1 || !slices.Equal(got.Notes, []string{"the server's caches were not reset between probes: 404 Not Found"}) {
 			t.Errorf("%d resets, notes %q; want one between any two probes, and one note", resets, got.Notes)
 		}
-		// Every probe is a level that is judged on its own rounds.
+		// Every probe has a level of its own and is judged only by the rounds of that
+		// level.
 		names := []string{}
 		for _, l := range run.Levels {
 			names = append(names, l.Name)
@@ -567,8 +568,9 @@ func TestLongCapacityDeep(t *testing.T) {
 		if want := "20 requests in flight"; !strings.HasPrefix(got.Line, want) || !got.Confirmed || got.Notes != nil {
 			t.Errorf("line %q, notes %q; want %q and none", got.Line, got.Notes, want)
 		}
-		// The looks are at sixteen times the first look of 100 requests, and at half of
-		// that. The second look has the samples of the first and the same number more.
+		// The first look of the search has 100 requests. A deep probe has sixteen times as
+		// many, with a look at half of them. Its second look includes the samples of the
+		// first.
 		for _, x := range got.Probes {
 			if x.Purpose != "deep" && x.Purpose != "confirm" {
 				continue

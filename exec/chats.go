@@ -7,8 +7,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// chats holds the conversations of a window whose rate is the rate of new
-// conversations.
+// chats holds the conversations of a window that starts conversations at a rate.
 type chats struct {
 	thinking map[*talk]func() bool // stops the timer of the next turn
 	ordered  map[seat]int          // requests so far
@@ -28,8 +27,8 @@ func (w *window) starts(turn load.Turn, at time.Duration) {
 	w.say(w.meets(turn.Phase, turn.Order, turn.Slot), turn.Phase, at)
 }
 
-// goOn handles the end of a turn, and reports whether the conversation continues. Its
-// next turn is due after the user's thinking time.
+// goOn handles the end of a turn, and reports whether the conversation continues. If it does,
+// the next turn is due when the user has finished thinking.
 func (w *window) goOn(f *flight) bool {
 	t, phase := f.talk, f.turn.Phase
 	at := f.sample.End + w.thinks(t)
@@ -89,7 +88,7 @@ func (w *window) dueIn(part int) int {
 	return due
 }
 
-// talking is the total thinking time in a mean conversation.
+// talking is the time that a user spends thinking in a mean conversation.
 func (w *window) talking() time.Duration {
 	if !w.Workload.Prompt.Turns.Several() {
 		return 0

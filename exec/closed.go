@@ -12,7 +12,7 @@ import (
 func (rd *round) closed(health *func() metric.Health) {
 	c := closedRound(rd.Case, rd.out.Due, rd.durations[rd.Workload])
 	if rd.Load.Stagger == plan.StaggerAuto && c.Stagger == 0 && c.Slots > 1 && c.Warmup > 0 {
-		// The duration of a request is not known yet: one request goes ahead to
+		// The duration of a request is not known yet, so one request is sent first to
 		// measure it.
 		c.Probes = 1
 		if !c.Fill {
@@ -77,7 +77,7 @@ func (rd *round) close() {
 	rd.out.Due = rd.loop.Due()
 }
 
-// next makes a slot do its next step, which was due at time at.
+// next makes a slot do its next step. The parameter at is the time at which the step was due.
 func (rd *round) next(slot int, at time.Duration) {
 	if rd.halted() {
 		return

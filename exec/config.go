@@ -44,8 +44,8 @@ type Config struct {
 	// LastLimit returns the last known capacity of w on s, from which a search
 	// starts; 0 if not known. nil means never known.
 	LastLimit func(s *plan.Server, w *plan.Workload) int
-	// Run holds what is known of the run beforehand: ID, Tool, Plan, PlanHash,
-	// Started, Salt, Simulated. The run fills in the rest.
+	// Run holds the facts about the run that are known before it starts: ID, Tool, Plan,
+	// PlanHash, Started, Salt and Simulated. The run fills in the other fields.
 	Run metric.Run
 }
 
@@ -79,8 +79,8 @@ func Cases(p *plan.Plan) []Case {
 	return cases
 }
 
-// CapacityLevel is the level name with which Config.Only selects a search: a Case
-// with this Level name and without a Load.
+// CapacityLevel is the level name of a search in Config.Only, which gets a search as a Case with
+// this name and without a Load.
 const CapacityLevel = "capacity"
 
 // Searches lists the searches of a plan in the order of the run. Each follows
@@ -137,7 +137,7 @@ func (e *ServerError) Unwrap() error { return e.Err }
 // run the clock. A nil function has nothing to report or to do.
 type Target struct {
 	Transport   client.Transport
-	Model       string // model id sent, unless a workload names one
+	Model       string // model id of requests whose workload names none
 	Context     int    // tokens of one request, prompt and answer together; 0 if not known
 	Fingerprint metric.Fingerprint
 	// Prompts returns the maker of w's prompts, and may ask the server to calibrate the
@@ -170,14 +170,14 @@ type Target struct {
 	Inside *telemetry.Watch
 	// Log returns the end of the server's log.
 	Log func() string
-	// Close releases the server, and ends it if Launch started it, also after the run
-	// was stopped. It bounds its own time.
+	// Close releases the server. It also ends the server if Launch started it. It works after
+	// the run was stopped, and returns within a bounded time.
 	Close func() error
 }
 
-// Prompts makes the prompts of one workload on one server. Equal PromptIDs give equal
-// prompts. Prompts are unique after the two words that all of them begin with, unless the
-// plan gives them.
+// Prompts makes the prompts of one workload on one server. Equal PromptIDs give equal prompts.
+// Prompts that the plan does not give begin with the same two words, and after these they are
+// unique.
 type Prompts interface {
 	// Exact reports whether lengths were counted with the server's own tokenizer.
 	Exact() bool

@@ -25,7 +25,7 @@ type crowd struct {
 	pending int // measured requests in flight
 	over    bool
 	warm    struct{ completed, failed int }
-	stops   map[int]func() bool // stops the next event of each user
+	stops   map[int]func() bool // stops the next event of each user, by user
 	edges   []func() bool
 }
 
@@ -162,7 +162,7 @@ func (c *crowd) took(f *flight) {
 	c.stops[t.slot] = c.Clock.Timer(max(at, c.Clock.Now()), then)
 }
 
-// counts sets the number of measured requests.
+// counts sets the number of measured requests from the samples and the requests in flight.
 func (c *crowd) counts() {
 	due := 0
 	for _, s := range c.out.Samples {
@@ -183,7 +183,7 @@ func (c *crowd) counts() {
 	c.out.Due = due
 }
 
-// place sets the part and number of a sample.
+// place sets a sample's part of the window and its number within that part.
 func (c *crowd) place(s *metric.Sample) {
 	s.FromDue = true
 	part := 0

@@ -78,8 +78,9 @@ func alike(kept []keptAnswer) (compared, same int) {
 	return len(kept), same
 }
 
-// again sends one new prompt several times. Its prefill may come from the prefix
-// cache, but each answer is generated anew.
+// again sends one new prompt several times, one request after another, and returns how long each
+// request took. The prefill may come from the prefix cache, but the server generates every
+// answer anew.
 func (s *series) again(of *asking) []time.Duration {
 	prompt, err := of.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again"})
 	request := of.request
@@ -109,7 +110,7 @@ func (s *series) alone(request *client.Request) (*metric.Sample, string) {
 	s.target.Transport.Send(ctx, request, answer)
 	s.until(func() bool { return over })
 	text := answer.Said().String()
-	if !over { // the clock stopped: the transport still owns the sample
+	if !over { // the clock stopped: the transport may still write to the sample
 		return &metric.Sample{Failure: &metric.Failure{Kind: metric.FailCanceled}}, ""
 	}
 	return sample, text

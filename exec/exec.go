@@ -55,8 +55,8 @@ type AnswersObserver interface {
 	AnswersDone(server string, reading bool, done, due int)
 }
 
-// ComparisonObserver is an Observer that also receives how a comparison was run. Its
-// levels are reported like others: they start and end once for each leg.
+// ComparisonObserver is an Observer that also receives each comparison when it is done. A
+// compared level is reported as started and done once for each leg.
 type ComparisonObserver interface {
 	Observer
 	ComparisonDone(*metric.Comparison) error

@@ -29,10 +29,11 @@ type reply struct {
 	deaf   bool // the request does not end when it is cancelled
 }
 
-// transport is a server with one script on the run's clock.
+// transport is a fake server. The function script decides every reply, and all times are on the
+// run's clock.
 type transport struct {
 	clock  clock.Clock
-	tick   time.Duration // interval of the one timer that looks for cancelled contexts
+	tick   time.Duration // interval of the timer that looks for cancelled contexts
 	script func(n int, r *client.Request) reply
 
 	mu       sync.Mutex
@@ -134,8 +135,8 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 	t.clock.Timer(t.clock.Now()+a.ttft, token)
 }
 
-// watch ends the requests that were cancelled since the last tick: on a virtual clock no
-// other goroutine may do it.
+// watch ends requests whose context was cancelled since the last tick. On a virtual clock no
+// other goroutine may end them.
 func (t *transport) watch() {
 	flights := t.flights
 	t.flights = nil // an end may begin new flights
@@ -232,8 +233,8 @@ func newBench(t *testing.T, c clock.Clock, p *plan.Plan, script func(n int, r *c
 	return b
 }
 
-// onBoth runs a test in real time inside a bubble, which also proves that no
-// goroutine remains, and in virtual time.
+// onBoth runs a test twice: in real time inside a synctest bubble, and in virtual time. The
+// bubble also proves that no goroutine remains.
 func onBoth(t *testing.T, f func(t *testing.T, c clock.Clock)) {
 	t.Run("real", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { f(t, clock.NewReal()) })

@@ -58,7 +58,7 @@ func (rd *round) told() {
 	rd.out.Telemetry = rd.toldOver(rd.out.WindowStart, rd.out.WindowEnd)
 }
 
-// toldOver returns what was read over a stretch of the round.
+// toldOver returns the server's metrics between two times of the round.
 func (rd *round) toldOver(from, to time.Duration) *metric.Telemetry {
 	t := rd.inside.Over(from, to)
 	for name, why := range t.Missing {

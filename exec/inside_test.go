@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// told makes a metrics page that shows the counts of the server's transport, or fails if
-// fail returns an error.
+// told returns a source of server metrics and the number of times that it was read. The metrics
+// are the counts of b's transport. If fail returns an error, reading fails.
 func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 	n := 0
 	return &telemetry.Watch{Clock: b.Config.Clock, NoGPU: "there is none", Server: telemetry.Direct(func() (*telemetry.Reading, error) {
@@ -38,8 +38,8 @@ func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 // the window only.
 func TestInside(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A request takes 2 s, and 4 slots start half a second apart. There are two rounds
-		// of 40, of which each slot sends ten.
+		// A request takes 2 s, and the 4 slots start half a second apart. There are two
+		// rounds of 40 requests. Each slot sends ten requests in a round.
 		b := newBench(t, c, planOf(101, closedLoad(4, 80, 1, 2)), steady(s, 10*ms))
 		b.target.Inside, _ = told(b, nil)
 		run, err := exec.Run(t.Context(), b.Config)
@@ -75,7 +75,8 @@ func TestInside(t *testing.T) {
 	})
 }
 
-// TestInsideOfABurst: a burst is read before and after it, however short.
+// TestInsideOfABurst: the server's metrics are read before and after a burst, even if the burst
+// is very short.
 func TestInsideOfABurst(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := &plan.Load{Kind: metric.Burst, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 16, Rounds: 2}}}

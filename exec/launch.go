@@ -53,8 +53,8 @@ func (r *runner) calibrate() {
 	}
 }
 
-// unready is the reason why a starting server will not become ready. A cancelled start
-// follows from why, so the text leaves it out.
+// unready returns an error that says why a server did not become ready. If the start was
+// cancelled, only why is shown: the cancellation is its consequence.
 func unready(why string, err error) error {
 	if err == context.Canceled {
 		return errors.New(why + " before it was ready")
@@ -115,8 +115,9 @@ func another(before, after metric.Fingerprint) string {
 	return ""
 }
 
-// redacted is a fingerprint without the plan's secrets, which names of flags and variables may also
-// contain. If several names become equal, their values are joined.
+// redacted returns a copy of a fingerprint without the plan's secrets. Names of flags and
+// variables may contain secrets too. If names become equal without their secrets, their values
+// are joined.
 func (r *runner) redacted(f metric.Fingerprint) metric.Fingerprint {
 	out := metric.Fingerprint{}
 	for _, key := range f.Keys() {

@@ -55,14 +55,14 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		}
 		if !ended {
 			if len(l.Looks) > 0 && !at.Extends {
-				// The level was cut off: its last look must not count as the final
-				// one.
+				// The level was cut off. Add the planned look, so that the last
+				// look does not count as final.
 				l.Looks = append(l.Looks, metric.Look{Requests: max(c.Level.Requests, l.Due()), Planned: at.Planned, Spent: 1})
 			}
 			return lost
 		}
 		if !s.decides(at, i == len(looks)-1) || l.Shed > 0 {
-			return nil // a level without time for its own rounds has none for more
+			return nil // without time for the planned rounds there is none for an extension
 		}
 	}
 	return nil
@@ -118,9 +118,8 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	return true
 }
 
-// affords reports whether there is time to extend the level. A short budget drops
-// extensions first: the cases still to come, and the budgets of searches, have
-// priority.
+// affords reports whether there is time to extend the level. Cases that have not run yet and the
+// budgets of searches come first: a short budget drops extensions before anything else.
 func (s *series) affords(at plan.Look) bool {
 	if !s.check() {
 		return false

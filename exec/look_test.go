@@ -156,8 +156,8 @@ func TestExtensionIsShedFirst(t *testing.T) {
 		due            []int
 		note           string
 	}{
-		// 200 requests of 1 s on 4 slots take about a minute, including the warm-up
-		// of ten rounds.
+		// 200 requests of 1 s on 4 slots take about a minute. This includes the warm-up of
+		// the ten rounds.
 		{10 * time.Minute, 0, []int{400, 400}, ""},
 		{170 * s, 0, []int{200, 200}, "not extended to 400 requests: that takes about 1m"},
 		{10 * time.Minute, 8 * time.Minute, []int{200, 200}, "not extended to 400 requests: that takes about 1m"},
@@ -202,8 +202,8 @@ func TestRoundsAreShedLast(t *testing.T) {
 		rounds []int // number of rounds measured at each level
 		shed   []int
 	}{
-		// A level of 200 requests of 1 s on 4 slots in ten rounds takes 70 s, a
-		// round 7 s: sixteen rounds in 118 s.
+		// A level of 200 requests of 1 s on 4 slots takes 70 s in ten rounds. So a round
+		// takes 7 s, and 118 s are enough for 16 rounds.
 		{"enough", 4 * time.Minute, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
 		{"none", 0, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
 		{"short", 118 * s, plan.Stop, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
@@ -260,7 +260,8 @@ func TestRoundsAreShedLast(t *testing.T) {
 	}
 }
 
-// TestCutShortAfterALook: the half-way look does not stand for the whole level.
+// TestCutShortAfterALook: if a level is cut short, its half-way look does not stand for the
+// whole level.
 func TestCutShortAfterALook(t *testing.T) {
 	p := gated(closedLoad(4, 200, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plan.Stop)
 	b := newBench(t, clock.NewVirtual(), p, steady(s, 0))

@@ -34,7 +34,7 @@ func mixOf(loads ...*plan.Load) *plan.Plan {
 	return p
 }
 
-// shared lists the measured requests of each part in each round.
+// shared counts the measured requests in each round, by part of the mix.
 func shared(l *metric.Level) map[string][]int {
 	out := map[string][]int{}
 	for _, r := range l.Rounds {
@@ -268,10 +268,9 @@ func TestMixCapacity(t *testing.T) {
 	}
 }
 
-// The parts of the mix are the types of the trace's rows. The capacity is the largest speed
-// of the traffic at which every part holds. Chats take 20 ms at any speed. Long requests
-// take 0.2 s at the recorded speed, and s times as long at s times the speed: 0.75 s at
-// 3.75.
+// The parts of the mix are the types of the trace's rows. The capacity is the largest speed of
+// the traffic at which every part holds. Chats take 20 ms at any speed. Long requests take 0.2 s
+// times the speed: 0.75 s at 3.75 times the recorded speed.
 func TestMixCapacityOverATrace(t *testing.T) {
 	var rows []traffic.Recorded
 	for i := range 600 {

@@ -80,7 +80,7 @@ func (rd *round) open(health *func() metric.Health) {
 	rd.ended = nil
 }
 
-// early is how many requests a second are due at the beginning.
+// early returns the rate at the beginning of the window, in requests per second.
 func (w *window) early() float64 {
 	switch {
 	case w.replay != nil:
@@ -93,7 +93,7 @@ func (w *window) early() float64 {
 	return w.level.Rate
 }
 
-// rates returns the rates of the window's stages; none without stages.
+// rates returns the rate of each stage of the window; nil if the window has no stages.
 func (w *window) rates() []load.Stage {
 	var out []load.Stage
 	for i, s := range w.stages {
@@ -268,8 +268,8 @@ func (w *window) took(f *flight) {
 	}
 }
 
-// patience is the longest time without a token while requests wait; ten times the median
-// TTFT if that is more.
+// patience is how long the server may send no token while requests wait. If ten times the median
+// TTFT is longer, the server may be silent for that time.
 const patience = time.Minute
 
 // guard ends the window when tokens stop arriving.
@@ -360,9 +360,8 @@ func (w *window) span() load.Window {
 	return load.Window{Start: w.bounds[0], End: end, Busy: 1}
 }
 
-// rounds divides the finished window into the rounds of its level. If the level was
-// given up, it keeps only requests that were due by then, because nothing was sent
-// afterwards.
+// rounds divides the finished window into the rounds of its level. If the level was given up,
+// requests due after that moment are dropped, because they were never sent.
 func (w *window) rounds() []*metric.Round {
 	whole := w.out
 	if len(w.bounds) == 0 {

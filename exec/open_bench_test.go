@@ -12,9 +12,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// BenchmarkOpenLoop runs 10,000 requests of 100 ms at 200 req/s, and the same number with
-// 20 in flight, on a server and a clock that cost nothing. It reports the cost of a request
-// in the open loop over its cost in the closed one, each from its fastest run: open/closed.
+// BenchmarkOpenLoop compares the cost of a request in an open loop with the cost in a closed
+// loop. Each loop runs 10,000 requests of 100 ms: the open loop at 200 req/s, the closed loop
+// with 20 in flight. The server and the clock cost nothing. The metric open/closed is the ratio
+// of the fastest runs.
 func BenchmarkOpenLoop(b *testing.B) {
 	const requests = 10_000
 	closed := closedLoad(20, requests, 1)

@@ -65,8 +65,8 @@ func TestOpenLoop(t *testing.T) {
 				}
 			}
 		}
-		// Twenty requests in flight take 3.6 s each for three tokens, which makes 5.6
-		// requests a second.
+		// With twenty requests in flight, a request of three tokens takes 3.6 s. So the
+		// server completes 5.6 requests a second.
 		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 5 || l.Saturation[0] > 6.1 {
 			t.Errorf("saturation %v, want ten times about 5.6", l.Saturation)
 		}
@@ -170,8 +170,8 @@ func TestOpenLoopStalled(t *testing.T) {
 	})
 }
 
-// If first tokens take ten seconds, a server may send nothing for ten times that before
-// it counts as stalled.
+// The server sends first tokens after ten seconds. It may then be silent for ten times as long
+// before it counts as stalled.
 func TestOpenLoopStalledSlowly(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)

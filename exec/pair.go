@@ -34,11 +34,11 @@ func (t *turns) places() []place {
 	return out
 }
 
-// settle ends the legs of a round. Legs are held back until all legs at their place
-// are over, because they count together. If the generator's machine disturbed one of
-// them, all are measured again with another seed, as often as voids allows. The
-// decision uses only what the generator knows of itself, before anything is compared.
-// It returns the places to measure again. If the round is not whole there are none.
+// settle ends the legs of a round. At each place it decides about the legs of all servers
+// together, when all of them are over. If the generator's machine disturbed one of them, all of
+// them are measured again with another seed. The function voids decides how often this may
+// happen. The decision uses only what the generator knows of itself, before anything is
+// compared. settle returns the places to measure again; nil if the round is not whole.
 func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbance, voided int) bool) (again []place) {
 	for _, p := range t.places() {
 		var legs []*series
@@ -52,7 +52,8 @@ func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbanc
 		var found metric.Disturbance
 		var on string // the server whose leg was disturbed
 		for _, s := range legs {
-			// A load that differs from the declared one is a stronger reason than lateness.
+			// As the reason for measuring again, a load that differs from the declared
+			// load comes before lateness.
 			if d := s.level.Disturbed(s.held); found == (metric.Disturbance{}) || found.Load == "" && d.Load != "" {
 				found, on = d, s.level.Server
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// talkers makes prompts that can be continued.
+// talkers makes prompts of conversations: Next adds a turn to a prompt.
 type talkers struct{ prompts }
 
 func (p talkers) Next(id exec.PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error) {
@@ -63,9 +63,9 @@ func samplesOf(l *metric.Level) []*metric.Sample {
 	return out
 }
 
-// Eight users join over 4 s, one each half second. A turn takes 0.6 s and 2 s of
-// thinking. From the first message on each user always has a request in flight or
-// thinks, and the next turn is due exactly when the thinking ends.
+// Eight users join over 4 s, one each half second. An answer takes 0.6 s, and the user then
+// thinks for 2 s. After the first message a user always waits for an answer or thinks. The next
+// turn is due exactly when the thinking ends.
 func TestUsers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := playChat(t, c, chat(people(8, 40*time.Second, 4)), steady(200*time.Millisecond, 200*time.Millisecond))

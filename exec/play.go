@@ -37,8 +37,8 @@ func (rd *round) play() {
 	rd.told()
 }
 
-// drain ends what is in flight. If the run was halted it waits for measured requests
-// until the drain time-out; everything else is cancelled.
+// drain ends the requests in flight. It waits for measured requests and cancels the others. In a
+// round that was stopped it cancels all requests.
 func (rd *round) drain() {
 	for _, f := range rd.inFlight() {
 		if f.turn.Phase != metric.Measured || rd.out.Stopped != "" {

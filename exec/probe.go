@@ -142,8 +142,8 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	return result, lost
 }
 
-// samples returns the level to which a probe adds, and creates it if it is new. Its
-// Skipped is set if it cannot run.
+// samples returns the level whose samples a probe extends, and creates the level if it is new.
+// If the level cannot run, its field Skipped is set.
 func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	key := sampleSet{p.N, p.Set}
 	if s := h.levels[key]; s != nil {

@@ -33,8 +33,8 @@ func (rd *round) prepare(phase metric.Phase, from, n int) {
 	}
 }
 
-// wants reports whether a prompt must still be made: its request exists and the prompt does
-// not.
+// wants reports whether a prompt must still be made. That is so if its request exists and the
+// prompt is not ready.
 func (rd *round) wants(phase metric.Phase, order int) bool {
 	_, ok := rd.ready[turnID{phase, order}]
 	if rd.replay != nil && rd.replay.Index(phase, order) < 0 {
@@ -43,9 +43,8 @@ func (rd *round) wants(phase metric.Phase, order int) bool {
 	return !ok && (phase != metric.Measured || order < rd.out.Due || rd.out.Time != 0)
 }
 
-// written adds the bytes of the request to a prompt, if the transport can encode it
-// beforehand. The prompts of a conversation contain earlier answers, so they cannot be
-// encoded beforehand.
+// written adds the bytes of the encoded request to a prompt, if the transport can encode
+// requests beforehand. It leaves out conversations: their prompts contain earlier answers.
 func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.Prompt {
 	transport, ok := rd.target.Transport.(client.Prepared)
 	l, nth := rd.of(phase, order)

@@ -16,8 +16,8 @@ type Recorded struct {
 	Input, Output int            // tokens; Input 0 means the length of Text
 	Parts         []traffic.Part // of its prompt
 	Text          *traffic.Row   // the recorded text; if nil, text is made from Parts
-	// Shared is the number of first tokens of the prompt that other requests of the
-	// replay share. It is 0 for requests after the measured ones.
+	// Shared is how many tokens at the beginning of the prompt also begin the prompt of another
+	// request of the replay. It is 0 for requests after the measured ones.
 	Shared int
 }
 

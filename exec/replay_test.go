@@ -85,9 +85,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The trace has a session of four turns. The first answer is complete at 50 ms. The second
-// turn waits 100 ms for its tool, the third until its recorded time. The fourth was
-// recorded before the third was answered, and waits for that answer.
+// The trace has a session of four turns. The first answer is complete at 50 ms. The second turn
+// follows after 100 ms for its tool. The third turn starts at its recorded time. The fourth turn
+// was recorded before the third was answered; in the replay it waits for that answer.
 func TestReplaySessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		const ms = time.Millisecond
@@ -97,7 +97,7 @@ func TestReplaySessions(t *testing.T) {
 		l := replayed(t, c, []traffic.Recorded{
 			row(1, 0, -1, -1), row(2, 70*ms, 0, 100*ms), row(3, 300*ms, 1, -1), row(4, 310*ms, 2, -1), row(5, 320*ms, -1, -1),
 		}, traffic.Stretch{}, 1, 0)
-		// An answer takes 20 ms and 30 tokens of 1 ms more.
+		// An answer takes 50 ms: 20 ms, and 1 ms for each of 30 further tokens.
 		want := map[int]time.Duration{10: 0, 20: 50*ms + 100*ms, 30: 300 * ms, 40: 350 * ms, 50: 320 * ms}
 		got := map[int]time.Duration{}
 		for _, r := range l.Rounds {

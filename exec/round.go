@@ -50,8 +50,8 @@ type round struct {
 	// requests. saturated is its window.
 	saturates int // most requests in flight; 0 if the round is no saturation
 	saturated load.Window
-	// before is how many tokens of a request's answer count as generated when it is sent,
-	// because its prompt holds them.
+	// before is the number of tokens of an answer that count as generated before the request is
+	// sent. The prompt of the request already holds these tokens.
 	before map[turnID]int
 	held   []int         // slots that wait to be asked again
 	timer  func() bool   // stops the timer of a round with a duration while it runs; else nil
@@ -64,7 +64,7 @@ type round struct {
 	begun  bool         // a measured request was sent
 	opened bool         // the window has begun
 
-	proven     bool   // requests completed earlier at this level
+	proven     bool   // a request of this level has completed
 	wasted     int    // failed measured requests at this level while none has completed
 	refused    int    // consecutive refused connections
 	lastWarmup string // why the last warm-up request failed
@@ -74,7 +74,7 @@ type round struct {
 // asking describes the requests of a level: all of them, or those of one part of a mix.
 type asking struct {
 	workload *plan.Workload
-	level    *metric.Level // the requests' level; for a part of a mix the part's own level
+	level    *metric.Level // level of the requests; for a part of a mix the part's own level
 	planned  int           // requests of the level
 	prompts  Prompts
 	request  client.Request // the fields common to all requests
@@ -87,7 +87,7 @@ type lot struct {
 	*asking
 	lengths  load.Lengths
 	due      int   // measured requests
-	measured []int // answer lengths by order of start
+	measured []int // answer lengths of the measured requests, in order of start
 	// first is the number of the workload's measured requests on the server before
 	// the round.
 	first int
@@ -146,10 +146,10 @@ const mostTurns = 1 << 12
 // replyBytes bounds the bytes of an answer that are kept for later turns.
 const replyBytes = 1 << 20
 
-// watch starts the meter after the prompts are made. While it runs, the loop has a
-// heartbeat, which shows when the operating system took the CPU away. tokgate then
-// reads everything that arrived meanwhile at once: late answers look late and the
-// chunks after them fast. No histogram of the runtime shows that.
+// watch starts the meter after the prompts are made. It also starts a heartbeat of the loop,
+// which shows when the operating system took the CPU away. After such a pause tokgate reads
+// everything that arrived meanwhile at once. Answers then look late, and the chunks after them
+// look fast. No histogram of the runtime shows such a pause.
 func (rd *round) watch(health *func() metric.Health) {
 	if rd.Meter == nil {
 		return
@@ -181,8 +181,8 @@ func (rd *round) cut(why string) {
 	}
 }
 
-// nothingCompletes begins the Stopped of a round that was given up because no request
-// completed at its level.
+// nothingCompletes begins the text in the field Stopped of a round whose warm-up requests all
+// failed.
 const nothingCompletes = "every warm-up request failed: "
 
 // halted reports that nothing more may be started.
@@ -295,7 +295,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 	if rd.ended != nil {
 		rd.ended(f)
 	}
-	// This comes last, so that the slot already works again while the sample is written.
+	// Call the observer last: while it writes the sample, the slot already works again.
 	rd.observe(rd.Observer.SampleDone(s))
 }
 
@@ -356,8 +356,8 @@ func (rd *round) pick(phase metric.Phase, counts []int, block int) {
 	}
 }
 
-// typed reads the part of each request from the rows of a replay, and returns the number
-// of measured requests of each part.
+// typed assigns each request of a replay to a part of the mix, by the type of its row. It
+// returns the number of measured requests of each part.
 func (rd *round) typed() []int {
 	rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
 	for _, phase := range []metric.Phase{metric.Warmup, metric.Measured, metric.Filler} {

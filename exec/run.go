@@ -102,8 +102,8 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 	r.takeDown(t, found)
 }
 
-// cases runs the cases and searches of a ready server, workload by workload. It
-// returns those that remain after the server was lost.
+// cases runs the cases and searches of a ready server, workload by workload. If the server is
+// lost, it returns the cases that did not run.
 func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.ServerRun) (rest []Case) {
 	r.durations = map[*plan.Workload]time.Duration{}
 	for _, w := range r.Plan.Workloads {
@@ -147,7 +147,7 @@ func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
 	return r.run.Servers[i]
 }
 
-// leave lists the cases and searches of a server that do not run.
+// leave records the cases and searches of a server that do not run, with the reason.
 func (r *runner) leave(s *plan.Server, cases []Case, why string) {
 	r.skip(cases, why)
 	r.unsearched(s, why)

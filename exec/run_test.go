@@ -72,9 +72,10 @@ func TestClosedLoop(t *testing.T) {
 			if r.WindowStart != r.Start || r.WindowEnd != r.End {
 				t.Errorf("round %d: window %v to %v, want all of %v to %v", i, r.WindowStart, r.WindowEnd, r.Start, r.End)
 			}
-			// 30 requests of 2 s run on 4 slots that are always busy. The last one starts
-			// with the eighth wave, at least 14 s after the first. The slots are half a
-			// second apart, and the 29th is the second of its wave: 7·2 s + 0.5 s + 2 s.
+			// 30 requests of 2 s run on 4 slots that are always busy. The eighth and
+			// last wave starts 14 s after the first wave. It has two requests, and the
+			// slot of the second started 0.5 s after that of the first: 14 s + 0.5 s +
+			// 2 s.
 			if got := r.End - r.Start; got != 16500*ms {
 				t.Errorf("round %d: took %v, want 16.5s", i, got)
 			}
@@ -97,12 +98,13 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
-// If there is not one warm-up request for each slot, the warm-up comes before the
-// round: nothing is measured next to it.
+// If the slots cannot share the warm-up requests evenly, the remainder is sent before the slots
+// start. So no warm-up request runs next to measured requests of other slots.
 func TestWarmUpComesFirst(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// Requests take 1 s: 3 at once, then 3 waves of 4 on slots that are 100 ms apart.
-		// The first wave warms up too.
+		// Requests take 1 s. First 3 warm-up requests run at once. Then 3 waves of 4
+		// requests run on slots that start 100 ms apart. The first of these waves is
+		// warm-up too.
 		l := closedLoad(4, 8)
 		l.Warmup, l.Stagger = 7, 100*ms
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
@@ -216,8 +218,8 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// TestLateMeasuredRequestsMeetTheFullLoad: one slot's answers take ten times as long,
-// and the others send fillers until it is done.
+// TestLateMeasuredRequestsMeetTheFullLoad: the answers on one slot take ten times as long. The
+// other slots send fillers until that slot is done.
 func TestLateMeasuredRequestsMeetTheFullLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b := newBench(t, c, planOf(1, closedLoad(4, 8)), func(n int, r *client.Request) reply {
@@ -899,7 +901,8 @@ func stalled(t *testing.T, still time.Duration) {
 		if len(l.Rounds) != 2 || len(l.Voided) != 1 {
 			t.Fatalf("%d rounds and %d voided, want 2 and 1", len(l.Rounds), len(l.Voided))
 		}
-		// A beat was due at most 100 ms into the stall.
+		// The stall is counted from the last beat, which may be due up to 100 ms after the
+		// stall began.
 		void := l.Voided[0]
 		if got := void.Health; got.Stall < still-100*ms || got.Stall > still || got.CPU != 0.5 {
 			t.Errorf("health %+v, want a stall of %v, or up to 100 ms less", got, still)

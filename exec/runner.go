@@ -20,7 +20,7 @@ const (
 // runner is the state of a run. It belongs to one goroutine, the loop.
 type runner struct {
 	Config
-	ctx context.Context // context of the caller; it ends at the second interrupt
+	ctx context.Context // the caller's context; the second interrupt of a user cancels it
 	run *metric.Run
 	// secrets removes the plan's secrets from all text of a server, so that nothing
 	// later can print or write one.
@@ -39,7 +39,7 @@ type runner struct {
 	cleanups []func()
 
 	durations map[*plan.Workload]time.Duration // time of one request on the server under test
-	repeated  map[[2]string]bool               // servers and workloads whose prompt was sent again
+	repeated  map[[2]string]bool               // by server and workload: a prompt was sent again
 	sent      map[[2]string]int                // number of measured requests, by server and workload
 	// storedBytes is the size of the recorded answers.
 	storedBytes int
@@ -52,7 +52,7 @@ type runner struct {
 	fixed       time.Duration // total time of the fixed levels so far
 	fixedLevels int
 	rounds      int                             // rounds of the fixed levels so far
-	levelBegan  time.Duration                   // beginning of the current fixed level; 0 if none
+	levelBegan  time.Duration                   // when the current fixed level began; 0 between fixed levels
 	took        map[*metric.Level]time.Duration // time of each level
 }
 
@@ -153,9 +153,8 @@ func (r *runner) fail(err error) {
 	r.endFlying()
 }
 
-// until runs the clock until done reports true. It runs on even after a failure or an
-// interrupt, because what was begun must end. Only a clock that stops ends it early, and
-// with it the run.
+// until runs the clock until done returns true. It runs on after a failure or an interrupt,
+// because what was begun must end. If the clock stops, until returns early, and the run ends.
 func (r *runner) until(done func() bool) {
 	for r.check(); !done(); r.check() {
 		if !r.wait() {
@@ -177,8 +176,8 @@ func (r *runner) wait() bool {
 	return true
 }
 
-// why is the reason for which nothing more is started, as a text for people who miss a
-// level.
+// why returns the reason why the run starts nothing more. People read it where a level is
+// missing from the report.
 func (r *runner) why() string {
 	switch {
 	case r.err != nil:
@@ -191,7 +190,8 @@ func (r *runner) why() string {
 
 func (r *runner) selected(c Case) bool { return r.Only == nil || r.Only(c) }
 
-// skip lists cases that do not run; those that the user left out are marked.
+// skip adds levels that do not run to the report. A level that the user did not select gets
+// metric.SkippedOnly as its reason.
 func (r *runner) skip(cases []Case, why string) {
 	for _, c := range cases {
 		l := r.newLevel(c)

@@ -44,8 +44,8 @@ func (c *counted) Event(at time.Duration, e *client.Event) {
 	c.Answer.Event(at, e)
 }
 
-// mostSaturating bounds the warm-up of a saturation, which takes twice as long as the
-// first request takes to complete.
+// mostSaturating bounds the warm-up of a saturation. The warm-up takes twice as long as the
+// first completed request.
 const mostSaturating = time.Minute
 
 // saturate plays the saturation.

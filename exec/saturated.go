@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturated returns the level that holds the largest rate of the server, and measures
-// it if that was not done.
+// saturated returns the level that holds the largest rate of the server. If this rate was not
+// measured yet, saturated measures it.
 func (r *runner) saturated(t *Target, c Case) (l *metric.Level, lost error) {
 	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
 		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == metric.SaturationName

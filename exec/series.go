@@ -30,7 +30,7 @@ type series struct {
 	durations map[*plan.Workload]time.Duration
 	sheds     bool      // rounds may be left out
 	warmed    bool      // see warm
-	stages    []*series // all stages of an open loop, if this one is the first
+	stages    []*series // all stages of an open loop; set only in the first stage
 }
 
 // series prepares to run l. It returns nil if l cannot run, and l has the reason.
@@ -160,8 +160,8 @@ func (s *series) given() []int {
 	return out
 }
 
-// play adds one round for each number of measured requests in due. ended reports
-// whether all of them ended; lost is the reason why the server is gone.
+// play adds rounds to the level. due holds the number of measured requests of each round. ended
+// reports whether all rounds ended; lost is the reason why the server is gone.
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
@@ -276,7 +276,7 @@ func (s *series) keep(r *metric.Round) {
 	s.observe(s.Observer.RoundDone(s.level, r))
 }
 
-// newRound returns the next round of the level; due holds the measured requests of
+// newRound returns the next round of the level. due holds the number of measured requests of
 // each part.
 func (s *series) newRound(due []int) *round {
 	l, n := s.level, 0
@@ -322,8 +322,7 @@ func (s *series) measured() int {
 	return n
 }
 
-// seed returns the seed of a round: rounds beyond the seeds begin again with the
-// first.
+// seed returns the seed of a round. If there are more rounds than seeds, the seeds repeat.
 func seed(l *plan.Load, round int) int64 {
 	if len(l.Seeds) == 0 {
 		return int64(round)

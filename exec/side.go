@@ -26,15 +26,15 @@ type side struct {
 	// fingerprints holds the first fingerprint on each of the two sets of GPUs.
 	fingerprints [2]metric.Fingerprint
 
-	// heard holds the answers that the side gave besides its measured requests, in
-	// the rounds before number asked.
+	// heard holds answers that the side gave besides its measured requests. They are from the
+	// rounds with a number below the field asked.
 	heard     []*response
 	asked     int
 	unscored  string // why the server cannot report how likely a text is; "" if it can
 	questions int    // number of texts that the server was asked about
 }
 
-// at sets the runner's expected durations to those of the side's server.
+// at makes the runner use the durations that were measured on the side's server.
 func (t *turns) at(x *side) {
 	if t.durations[x] == nil {
 		t.durations[x] = map[*plan.Workload]time.Duration{}
@@ -69,9 +69,9 @@ func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 	return &out, gpus.IDs
 }
 
-// known returns the fingerprint key that shows another server than at the first start, with
-// its first value; "" if none does. Facts that follow from the GPUs may differ on the other
-// GPUs, but not between starts on the same GPUs.
+// known compares a restarted server with its first start. It returns the first fingerprint key
+// that shows another server, with the earlier value; "" if there is none. Facts that follow from
+// the GPUs may differ between different GPUs, but not between two starts on the same GPUs.
 func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 	before := x.found.Fingerprint
 	if t.beside {
@@ -171,7 +171,8 @@ func (t *turns) launched(x *side) bool {
 	return x.target != nil
 }
 
-// prepare prepares the cases of a side whose server is ready.
+// prepare checks the started server of a side and prepares its cases. It returns false if the
+// server cannot be measured.
 func (t *turns) prepare(x *side) bool {
 	first := len(x.found.Starts) == 0
 	t.at(x)

@@ -33,7 +33,7 @@ func (r *runner) sideBySide(strands ...func()) {
 		waiting = slices.DeleteFunc(waiting, func(goOn func() bool) bool { return !goOn() })
 	}
 	for step(); len(waiting) > 0; step() {
-		// Strands that were begun must end even after the clock has stopped; see until.
+		// A strand that has begun must end, even if the clock has stopped; see until.
 		r.stuck = r.stuck || !r.wait()
 	}
 	r.stuck = false

@@ -35,7 +35,7 @@ type turns struct {
 	records   []*metric.Comparison
 	answering *answering // the answers that a control scores; nil if it scores none
 	rounds    int        // number of rounds that are complete on every side
-	apart     string     // differences that changed does not allow; "" if none is known
+	apart     string     // differences outside the plan's list changed; "" if none is known
 	slot      int
 	began     time.Duration
 	durations map[*side]map[*plan.Workload]time.Duration
@@ -64,8 +64,8 @@ func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order
 	return order, rest
 }
 
-// order is the order of the first round. A control precedes its candidate, whose
-// capacity search needs the control's result.
+// order returns the order of the servers in the first round. A control comes before its
+// candidate, because the candidate's capacity search needs the control's result.
 func (t *turns) order() []*plan.Server {
 	out := slices.Clone(t.group.Servers)
 	for range out {
@@ -197,8 +197,8 @@ func (t *turns) play(until int, sheds bool) bool {
 	return true
 }
 
-// round runs a round: the legs of every case, and again those of disturbed cases. It
-// reports whether nothing went wrong.
+// round runs the legs of every case in one round, and repeats the legs of disturbed cases. It
+// reports whether all went well.
 func (t *turns) round(until int, sheds bool) (ok bool) {
 	sides := slices.Clone(t.sides)
 	if t.rounds%2 == 1 {
@@ -279,8 +279,8 @@ func (t *turns) leg(x *side, only []place) bool {
 	return t.answering.unread() == ""
 }
 
-// alike looks for differences once both servers of a comparison have started. If
-// changed does not allow a difference, the servers cannot be compared, and no further
+// alike compares the facts of the two servers of a comparison once both have started. If a
+// difference is not in the plan's list changed, the servers cannot be compared, and no further
 // leg runs.
 func (t *turns) alike() bool {
 	found := func(s *plan.Server) *metric.ServerRun {
@@ -378,12 +378,12 @@ func (t *turns) alone(gone *side, i int, sides []*side) {
 	for _, x := range sides {
 		if x != gone && i < len(x.series) && x.series[i].now != nil {
 			x.series[i].now.cut("the leg beside it on " + gone.found.Address + " was cut short")
-			t.Clock.Post(func() {}) // wakes the other leg, which may wait for something far in the future
+			t.Clock.Post(func() {}) // wakes the other leg, which may wait for a much later time
 		}
 	}
 }
 
-// seen is the run so far, for a judge.
+// seen returns the run so far, so that it can be judged.
 func (t *turns) seen() *metric.Run {
 	seen := *t.runner.run
 	seen.Comparisons = t.records
@@ -480,10 +480,10 @@ func Starts(p *plan.Plan, s *plan.Server) int {
 			case plan.RestartLeg:
 				n = rounds
 				if readsLast(g, s) {
-					n++ // one more start, to score the answers of the last leg
+					n++ // the control starts once more to score the last answers
 				}
 			case plan.RestartOrder:
-				n = (3*rounds + 3) / 4 // A B B A has three starts of two servers
+				n = (3*rounds + 3) / 4 // in the order A B B A, two servers need three starts
 			default:
 				n = 1
 			}

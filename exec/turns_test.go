@@ -219,7 +219,7 @@ func TestTurnsDisturbed(t *testing.T) {
 		late    []int // numbers of the late legs, in order of time
 		story   string
 		voided  map[int]string // expected reason of voided rounds of server a, by round
-		of      int            // number of rounds voided on each side
+		of      int            // number of voided rounds on each side
 	}{
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{1}, "a{0} b{0} a{1} b{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{0: its}, 1},
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{3}, "a{0} b{0} b{1} a{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{1: words}, 1},
@@ -563,7 +563,7 @@ func TestSideBySide(t *testing.T) {
 		if !a.Complete || !b.Complete || a.Leg.Slot != i || b.Leg.Slot != i || a.Leg.Start != i || b.Leg.Start != i {
 			t.Fatalf("round %d: %+v %+v", i, a, b)
 		}
-		// Both take the same time, so they begin and end together.
+		// The legs of a and b take the same time, so they begin and end together.
 		if a.Start != b.Start || a.End != b.End || a.End <= a.Start {
 			t.Errorf("round %d: a from %v to %v, b from %v to %v", i, a.Start, a.End, b.Start, b.End)
 		}
@@ -612,7 +612,7 @@ func TestSideBySideOneIsSlower(t *testing.T) {
 	}
 }
 
-// A problem on one side ends the other, and nothing keeps running.
+// If one side fails, the other side ends too, and nothing keeps running.
 func TestSideBySideThatEnds(t *testing.T) {
 	type config = exec.Config
 	for _, row := range []struct {

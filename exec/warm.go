@@ -7,15 +7,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Warm is the phase of prompts that only bring shared prefixes into the server's
-// cache. Their order is the number of the group. They are not samples.
+// Warm is the phase of prompts that only bring shared prefixes into the server's cache. Such a
+// prompt has the number of its prefix group as its order. It gives no sample.
 const Warm metric.Phase = "warm"
 
 // warmAtOnce is the number of warming prompts in flight.
 const warmAtOnce = 8
 
-// warm sends everything that the prompts of the level share once, before the first
-// round on each start of the server.
+// warm sends the shared prefixes of the level's prompts to the server. It does so once after
+// each start of the server, before the first round.
 func (s *series) warm() {
 	if s.warmed {
 		return

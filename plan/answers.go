@@ -81,8 +81,8 @@ func (w *Workload) Ask(row int) (*answers.Ask, error) {
 	return answers.Read(fields)
 }
 
-// Found examines an answer to the request of a row, and scores it if the
-// workload has a score block.
+// Found examines the answer to the request of one row. If the workload has a score block, it
+// also decides whether the answer is right.
 func (w *Workload) Found(ask *answers.Ask, said answers.Said, row int) metric.Answer {
 	found := ask.Look(said)
 	if row > 0 {

@@ -15,9 +15,9 @@ type Difference struct {
 	Allowed            bool
 }
 
-// Apart lists the facts in which two servers differ. It compares declared values,
-// even if only one side declares them, and the facts that were observed on both
-// sides. A consequence of an allowed difference is allowed too: a flag may change the
+// Apart lists the facts in which two servers differ. It compares declared values, even if only
+// one of the two servers declares them, and facts that were observed on both servers. If a
+// difference is allowed, its consequences are allowed too: for example a flag may change the
 // served context.
 func Apart(changed []string, control, candidate *metric.ServerRun) []Difference {
 	var out []Difference
@@ -28,7 +28,7 @@ func Apart(changed []string, control, candidate *metric.ServerRun) []Difference 
 		}
 	}
 	if declared && control.Fingerprint["simulated"] != "" && control.Declared["profile"] == "" && candidate.Declared["profile"] == "" {
-		return out // a simulated stand-in's facts say nothing about the real server
+		return out // a simulation says nothing about the facts of the real server
 	}
 	for _, key := range control.Fingerprint.Keys() {
 		is, other := control.Fingerprint[key], candidate.Fingerprint[key]

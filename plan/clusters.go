@@ -12,7 +12,7 @@ const (
 	ClustersWave Clusters = "wave"
 	// ClustersRound assumes that all requests of a round may fail together.
 	ClustersRound Clusters = "round"
-	// ClustersNone assumes that requests fail alone, unless the rounds are seen to
+	// ClustersNone assumes that requests fail independently, unless the data show that rounds
 	// differ.
 	ClustersNone Clusters = "none"
 )

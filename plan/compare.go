@@ -64,7 +64,7 @@ type Reading struct {
 // Control is what a candidate is compared with. It is either a server of the plan, or
 // of the same plan on the base branch, or a recorded run.
 type Control struct {
-	Server *Server // nil for a baseline, and if the base branch has no such server
+	Server *Server // nil for a recorded run, and if the base branch has no such server
 	// Baseline is the folder of a recorded run, resolved against the plan's folder;
 	// "" if the control is a server. BaselineServer is the address of the control in
 	// that run; "" means the candidate's address, or the only server of the run.
@@ -78,7 +78,7 @@ type Control struct {
 type Claim struct {
 	Improve   bool
 	Workloads []*Workload // the named workloads; all compared ones if none is named
-	At        []string    // level names; the claim holds for a workload at those levels that the workload has. The capacity is not a level
+	At        []string    // names of levels, for the workloads that have them; the capacity is not a level
 	Severity  Severity    `plan:"severity"`
 	Changes   []*Change
 	Range     hcl.Range

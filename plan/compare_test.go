@@ -70,7 +70,7 @@ func TestAllowsWhatFollows(t *testing.T) {
 		{"flags.max-num-seqs", "admission_cap", true},
 		{"image", "version", true},
 		{"image", "image_digest", true},
-		{"flags", "image_digest", false}, // the tag was moved to another image
+		{"flags", "image_digest", false}, // other flags do not explain another image
 		{"image", "gpu", false},
 		{"gpus", "gpu", true},
 		{"image", "kernel", false},

@@ -29,9 +29,9 @@ func (s *Server) Launch(host, port string) []string {
 	return words
 }
 
-// Entrypoint is the program that replaces the entrypoint of the container's image; ""
-// keeps the image's. It comes from the plan, or from the engine if the plan has no
-// command. Launch does not include it.
+// Entrypoint is the program that replaces the entrypoint of the container's image. It is "" if
+// the image's entrypoint stays. The plan sets it; if the plan has no command, the engine does.
+// The words of Launch do not contain it.
 func (s *Server) Entrypoint() string {
 	_, own := s.command()
 	launch := engine.Of(s.Engine).Launch

@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A difference that the plan allows covers what follows from it.
+// If a plan allows a difference, it also allows what follows from that difference.
 func ExampleAllows() {
 	changed := []string{"flags", "image"}
 	for _, key := range []string{"flags.max-model-len", "version", "kernel"} {

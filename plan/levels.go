@@ -128,7 +128,7 @@ func (c *Capacity) speedup(n int) Level {
 	return l
 }
 
-// rate is a level of a search for a rate.
+// rate returns the level of a capacity search at a rate of n times RateStep.
 func (c *Capacity) rate(n int) Level {
 	l := Level{Rate: float64(n) * RateStep, Requests: c.Requests, Range: c.Range}
 	l.Name = "probe " + RateName(l.Rate)
@@ -159,8 +159,8 @@ func PlainDuration(d time.Duration) string {
 	return s
 }
 
-// Hopeless is the number of failed requests after which a level with n in flight is given up if
-// no request completed.
+// Hopeless is the number of failed requests after which a level with n requests in flight is
+// given up. It applies only while no request has completed.
 func Hopeless(n int) int { return max(20, 3*n) }
 
 // Hanging is the time that the plan's levels take on a server that accepts requests
@@ -189,9 +189,9 @@ func (p *Plan) Hanging() time.Duration {
 	return sum
 }
 
-// Settling is how long the users of a load are active before its window. They arrive during
-// the ramp-up. By default they then stay for the thinking time of a mean conversation, so
-// that conversations of all ages are under way.
+// Settling is the time between the first user of a load and its window: the ramp-up, in which
+// the users arrive, and the warm-up. By default the warm-up takes the thinking time of a mean
+// conversation, so that the window begins with conversations of all ages.
 func (w *Workload) Settling(l *Load) time.Duration {
 	p := l.People
 	if p.Warmup != OpenWarmupAuto {

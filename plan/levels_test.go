@@ -15,7 +15,7 @@ func TestOutputMax(t *testing.T) {
 		want int
 	}{
 		{Output{Mean: 100}, 100},
-		{Output{Mean: 1000, Jitter: 0.1}, 1100},  // 1000 · 1.1, which is a little more in binary
+		{Output{Mean: 1000, Jitter: 0.1}, 1100},  // in binary 1000 · 1.1 is a little more than 1100
 		{Output{Mean: 1024, Jitter: 0.05}, 1076}, // 1075.2
 		{Output{Mean: 1, Jitter: 0.5}, 2},        // 1.5
 	} {
@@ -25,8 +25,8 @@ func TestOutputMax(t *testing.T) {
 	}
 }
 
-// Each further look at a level of users takes a window as long as the first, in as
-// many rounds.
+// Each further look at a level of users needs a new window. It is as long as the first window
+// and has as many rounds.
 func TestMoreOfUsers(t *testing.T) {
 	l := Level{N: 50}
 	(&People{Window: 5 * time.Minute}).Part(&l)

@@ -9,11 +9,11 @@ import (
 
 // Look is a planned moment at which a level is judged.
 type Look struct {
-	// Due is the number of requests that each round since the previous look measures.
-	// For a level with a Duration it is the minimum.
+	// Due holds, for each round since the previous look, the number of requests to measure. For
+	// a level with a Duration these numbers are minimums.
 	Due []int
-	// Requests is the number of judged requests: the first ones by start, including
-	// those of earlier looks. For a level with a Duration it is the minimum.
+	// Requests is the number of requests that the look judges, including those of earlier
+	// looks: the first ones by start. For a level with a Duration it is the minimum.
 	Requests int
 	// Spent is the share of the plan's error that may be spent up to and including this look, in
 	// (0, 1]. At 0 the look can only fail the level; it then spends the error divided by Planned,
@@ -28,12 +28,11 @@ type Look struct {
 // That small chance of a false failure is all that it costs a sound server.
 const abortShare = 10
 
-// early lists the shares of a level's rounds after which an early look is taken, in
-// tenths.
+// early lists when early looks are taken, in tenths of a level's rounds.
 var early = []int{5, 7}
 
-// early returns the shares of a level's rounds after which it may be judged early. A
-// rate has none: its rounds are parts of one window.
+// early returns when a level may be judged early, in tenths of its rounds. A rate is never
+// judged early, because its rounds are parts of one window.
 func (l *Load) early() []int {
 	if l.Kind.Windowed() {
 		return nil
@@ -50,19 +49,22 @@ func (l *Load) half(level Level) int {
 	return level.Rounds / 2
 }
 
-// Looks plans the looks at a level before it runs. If the level could pass by then,
-// there are looks after half and after seven tenths of its rounds; otherwise one look
-// half-way, which can only fail it. Then there is a look at the planned end. If an
-// inconclusive level is extended, further looks follow at each doubling of its
-// requests, up to the plan's maximum. Each doubling gets as much of the error as the
-// planned requests; within that share the error grows with the square of the
-// requests.
+// Looks plans the looks at a level before the level runs.
 //
-// A level with a Duration runs for all of it, because rare events need time to show:
-// only a failure ends it half-way. It is extended to four times its time.
+// Early looks come first. If half of the rounds could suffice for a pass, there are looks after
+// half and after seven tenths of the rounds. Otherwise there is one look half-way, which can
+// only fail the level.
 //
-// If no look could end or extend the level, there is one look at the end. That is so
-// if no threshold is required, or none is certified.
+// The next look is at the planned end. If an inconclusive level is extended, further looks
+// follow at each doubling of the requests, up to the plan's maximum. Each doubling gets as much
+// of the error as the planned requests do. Within that share the error grows with the square of
+// the number of requests.
+//
+// A level with a Duration runs for all of it, because rare events need time to show: only a
+// failure ends it half-way. It may be extended to four times its duration.
+//
+// If no look could end or extend the level, there is only one look, at the end. This is so if no
+// threshold is required, or if no required threshold is certified.
 func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	if w.Of != nil {
 		return p.partLooks(w, load, level)
@@ -197,9 +199,10 @@ func (t *Threshold) Allowed() float64 {
 	return (100 - t.Stat.P) / 100
 }
 
-// Independent is the number of independent requests that certify the percentiles
-// which bound the capacity, if no request exceeds its limit: the largest ln α / ln(1
-// − e), where e is the share of requests that may exceed it.
+// Independent is the number of independent requests that certifies the percentiles that bound
+// the capacity, if no request exceeds its limit. For a percentile that lets a share e of the
+// requests exceed the limit this number is ln α / ln(1 − e). The largest of these numbers
+// counts.
 func (w *Workload) Independent() int {
 	most := 1.0
 	for _, x := range w.Whole() {
@@ -254,9 +257,9 @@ func (l Level) sent(rounds int) int {
 	return n
 }
 
-// More divides further requests of the level into rounds of about its size. A round has at
-// least as many requests as are in flight. A round of users is a part of a window and counts
-// as one request.
+// More divides further requests of the level into rounds of about the size of its present
+// rounds. A round has at least as many requests as are in flight. For users a round is a part of
+// a window and counts as one request.
 func (l Level) More(requests int) []int {
 	rounds := (requests*l.Rounds + l.Requests - 1) / l.Requests
 	if l.Requests == l.Rounds {

@@ -41,8 +41,9 @@ func TestLooks(t *testing.T) {
 		// The first look spends a quarter of 5 %, which is 0.0125. The chance that 100
 		// requests meet a p95 by luck is 0.95^100 = 0.0059, which is less.
 		{"p95", 200, 10, nil, []*Threshold{p95}, "100/0.25/5 140/0.49/2 200/1.00/3"},
-		// The chance of 75 good requests, 0.95^75 = 0.0213, is not below 0.0125, but that
-		// of 105, 0.95^105 = 0.0046, is below 0.0245.
+		// The chance of 75 good requests is 0.95^75 = 0.0213, which is above the error of
+		// that look, 0.0125. The chance of 105 good requests is 0.95^105 = 0.0046, which is
+		// below 0.0245.
 		{"few for p95", 150, 10, nil, []*Threshold{p95}, "105/0.49/7 150/1.00/3"},
 		{"too few for p95", 100, 10, nil, []*Threshold{p95}, "50/fail/5 100/1.00/5"},
 		// 0.99^435 = 0.0126, 0.99^609 = 0.0022.

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Part makes base a part of the mix w, with the share in millionths. The part gets
-// its levels and thresholds from ShareOut, not from base.
+// Part returns a copy of base as a part of the mix w. share is in millionths. Loads and
+// thresholds are not copied; ShareOut sets them later.
 func (w *Workload) Part(base *Workload, share int) *Workload {
 	part := *base
 	part.Name, part.Key = w.Address()+"/"+base.Address(), ""
@@ -98,8 +98,8 @@ func (w *Workload) share() float64 {
 	return float64(w.Share) / traffic.Whole
 }
 
-// ShareOut gives the parts of a mix its loads, each level with the part's number of
-// requests. If parts have types, the first trace decides their shares.
+// ShareOut gives each part of a mix its own loads, in which each level has the part's number of
+// requests. If the parts are the types of a trace, the first trace decides their shares.
 func (w *Workload) ShareOut() {
 	if w.Mix == nil {
 		return
@@ -189,8 +189,7 @@ func (w *Workload) OfMix() float64 { return float64(w.Share) / traffic.Whole }
 // OfWhole returns how many requests of a mix contain the given number of requests of a
 // part with that share; share 0 means no mix, and the number stays.
 func OfWhole(requests int, share float64) int {
-	// The share is a whole number of millionths, so that 59 requests of 5% are exactly
-	// 1,180.
+	// Computing with whole millionths makes 59 requests with a share of 5% exactly 1,180.
 	return ofWhole(requests, int(math.Round(share*traffic.Whole)))
 }
 

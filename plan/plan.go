@@ -34,10 +34,10 @@ type Plan struct {
 	History   *History  // nil if the plan keeps no nights
 	Defaults  []Default // every default that was used, in order of the source
 	Reads     []Read    // environment variables that were read, in order of the source
-	// Secrets are the values that must never be printed, in ascending order. They are
-	// sensitive variables, api_key, headers that authenticate, the values of env.NAME
-	// and whatever is made from them, and values given to a server under a name such
-	// as HF_TOKEN or --api-key.
+	// Secrets lists the values that must never be printed, in ascending order. These are
+	// sensitive variables, api_key, headers that authenticate, and the values of env.NAME and
+	// what is made from them. Values that a server gets under a name such as HF_TOKEN or
+	// --api-key are secrets too.
 	Secrets []string
 }
 
@@ -155,7 +155,7 @@ type Endpoint struct {
 
 // Process is a server that tokgate starts as a child.
 type Process struct {
-	Command []string // nil for the engine's own; see Server.Launch
+	Command []string // nil means the engine's own command; see Server.Launch
 	Env     map[string]string
 	Dir     string `plan:"dir"`  // resolved against the plan's folder
 	Port    int    `plan:"port"` // 0 chooses a free port; it replaces {port} in Command
@@ -171,7 +171,7 @@ type Container struct {
 	Image      string   `plan:"image"`
 	Pull       Pull     `plan:"pull"`
 	Entrypoint string   `plan:"entrypoint"` // "": see Server.Entrypoint
-	Command    []string // nil for the engine's own; see Server.Launch
+	Command    []string // nil means the engine's own command; see Server.Launch
 	Env        map[string]string
 	GPUs       *GPUs    // nil: none
 	Volumes    []string // host:container[:options]; a host path that begins with a dot is relative to the plan's folder
@@ -343,7 +343,7 @@ type Load struct {
 	Kind   metric.LoadKind
 	Levels []Level
 	Seeds  []int64 // one seed for each round; the rounds of a burst level cycle through them
-	Seeded bool    // the plan names the seeds: every level and probe uses all of them
+	Seeded bool    // the plan names the seeds, and every level and probe uses all of them
 	Warmup int     // requests before each round; WarmupAuto: the level's own concurrency
 	// Stagger is the time between the starts of two slots; StaggerAuto spreads the
 	// starts over the expected duration of one request.
@@ -381,10 +381,10 @@ type Level struct {
 	// Duration is the time during which measured requests are started, over all
 	// rounds, split evenly; 0 if the level ends with its Requests.
 	Duration time.Duration
-	Rounds   int           // number of rounds, at least 1; for a rate the parts of one window, for a stage its passes
+	Rounds   int           // at least 1; for a rate the parts of one window, for a stage its passes
 	Stage    *metric.Stage // the stage of an open loop; nil if the level is not one
-	// Speedup is the factor by which recorded traffic is replayed faster; 0 if the level is not a
-	// replay. Rate is then the mean rate.
+	// Speedup is how many times faster than recorded the traffic is replayed; 0 if the level is
+	// not a replay. In a replay the field Rate is the mean rate.
 	Speedup float64
 	Range   hcl.Range
 }
@@ -393,7 +393,7 @@ type Level struct {
 // AtCapacity still hold.
 type Capacity struct {
 	Over metric.LoadKind
-	From int // smallest level, at least 1; for a rate in units of RateStep, as are UpTo and Require
+	From int // smallest level, at least 1; of a rate From, UpTo and Require are multiples of RateStep
 	UpTo int // largest level, at least From
 	// Resolution is the allowed distance between the largest passing and the smallest
 	// failing level; at least 1. Relative widens it to a share of the capacity, in

@@ -53,7 +53,8 @@ func stirlingFront(a, b float64) float64 {
 	return 0.5*math.Log(a/(2*math.Pi)*(b/(a+b))) + stirling(a+b) - stirling(a) - stirling(b)
 }
 
-// stirling is lnΓ(z) − ((z−½)·ln z − z + ½·ln 2π) for z ≥ 10 (DLMF 5.11.1).
+// stirling is the error of Stirling's formula, lnΓ(z) − ((z−½)·ln z − z + ½·ln 2π), for z ≥ 10
+// (DLMF 5.11.1).
 func stirling(z float64) float64 {
 	r := 1 / z
 	s := r * r

@@ -50,11 +50,12 @@ const (
 	Above
 )
 
-// Share tests whether the true share of bad observations is at most allowed, if k of n observations
-// are bad (both may be fractions). The result is Below if P(Bin(n, allowed) ≤ k) ≤ alpha, Above if
-// P(Bin(n, allowed) ≥ k) ≤ alpha, and otherwise Open. A wrong Below has a chance of at most alpha,
-// and so has a wrong Above. MLPerf's early stopping uses the first of these tests (LoadGen,
-// early_stopping.cc). Inverting both gives the bounds of Clopper and Pearson (Biometrika 26, 1934).
+// Share tests whether the true share of bad observations is at most allowed. k of n observations
+// are bad; both numbers may be fractions. The result is Below if P(Bin(n, allowed) ≤ k) ≤ alpha,
+// Above if P(Bin(n, allowed) ≥ k) ≤ alpha, and otherwise Open. The chance of a wrong Below is at
+// most alpha, and the chance of a wrong Above is at most alpha. MLPerf's early stopping uses the
+// test for Below (LoadGen, early_stopping.cc). ClopperPearson gives the bounds that belong to
+// the two tests (Biometrika 26, 1934).
 func Share(k, n, allowed, alpha float64) Decision {
 	if k > n && k <= n*(1+1e-12) {
 		k = n // n/m·m may exceed n by a rounding error

@@ -47,7 +47,8 @@ func TestHolm(t *testing.T) {
 		p    []float64
 		want []bool
 	}{
-		// 0.01 <= 0.05/3 and 0.02 <= 0.05/2 are significant; 0.06 > 0.05 is not.
+		// In ascending order the limits are 0.05/3, 0.05/2 and 0.05. The p-values 0.01 and
+		// 0.02 are within their limits; 0.06 is not.
 		{[]float64{0.06, 0.01, 0.02}, []bool{false, true, true}},
 		// 0.02 > 0.05/3, so none of the p-values is significant.
 		{[]float64{0.02, 0.02, 0.03}, []bool{false, false, false}},

@@ -23,8 +23,8 @@ func ShareEffect(groups []Group) float64 {
 	if b < 2 || !(p > 0 && p < 1) {
 		return 1
 	}
-	// v is the variance of the ratio estimator, in which groups have weights by their size. With
-	// equal sizes it is Σ(p̂_g − p̂)²/(B(B−1)).
+	// v is the variance of the ratio estimator, which weights each group by its size. For B
+	// groups of equal size it is Σ(p̂_g − p̂)²/(B(B−1)).
 	v := 0.0
 	for _, g := range groups {
 		if g.N > 0 {
@@ -48,7 +48,7 @@ func ClusterEffect(clusters Clusters, whole float64) float64 {
 	return (2*whole*whole + clusters.Squares) / (2*whole + clusters.Sum)
 }
 
-// Clusters holds the sums of the sizes of clusters, and of their squares.
+// Clusters sums up clusters: Sum adds their sizes, and Squares adds the squares of their sizes.
 type Clusters struct {
 	Sum, Squares float64
 }
@@ -140,8 +140,9 @@ func MeanEffect(blocks []Ascending) float64 {
 		return 1
 	}
 	mean, s2 := moments(blocks...)
-	// As in ShareEffect, blocks have weights by their size, so that a short block does not count as
-	// a noisy one. With equal sizes v is v_b/B.
+	// v is the variance of the mean. As in ShareEffect, blocks are weighted by size, so that a
+	// short block does not look noisy. With B blocks of equal size v is the variance between
+	// block means, divided by B.
 	v := 0.0
 	for i, m := range means {
 		d := sizes[i] / n * (m - mean)
@@ -158,11 +159,12 @@ func MeanEffect(blocks []Ascending) float64 {
 	return v / (s2 / n)
 }
 
-// Effective is the number of independent requests that n requests count as. For the groups, and for
-// each quantity, the number of observations is divided by their design effect, with a discount for
-// dependence that few groups may hide. The result is the smallest of these numbers and n. If a
-// quantity has fewer values than there are requests, because some failed, its result is scaled to
-// all requests. A quantity without values is ignored. alpha is the error of the plan.
+// Effective is the number of independent requests that n requests count as. It divides the
+// number of observations by a design effect: once for groups, and once for each quantity. The
+// function discounted corrects each design effect for a small number of groups. The smallest
+// quotient is the result, but at most n. If some requests failed, so that a quantity has fewer
+// values than n, its quotient is scaled to n. A quantity without values is ignored. alpha is the
+// error of the plan.
 func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float64) float64 {
 	seen, b := 0.0, 0
 	for _, g := range groups {

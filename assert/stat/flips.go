@@ -39,8 +39,8 @@ func Flips(quantities [][]float64) []float64 {
 		}
 		return 0
 	})
-	// reached[k] counts the sign patterns in which the largest of the first k quantities is at
-	// least as large as the measured quantity k.
+	// reached[k] counts sign patterns. A pattern counts if one of the first k quantities then
+	// is at least as large as the measured quantity k.
 	reached, flips := make([]int, len(order)), 0
 	for signs := range turned(n) {
 		flips++
@@ -93,8 +93,9 @@ func studentized(x []float64) (scaled []float64, sum float64) {
 	return scaled, mean * float64(len(x)) / root
 }
 
-// turned yields sign patterns of n units, as bits that are set where the sign is flipped: all
-// patterns, or a fixed sample that includes flipping none.
+// turned yields sign patterns for n units. Bit i of a pattern is set if the sign of unit i is
+// flipped. It yields all patterns if they are few, otherwise a fixed sample that includes the
+// pattern without flips.
 func turned(n int) func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
 		if n < 64 && 1<<n <= mostFlips {

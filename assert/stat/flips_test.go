@@ -21,8 +21,8 @@ func TestFlips(t *testing.T) {
 		{"all above", [][]float64{{1, 2, 3}}, []float64{1. / 8}},
 		// The patterns +1+2+3 and −1+2+3 have sums of at least 4.
 		{"the smallest below", [][]float64{{-1, 2, 3}}, []float64{2. / 8}},
-		// Shifted to mean 0 the values are +1 0 −1. All sign patterns of these have a sum above the
-		// measured −6/√2.
+		// Minus their mean the values are +1, 0 and −1. With all patterns of signs their
+		// sum exceeds the measured −6/√2.
 		{"all below", [][]float64{{-1, -2, -3}}, []float64{1}},
 		// Two quantities that agree count as one test.
 		{"twice", [][]float64{{1, 2, 3}, {2, 4, 6}}, []float64{1. / 8, 1. / 8}},

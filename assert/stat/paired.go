@@ -20,7 +20,7 @@ func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
 	return -upper(won, lost), upper(lost, won), true
 }
 
-// pairedBelow reports whether the change is certainly below d.
+// pairedBelow reports whether the change is below d at confidence 1−alpha.
 func pairedBelow(lost, won, n, d, alpha float64) bool {
 	return pairedScore(lost, won, n, d) <= -NormalQuantile(1-alpha) && (won > 0 || AtMost(lost, n, d) <= alpha)
 }
@@ -54,7 +54,9 @@ func PairedPower(n int, disagree, margin, alpha float64) float64 {
 		if p < 1e-12 {
 			continue
 		}
-		most = min(max(most, 0), k) // the largest number of lost items that still passes; it grows with k
+		// most is the largest number of lost items with which the test passes if k items
+		// disagree. It grows with k.
+		most = min(max(most, 0), k)
 		for most < k && passes(most+1, k-most-1) {
 			most++
 		}

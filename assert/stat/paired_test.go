@@ -142,8 +142,8 @@ func TestLongPairedShareErrsSeldom(t *testing.T) {
 	}
 }
 
-// The exact number of items that certify −2 pp with 80 % power agrees with a second
-// sum over all outcomes.
+// PairedNeeded finds how many items certify a change above −2 percentage points with 80 % power.
+// The function certifies sums over all outcomes in another way and agrees.
 func TestLongPairedNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		disagree float64

@@ -23,15 +23,16 @@ func LeastAbove(n int, effective, allowed, alpha float64) int {
 	})
 }
 
-// PercentileRanks returns the ranks (1-based, ascending) of the order statistics that
-// bound the q-quantile of a distribution, from n observations that count as effective
-// independent ones. Each bound holds with confidence 1−alpha for any distribution
-// (Wilks, Ann. Math. Stat. 12, 1941; Hahn, Meeker and Escobar, Statistical Intervals,
-// 2nd ed., chapter 5). low is 0 (−Inf) and high n+1 (+Inf) where n is too small for a
-// bound.
+// PercentileRanks returns the ranks of the order statistics that bound the q-quantile of a
+// distribution. Ranks count from 1 in ascending order. n is the number of observations, and
+// effective is the number of independent observations that they count as. Each bound holds with
+// confidence 1−alpha for any distribution (Wilks, Ann. Math. Stat. 12, 1941; Hahn, Meeker and
+// Escobar, Statistical Intervals, 2nd ed., chapter 5). If n is too small for a bound, low is 0
+// (−Inf) or high is n+1 (+Inf).
 //
-// The bounds agree with Share for allowed = 1−q and any limit T: x_(high) < T exactly if the
-// observations ≥ T are few enough for Below, and x_(low) ≥ T exactly if they are enough for Above.
+// The bounds agree with Share at allowed = 1−q. For any limit T, count the observations ≥ T as
+// bad. Then x_(high) < T exactly if Share returns Below, and x_(low) ≥ T exactly if Share
+// returns Above.
 func PercentileRanks(n int, effective, q, alpha float64) (low, high int) {
 	if n < 1 || !(effective > 0) {
 		return 0, n + 1

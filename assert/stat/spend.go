@@ -6,14 +6,16 @@ import (
 	"sync"
 )
 
-// Spend returns the error allowed at each of several looks at growing data; look i covers the first
-// at[i] requests. All looks up to look i together err with a chance of at most alpha·share[i] (Lan
-// and DeMets, Biometrika 70, 1983). Looks at the same data mostly err together, which the joint
-// normal distribution of their estimates takes into account (Armitage, McPherson and Rowe, JRSS A
-// 132, 1969). So the returned errors add up to more than alpha, although each is at most alpha.
+// Spend returns the error that each of several looks at growing data may use. Look i sees the
+// first at[i] requests. The chance that any look up to look i errs is at most alpha·share[i]
+// (Lan and DeMets, Biometrika 70, 1983).
 //
-// at and share must ascend, share to at most 1. Otherwise, and without looks, the
-// result is nil.
+// Looks at the same data mostly err together. The joint normal distribution of the estimates
+// accounts for this (Armitage, McPherson and Rowe, JRSS A 132, 1969). The returned errors
+// therefore add up to more than alpha, although no single error exceeds alpha.
+//
+// at and share must ascend, and share must not exceed 1. The result is nil if they do not, or if
+// there are no looks.
 func Spend(at []int, share []float64, alpha float64) []float64 {
 	if len(at) == 0 || len(share) != len(at) {
 		return nil
@@ -25,8 +27,8 @@ func Spend(at []int, share []float64, alpha float64) []float64 {
 		}
 		n, part = at[i], share[i]
 	}
-	// Computing takes a few milliseconds, and a gate needs the same few values many
-	// times.
+	// Results are kept: computing one takes a few milliseconds, and a gate needs the same few
+	// results many times.
 	key := fmt.Sprint(at, share, alpha)
 	if found, ok := spent.Load(key); ok {
 		return found.([]float64)
@@ -44,7 +46,7 @@ func spend(at []int, share []float64, alpha float64) []float64 {
 	const cells = 400
 	tail := func(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }
 	whole := float64(at[len(at)-1])
-	// mass[i] is the chance of being at place[i] without a crossing so far.
+	// mass[i] is the chance that the motion is at place[i] and has crossed no boundary so far.
 	place, mass := []float64{0}, []float64{1}
 	out := make([]float64, len(at))
 	before, gone := 0.0, 0.0

@@ -149,8 +149,7 @@ func TestShareRefusesNonsense(t *testing.T) {
 }
 
 func TestMinimumN(t *testing.T) {
-	// Hahn, Meeker and Escobar, Statistical Intervals, chapter 5; the first column is also MLPerf's
-	// minimum without a bad observation.
+	// The expected values are from Hahn, Meeker and Escobar, Statistical Intervals, chapter 5.
 	for _, c := range []struct {
 		allowed, alpha float64
 		want           int
@@ -249,9 +248,9 @@ func TestPercentileRanks(t *testing.T) {
 	}
 }
 
-// Test and interval agree. Below holds exactly if the upper bound meets the limit,
-// Above exactly if the lower bound misses it, for strict and inclusive limits and for
-// whole and fractional effective n.
+// The test and the interval agree. Below holds exactly if the upper bound meets the limit. Above
+// holds exactly if the lower bound misses the limit. This is so for strict and inclusive limits,
+// and for whole and fractional effective n.
 func TestLongDuality(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
@@ -326,9 +325,10 @@ func TestTailsAreMonotone(t *testing.T) {
 }
 
 func TestEffective(t *testing.T) {
-	// Of five rounds of 100, one has all 20 bad observations: p̂ = 0.04, and v = Σ(p̂_r−p̂)²/(5·4)
-	// = (0.16² + 4·0.04²)/20 = 0.0016. Independent observations have p̂q̂/500 = 0.0000768, so the
-	// ratio is 20.833.
+	// Five rounds have 100 observations each. One round has 20 bad observations, and the others
+	// have none: p̂ = 0.04, and v = Σ(p̂_r−p̂)²/(5·4) = (0.16² + 4·0.04²)/20 = 0.0016. The
+	// variance for independent observations is p̂(1−p̂)/500 = 0.0000768. The ratio of the two
+	// is 20.833.
 	groups := []Group{{20, 100}, {0, 100}, {0, 100}, {0, 100}, {0, 100}}
 	near(t, "ShareEffect", ShareEffect(groups), 20.8333, 0.001)
 	// If bad observations are evenly distributed, the groups show no spread.
@@ -354,7 +354,8 @@ func TestEffective(t *testing.T) {
 	near(t, "MeanEffect with a value that is none", MeanEffect(ascending([]float64{1, math.NaN()}, []float64{3, 3})), math.Inf(1), 0)
 	together := []Ascending{{Values: []float64{1}, Until: []int{2}}, {Values: []float64{1, 3}, Until: []int{1, 4}}}
 	near(t, "MeanEffect of equal ones together", MeanEffect(together), MeanEffect(ascending([]float64{1, 1}, []float64{1, 3, 3, 3})), 0)
-	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905, so the effective number is 4/(1 + 217.0905·(2 −
+	// The design effect is 3, and √2 of it may be chance. The rest above 1 is multiplied by
+	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905. So the effective number is 4/(1 + 217.0905·(2 −
 	// √2)).
 	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][]Ascending{ascending([]float64{1, 1}, []float64{3, 3})}, 0.05), 4/128.169, 1e-4)
 	near(t, "Effective with a value that is none", Effective(4, nil, [][]Ascending{ascending([]float64{1, math.NaN()}, []float64{3, 3})}, 0.05), 0, 0)
@@ -371,9 +372,10 @@ func ascending(lists ...[]float64) (out []Ascending) {
 }
 
 func TestExcess(t *testing.T) {
-	// Two groups of 20 and 60 have 3 and 1 of the 4 bad observations: Σk(k−1)/4 = 6/4 others, where
-	// chance gives (4 − 1)·(20² + 60²)/80² = 1.875. With 1 and 3 the result is the same. With 4 and
-	// 0 there are 12/4 others, minus 1.875.
+	// A bad observation shares its group with Σk(k−1)/4 other bad ones, where k is the number
+	// in each group. Four bad ones in groups of 20 and 60 would by chance give 3·(20² +
+	// 60²)/80² = 1.875. Groups with 3 and 1 bad observations give 6/4, which is less. Groups
+	// with 4 and 0 give 12/4, which is 1.125 more.
 	near(t, "Excess of less than chance", Excess([]Group{{3, 20}, {1, 60}}), 0, 0)
 	near(t, "Excess", Excess([]Group{{4, 20}, {0, 60}}), 1.125, 1e-12)
 	near(t, "Excess of one", Excess([]Group{{1, 20}, {0, 60}}), 0, 0)
@@ -460,7 +462,7 @@ func TestLongFalsePass(t *testing.T) {
 			x = 0.8*x + 0.6*r.NormFloat64()
 		}
 	}
-	shifted := func(r *rand.Rand, xs []float64) { // a third of the variance is between rounds
+	shifted := func(r *rand.Rand, xs []float64) { // a third of the variance lies between rounds
 		shift := math.Sqrt(1.0/3) * r.NormFloat64()
 		for i := range xs {
 			xs[i] = shift + math.Sqrt(2.0/3)*r.NormFloat64()
@@ -516,7 +518,8 @@ func TestLongFalsePass(t *testing.T) {
 			if limit := alpha + 3*math.Sqrt(alpha*(1-alpha)/gates); share > limit {
 				t.Errorf("false passes: %.3f, more than %.3f", share, limit)
 			}
-			// The correction is needed: a test that ignores dependence breaks the promise.
+			// A test that ignores dependence must pass wrongly too often here.
+			// Otherwise this case would not show that the correction is needed.
 			if c.naiveErrs && float64(naive)/gates < 0.08 {
 				t.Errorf("the naive test errs only %d times of %d: the case proves nothing", naive, gates)
 			}
@@ -554,8 +557,9 @@ func TestLongLogMeanBound(t *testing.T) {
 			t.Errorf("m %v, s %v, n %d: ln of the bound is %.4f, want %.4f", c.m, c.s, c.n, got, want)
 		}
 	}
-	// Simpson's rule over x, with enough steps that twice as many change nothing: 200,000 for two
-	// units, because the integrand is then steep near x = 0.
+	// The expected values come from Simpson's rule over x. It has so many steps that twice as
+	// many change nothing. Two units need 200,000 steps, because their integrand is steep near
+	// x = 0.
 	for _, c := range []struct {
 		n            int
 		s, alpha, ln float64
@@ -646,7 +650,8 @@ func TestPersistence(t *testing.T) {
 		want      float64
 	}{
 		{1, 10, math.Sqrt(20)},
-		{4, 10, math.Sqrt(9 * (11.0 / 48) / (13.0/15 - 11.0/48))}, // V(4) = (11/3)/16, V(0.4) = 13/15
+		// The variances V of Persistence are V(4) = (11/3)/16 and V(0.4) = 13/15.
+		{4, 10, math.Sqrt(9 * (11.0 / 48) / (13.0/15 - 11.0/48))},
 		{29.9, 10, 1.06}, {30, 10, 1}, {math.Inf(1), 10, 1}, {1, 1, 1}, {0, 10, 1}, {math.NaN(), 10, 1},
 	} {
 		if got := Persistence(tt.lifetimes, tt.parts); math.Abs(got-tt.want) > 0.005 {
@@ -691,7 +696,8 @@ func TestLongPerLifetime(t *testing.T) {
 	}
 	p, variance := Moments(shares)
 	got, want := p*(1-p)/variance, length*PerLifetime(p)
-	if math.Abs(got/want-1) > 0.15 { // from 1,500 skewed shares the variance is known to about 6 %
+	// The variance of 1,500 skewed shares is known to about 6 %.
+	if math.Abs(got/want-1) > 0.15 {
 		t.Errorf("windows with a share of %.3f are worth %.1f moments, want %.1f", p, got, want)
 	}
 }

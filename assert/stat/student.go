@@ -31,7 +31,8 @@ func StudentCDF(t, df float64) float64 {
 
 // studentTail is P(T > t) for t ≥ 0.
 func studentTail(t, df float64) float64 {
-	// Both arguments are computed from t², so that rounding loses neither.
+	// The arguments x and y add up to 1. Both are computed from t², because 1−x would lose
+	// digits.
 	s := t * t
 	x, y := df/(df+s), s/(df+s)
 	if math.IsInf(s, 1) {
@@ -60,8 +61,8 @@ func StudentQuantile(p, df float64) float64 {
 	return studentUpper(1-p, df)
 }
 
-// studentUpper returns the t with P(T > t) = tail, for tail in (0, ½). The first thousand values are
-// kept, because a gate needs the same few values many times.
+// studentUpper returns the t with P(T > t) = tail, for tail in (0, ½). It caches the first
+// thousand values, because a gate needs the same few values many times.
 func studentUpper(tail, df float64) float64 {
 	key := [2]float64{tail, df}
 	if t, ok := uppers.Load(key); ok {

@@ -56,8 +56,8 @@ func toleranceFactor(n int, content, confidence float64) float64 {
 	return high
 }
 
-// noncentralT is the distribution function of (Z+δ)/√(χ²_ν/ν): the mean of
-// Φ(t·x − δ) over x = √(χ²_ν/ν).
+// noncentralT is the distribution function of (Z+δ)/√(χ²_ν/ν), which has a noncentral t
+// distribution. It is computed as the mean of Φ(t·x − δ) over x = √(χ²_ν/ν).
 func noncentralT(t, nu, delta float64) float64 {
 	return chi(nu).mean(func(x float64) float64 { return 0.5 * math.Erfc(-(t*x-delta)/math.Sqrt2) })
 }

@@ -48,16 +48,16 @@ func TestToleranceBound(t *testing.T) {
 	}
 }
 
-// A server at the limit of a p95, with one request in 20 over the limit, hardly ever passes by the
-// tolerance bound. Its requests may be independent, drift slowly within the round, or shift from
-// round to round.
+// At the limit of a p95 one request in 20 exceeds the limit. Such a server hardly ever passes by
+// the tolerance bound. This holds if requests are independent, if they drift slowly within a
+// round, and if they shift from round to round.
 func TestLongToleranceBoundHardlyPassesAtTheLimit(t *testing.T) {
 	const runs, rounds, each, sigma = 2000, 10, 20, 0.4
 	k := ToleranceFactor(rounds, 0.95, 0.95)
 	limit := math.Exp(sigma * NormalQuantile(0.95))
 	for _, tt := range []struct {
 		name       string
-		rho, shift float64 // correlation of neighbours; share of the variance that is between rounds
+		rho, shift float64 // correlation of neighbours; share of the variance between rounds
 	}{{"independent", 0, 0}, {"AR(1) 0.9", 0.9, 0}, {"shifted rounds", 0, 0.8}, {"both", 0.9, 0.5}} {
 		r := rand.New(rand.NewPCG(7, 11))
 		passed := 0

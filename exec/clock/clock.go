@@ -17,8 +17,8 @@ type Clock interface {
 	// Now is the monotonic time since the clock's origin. It is safe from any
 	// goroutine.
 	Now() time.Duration
-	// Timer runs f from Wait at t or later; a t in the past is due at once. stop
-	// reports whether it prevented f from running. Call it only from the loop.
+	// Timer makes Wait run f at the time t. If t is in the past, f is due at once. stop cancels
+	// f, and reports whether f had not run yet. Call Timer only from the loop.
 	Timer(t time.Duration, f func()) (stop func() bool)
 	// Post runs f from Wait as soon as possible, in the order of posting. It is safe
 	// from any goroutine and never blocks.

@@ -129,7 +129,7 @@ func TestPostFromManyGoroutines(t *testing.T) {
 			})
 		}
 		if _, virtual := c.(*clock.Virtual); virtual {
-			wg.Wait() // a virtual clock does not wait for other goroutines
+			wg.Wait() // wait here, because a virtual clock does not wait for other goroutines
 		}
 		if err := clock.Until(t.Context(), c, func() bool { return n == writers*each }); err != nil {
 			t.Fatal(err)
@@ -236,8 +236,8 @@ func TestWithTimeoutCancelled(t *testing.T) {
 	})
 }
 
-// The settling function sees everything that happened at an instant, and may add to
-// it. Time moves on when nothing more is due.
+// The function passed to Settled runs when nothing more is due at the present instant. It may
+// post further work for the same instant. Time moves on when nothing more is due.
 func TestSettled(t *testing.T) {
 	c := clock.NewVirtual()
 	var said []string

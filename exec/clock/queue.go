@@ -14,7 +14,8 @@ type event struct {
 	index int // place in the queue; -1 after the event left
 }
 
-// queue holds events in order of (at, seq).
+// queue is a heap of events: the earliest comes first, and of several at the same time the one
+// that was made first.
 type queue struct {
 	events []*event
 	made   uint64

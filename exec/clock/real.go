@@ -39,7 +39,7 @@ func (c *Real) Sharpen() (stop func()) {
 func (c *Real) rouse() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // the loop already has a token to wake up to
+	default: // Wait will wake up anyway: an earlier token is still in the channel
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ErrIdle is returned by Wait of a virtual clock if nothing is due and nothing ever
-// will be: the caller forgot to schedule something.
+// ErrIdle is returned by Wait of a virtual clock if nothing is due and nothing will ever become
+// due. The caller then forgot to schedule something.
 var ErrIdle = errors.New("the virtual clock is idle: nothing is due, now or later")
 
 // Virtual is a clock of discrete events: Wait jumps to the next one. A run on it
@@ -78,8 +78,8 @@ func (c *Virtual) Wait(ctx context.Context) error {
 	return nil
 }
 
-// run runs the next event that is due now. If none is and move is set, it first moves
-// the time to the next event. It reports whether there was an event.
+// run runs the next event that is due, and reports whether there was one. If move is set, it
+// first moves the time to the next event.
 func (c *Virtual) run(move bool) bool {
 	c.mu.Lock()
 	if at, any := c.queue.first(); any && move {

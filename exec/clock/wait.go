@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Until runs the clock until done returns true. It returns the error of Wait if that
-// comes first. Call it only from the loop.
+// Until runs the clock until done returns true. If Wait fails before that, Until returns its
+// error. Call Until only from the loop.
 func Until(ctx context.Context, c Clock, done func() bool) error {
 	for !done() {
 		if err := c.Wait(ctx); err != nil {

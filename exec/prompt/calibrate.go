@@ -31,8 +31,8 @@ type Options struct {
 	IDs func(ctx context.Context, text string) ([]int, error)
 	// AsIDs makes prompts of token ids. IDs is then required.
 	AsIDs bool
-	// Known, if set, is the result of an earlier calibration. Two requests for one
-	// token check it. If the server counts them differently, it is learnt again.
+	// Known is the result of an earlier calibration; nil if there is none. Two requests for one
+	// token check it. If the server now counts differently, Calibrate starts anew.
 	Known *Known
 }
 
@@ -98,10 +98,10 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 // still be measured, because the plan judges its failures.
 const attempts = 4
 
-// patient returns a counter that asks again if count fails. It gives up at once if asking
-// again is useless: there is no tokenizer, or nobody waits for the answer. If the server
-// refuses a question because it is busy, the question is repeated with no other one in
-// flight, because the server may take fewer at a time.
+// patient returns a counter that repeats a question if count fails. It does not repeat a
+// question if there is no tokenizer, or if nobody waits for the answer. If the server is busy
+// and refuses a question, the question is repeated while no other question is in flight, because
+// the server may accept only a few at a time.
 func patient(count Counter, asked string) Counter {
 	turn, slots := make(chan struct{}, 1), make(chan struct{}, mostAtOnce)
 	ask := func(ctx context.Context, p client.Prompt, takes int) (int, error) {
@@ -148,8 +148,9 @@ func turnedAway(err error) bool {
 // errNotAdditive means that no words were found whose counts add up.
 var errNotAdditive = errors.New("token counts do not add up")
 
-// proportional is for a server whose counts do not add up by words, such as a gateway
-// that estimates tokens from bytes. It learns the number of bytes per token.
+// proportional calibrates a Maker for a server whose token counts do not add up by words. An
+// example is a gateway that estimates tokens from bytes. It learns the number of bytes per
+// token.
 func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, error) {
 	m := &Maker{salt: salt, sep: " ", lead: word{text: lead(" ")}, perToken: 1}
 	for _, w := range words {
@@ -292,9 +293,9 @@ func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]i
 	return off, nil
 }
 
-// agree compares tokenizer and usage by two prompts. If the difference is constant, the
-// tokenizer leaves out that many tokens, and m is corrected by this difference. With any
-// other difference the two do not agree.
+// agree compares the tokenizer with the usage, for two prompts. If both prompts show the same
+// difference, the tokenizer leaves out that many tokens, and m is corrected by it. If the two
+// differences are not equal, agree returns false.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	off, err := m.off(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
 	if err != nil {

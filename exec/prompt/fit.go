@@ -45,8 +45,9 @@ func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	return nil
 }
 
-// Short does the same as Fit without making anything: it returns the row that cannot
-// be as short as requested. count counts a prompt without asking a server.
+// Short checks whether prompts of the first rows can be as short as the requested number of
+// tokens. It returns an error that names a row for which this fails. It makes no prompts: count
+// counts a prompt without asking a server.
 func (r *Rows) Short(ctx context.Context, count Counter, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	for _, i := range r.order {
@@ -75,7 +76,8 @@ func (r *Rows) noRoom(row *traffic.Row, tokens int) error {
 // there is no white space at either end.
 func (r *Rows) joined(place, bytes int) string {
 	var b strings.Builder
-	own, _ := r.set.Rows[r.order[place]].Question() // rows without a question are refused
+	// Rows without a question were refused before, so the second result is always true.
+	own, _ := r.set.Rows[r.order[place]].Question()
 	b.WriteString(strings.TrimLeftFunc(own, unicode.IsSpace))
 	for next := place + 1; b.Len() < bytes; next++ {
 		if b.Len() > 0 {
@@ -90,7 +92,7 @@ func (r *Rows) joined(place, bytes int) string {
 	return strings.TrimRightFunc(text[:bytes], unicode.IsSpace)
 }
 
-// fitted returns the prompt of the row at a place of the order.
+// fitted returns the prompt that f describes for the row with the index place in the order.
 func (r *Rows) fitted(place int, f fit) client.Prompt {
 	row := r.set.Rows[r.order[place]].Asking(r.joined(place, f.bytes) + f.pad)
 	return Of(&row)
@@ -102,7 +104,7 @@ type fitter struct {
 	ctx      context.Context
 	tokens   int
 	count    Counter
-	off      int     // tokens that the model is charged for but the tokenizer leaves out
+	off      int     // tokens that the server's usage counts but its tokenizer does not
 	perToken float64 // bytes, about
 }
 
@@ -142,9 +144,9 @@ func (f *fitter) counted(place int, x fit) (int, error) {
 	return n + f.off, err
 }
 
-// fit finds where to cut. One more character rarely adds more than one token. So between a
-// length with too few tokens and one with too many there is one with exactly the right
-// number.
+// fit finds the place at which to cut the text for the requested number of tokens. It searches
+// between a cut with too few tokens and a cut with too many. Such a search succeeds mostly,
+// because one more character rarely adds more than one token.
 func (f *fitter) fit(place int) (fit, error) {
 	const most = 64 // questions
 	perToken := f.perToken
@@ -183,8 +185,7 @@ func (f *fitter) fit(place int) (fit, error) {
 // pads are texts that are usually one token wherever they stand.
 var pads = []string{" a", " the", ".", "\n", "!"}
 
-// pad adds tokens to a text that is too short, but with one more character would be too
-// long.
+// pad adds tokens to a text that is too short and that one more character would make too long.
 func (f *fitter) pad(place, bytes, tokens int) (fit, error) {
 	for _, p := range pads {
 		x := fit{bytes, strings.Repeat(p, tokens)}

@@ -57,7 +57,7 @@ func TestFit(t *testing.T) {
 		o := counting(2)
 		tokenizer := o.Tokenizer
 		o.Tokenizer = func(ctx context.Context, p client.Prompt) (int, error) { asked++; return tokenizer(ctx, p) }
-		thorough.atOnce = 1 // the variable asked has no lock
+		thorough.atOnce = 1 // one question at a time, because the variable asked has no lock
 		err := r.Fit(t.Context(), o, tokens, 40)
 		thorough.atOnce = 8
 		if err != nil {

@@ -22,8 +22,9 @@ type Items struct {
 // probe is the filler, in tokens, with which an item is counted.
 const probe = 64
 
-// NewItems learns how many tokens each item has. It asks the server's tokenizer and sends one real
-// request for what surrounds the text. Without a tokenizer it uses the usage of a few requests.
+// NewItems learns how many tokens each item has. It asks the server's tokenizer, and sends one
+// real request to learn how many tokens the server adds around the text. Without a tokenizer it
+// reads the usage of a few requests.
 func NewItems(ctx context.Context, m *Maker, o Options, items []answers.Item) (*Items, error) {
 	x := &Items{maker: m, items: items, costs: make([]int, len(items)), exact: true}
 	if m.ids != nil || m.perToken > 0 {

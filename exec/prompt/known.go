@@ -63,8 +63,8 @@ func (k *Known) maker(salt uint64) *Maker {
 	return m
 }
 
-// remembered returns the words of a list; nil if one of them does not have 1 to most
-// tokens.
+// remembered returns the words of an earlier calibration. It returns nil if the list is too
+// long, or if one of its words does not have 1 to most tokens.
 func remembered(list []Measured, most int) (out []word) {
 	if len(list) > mostWords {
 		return nil

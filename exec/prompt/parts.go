@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// MakeParts returns a prompt of k made of parts. If two prompts of the same round have parts of the
-// same key, these begin alike for the length of the shorter one. The prompt has as many tokens as
-// its parts together, but at least Least. Its Shared is the share that may be in a cache besides
-// these parts, because of the server's own tokens around a prompt.
+// MakeParts returns a prompt of k that consists of parts. In two prompts of the same round,
+// parts with equal keys begin with equal tokens: as many as the shorter part has. The prompt has
+// as many tokens as its parts together, but at least Least. Its field Shared counts only tokens
+// that the server itself puts around a prompt, because they may be in a cache too.
 func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	k.Order = 0
 	total := 0

@@ -18,7 +18,7 @@ func TestParts(t *testing.T) {
 		{block(1, 64), block(2, 64), block(4, 64), block(5, 7)}, // shares 128
 		{block(1, 64), block(6, 64), block(3, 30)},              // 64
 		{block(7, 64), block(2, 64), block(3, 30)},              // none
-		{block(1, 64), block(2, 64), block(3, 21)},              // 149 tokens are shared with the first prompt
+		{block(1, 64), block(2, 64), block(3, 21)},              // 149, with the first prompt
 	}
 	want := [][]int{{158, 128, 64, 0, 149}, {0, 199, 64, 0, 128}, {0, 0, 158, 0, 64}, {0, 0, 0, 158, 0}, {0, 0, 0, 0, 149}}
 	for _, tt := range fakes {

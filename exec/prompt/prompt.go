@@ -1,11 +1,10 @@
-// Package prompt makes the prompts that are sent. They are unique except for two
-// words at their beginning, can be reproduced from a salt and a seed, and have
-// exactly the requested length by the count of the server under test.
+// Package prompt makes the prompts that are sent. All prompts begin with the same two words and
+// are unique after them. The same salt and seed give the same prompts. Prompts have exactly the
+// requested length by the count of the server under test.
 //
-// There is no built-in tokenizer; the server is asked. Calibrate finds words whose
-// token counts add up on this server in any order, and learns what the server puts
-// around a prompt. After that Make composes prompts without asking, in about the time
-// that copying them takes.
+// There is no built-in tokenizer; the server is asked. Calibrate finds words whose token counts
+// add up in any order on this server. It also learns what the server puts around a prompt. Make
+// then composes prompts without asking the server, about as fast as they can be copied.
 package prompt
 
 import (
@@ -53,13 +52,13 @@ type Maker struct {
 	costs   int    // the highest cost of a word of the pool
 	average int    // bytes per token, rounded up
 
-	// For text whose counts do not add up by words: bytes per token, and bytes in
-	// addition. perToken is 0 otherwise.
+	// perToken and before describe a server whose counts do not add up by words: the number of
+	// bytes per token, and a number of bytes in addition. perToken is 0 for other servers.
 	perToken, before float64
 
 	// For token ids; nil if text is made.
 	ids    []int
-	around int // tokens that the server adds to ids
+	around int // The next two fields are for prompts of token ids. ids is nil if prompts are text.
 }
 
 // word is a text and its number of tokens.
@@ -87,11 +86,10 @@ func (m *Maker) Least() int {
 // longest bounds the length of words, in bytes.
 const longest = 16
 
-// Make returns the prompt of k with that many tokens by the server's count, template
-// included. The same key gives the same prompt. Two keys give two prompts that differ
-// in their third word, unless the round has more prompts than there are words; they
-// then differ within the first few words. Make fails for numbers of tokens that it
-// cannot make, usually because they are too small.
+// Make returns the prompt of the key k with that many tokens, by the server's count and with the
+// template. Equal keys give equal prompts. Prompts of different keys differ in their third word.
+// If a round has more prompts than there are words, they differ within the first few words. Make
+// fails if it cannot make that number of tokens, usually because the number is too small.
 func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
 	h := m.hash(k)
 	var p client.Prompt
@@ -261,7 +259,7 @@ func (m *Maker) settle() {
 	}
 }
 
-// usable reports whether the pool can make every number from some point on.
+// usable reports whether words of the pool can make every number of tokens above some number.
 func (m *Maker) usable() bool {
 	common := 0
 	for _, w := range m.pool {
@@ -290,7 +288,7 @@ func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
 	return client.Prompt{IDs: ids}, nil
 }
 
-// fillIDs fills in ids that begin with the number of order.
+// fillIDs fills ids with random token ids. The first ids encode the number order.
 func (m *Maker) fillIDs(ids []int, h uint64, order int) {
 	numbers := digits(h, order, len(m.ids))
 	r := rand.NewPCG(h, mix(h^uint64(order)))

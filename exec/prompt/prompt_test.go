@@ -37,7 +37,7 @@ func byWord(text string) []string {
 // byByte has one token per byte.
 func byByte(text string) []string { return strings.Split(text, "") }
 
-// hashOf is FNV-1a of the parts, joined.
+// hashOf returns the FNV-1a hash of the joined parts.
 func hashOf(parts ...string) uint32 {
 	h := uint32(2166136261)
 	for _, s := range parts {
@@ -68,8 +68,8 @@ func byPiece(text string) []string {
 	return tokens
 }
 
-// acrossSpaces is byPiece with some pairs of words merged into one token, as in
-// vocabularies whose tokens span words.
+// acrossSpaces splits text like byPiece, and then merges some pairs of neighbours into one
+// token. The vocabularies of some models have tokens that span words.
 func acrossSpaces(text string) []string {
 	tokens := byPiece(text)
 	var merged []string
@@ -84,12 +84,12 @@ func acrossSpaces(text string) []string {
 	return merged
 }
 
-// fake is a server that counts with the tokenizer t. A template of around tokens surrounds
-// a prompt, and prompts may have a largest length.
+// fake is a server that counts with the tokenizer t, and adds a template of a fixed number of
+// tokens, the field around. It may limit the length of prompts.
 type fake struct {
 	t       tokenizer
 	around  int
-	bare    bool // the server's tokenizer leaves the template out
+	bare    bool // the server's tokenizer does not count the template
 	without bool // the server has no tokenizer to ask
 	told    bool // the server's tokenizer returns the tokens, not only their number
 	usages  atomic.Int64
@@ -338,9 +338,9 @@ func TestUnique(t *testing.T) {
 				}
 				longest, longestWords = max(longest, n), max(longestWords, words)
 			}
-			// In the smallest possible pool, of 12 words, about 960²/2 / 12⁵ ≈ 2 pairs of
-			// the 960 prompts share the lead and five more words. Pools of 40 words or more
-			// are usual, and the salt is fixed.
+			// 960 prompts from the smallest possible pool, 12 words, have about 960²/2
+			// / 12⁵ ≈ 2 pairs that share the lead and five more words. Usually a pool
+			// has 40 words or more. The salt is fixed, so chance cannot fail this test.
 			if longestWords > 5 {
 				t.Errorf("two prompts share %d words (%d tokens)", longestWords, longest)
 			}
@@ -437,7 +437,7 @@ func TestProportional(t *testing.T) {
 	}
 }
 
-// If the tokenizer and the usage disagree, the usage counts.
+// If the tokenizer and the usage disagree, prompts get their length by the usage.
 func TestTokenizerDisagrees(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	o := f.options(7)
@@ -617,7 +617,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// BenchmarkMake measures a round of long prompts: 300 of 32K tokens.
+// BenchmarkMake measures how long it takes to make 300 prompts of 32,768 tokens.
 func BenchmarkMake(b *testing.B) {
 	m := calibrated(b, &fake{t: byWord, around: 9}, 7)
 	b.ReportAllocs()

@@ -27,8 +27,8 @@ func (q *questions) total(text string) (int, error) {
 	return q.count(q.ctx, client.Prompt{Text: text})
 }
 
-// opening are the words that every prompt begins with, so that only they ever follow what a
-// server puts before a prompt. They are two short words.
+// opening holds the two short words that every prompt begins with. A server may put text of its
+// own before a prompt. Only these two words ever follow that text.
 var opening = [2]string{"job", "eye"}
 
 // lead returns the opening as text. Words are measured after it.
@@ -42,8 +42,8 @@ func (q *questions) ground() (err error) {
 	return err
 }
 
-// each runs f for 0 … n−1, several at once, and returns the error with the lowest
-// number.
+// each calls f for 0 … n−1, with at most atOnce calls at a time. If several calls fail, it keeps
+// the error of the lowest number.
 func (q *questions) each(n, atOnce int, f func(i int) error) {
 	if q.err != nil {
 		return
@@ -82,9 +82,9 @@ func (q *questions) likely(want int) []word {
 	return list
 }
 
-// counted returns the cost of all words from one question. Each word stands between two copies of
-// the same mark, whose ids are recognized. It returns nil if the mark's ids are not recognized,
-// or if the server returns no ids.
+// counted learns the cost of all words with one question. The question has the same mark before
+// and after each word. The mark's token ids show where a word begins and ends. counted returns
+// nil if these ids are not found, or if the server returns no ids.
 func (q *questions) counted() []word {
 	mark := q.sep + opening[1]
 	list := []word{{text: mark}}
@@ -102,7 +102,7 @@ func (q *questions) counted() []word {
 		q.err = err
 	}
 	n := len(ids)
-	size := 1 // number of ids of the mark, which stands twice at the end of the text
+	size := 1 // number of token ids of the mark; the text ends with the mark twice
 	for 2*size <= n && !slices.Equal(ids[n-size:], ids[n-2*size:n-size]) {
 		size++
 	}
@@ -149,8 +149,9 @@ func chosen(list []word, want int) []word {
 // of the count.
 type scale struct{ base, words int }
 
-// scales lists two ways: for words that are cut into few pieces, and for words of up to 16 tokens.
-// A token has at least one byte, and a word with its separator has at most 16 bytes.
+// scales lists two ways to weigh words: base 4 for words of few tokens, and base 16 for words of
+// up to 16 tokens. A word and its separator have at most 16 bytes, and a token has at least one
+// byte.
 var scales = []scale{{4, 4}, {16, 2}}
 
 // weigh returns words with the cost of each after a separator. It asks count questions, and leaves
@@ -210,7 +211,7 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	odd := s.odd(segments, over)
 	s.hunt(odd, e.atOnce)
 	if q.err != nil || s.left < 0 || len(odd) > 0 && len(s.pairs) == 0 {
-		return nil, false // too many, or the error spans more than two words
+		return nil, false // too many questions, or an error that spans more than two words
 	}
 	gone := cover(s.pairs)
 	for i, w := range pool {
@@ -221,7 +222,8 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	return kept, true
 }
 
-// suspects finds pairs of words, by their places in the pool, whose counts do not add up.
+// suspects finds pairs of words whose token counts do not add up. A word is given by its index
+// in the pool.
 type suspects struct {
 	*questions
 	pool  []word
@@ -229,8 +231,8 @@ type suspects struct {
 	pairs [][2]int
 }
 
-// over returns how many more tokens a text of these words has than the words cost. If the
-// counts add up, that is the cost of lead.
+// over returns how many tokens more than the sum of the words' costs a text has. The text is
+// lead, followed by the words of segment. If the counts add up, the result is the cost of lead.
 func (s *suspects) over(segment []int) (int, error) {
 	var b strings.Builder
 	b.WriteString(lead(s.sep))

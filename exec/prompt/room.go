@@ -9,7 +9,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// mostCounted bounds the rows of a data set whose tokens are counted: the longest.
+// mostCounted bounds how many rows of a data set have their tokens counted. The longest rows are
+// counted.
 const mostCounted = 256
 
 // TooLong returns the first row of a data set, by line, whose text has more tokens than

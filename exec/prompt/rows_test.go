@@ -27,8 +27,8 @@ func dataset(t *testing.T, lines ...string) *traffic.Dataset {
 	return d
 }
 
-// No row is sent again before all rows were sent. After that a whole row may be
-// cached.
+// Every row is sent once before any row is sent a second time. When a row is sent a second time,
+// all of it may be in the cache.
 func TestRows(t *testing.T) {
 	var lines []string
 	for i := range 50 {

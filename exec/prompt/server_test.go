@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// builtIn returns the built-in server on a network in memory, and a client of it,
-// until the bubble of the test ends.
+// builtIn starts the simulated server on a network in memory, and returns the server and a
+// client of it. Both stop when the bubble of the test ends.
 func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 	t.Helper()
 	l := memnet.Listen()

@@ -21,8 +21,8 @@ func (m *Maker) behind() int {
 
 const mostBehind = 32
 
-// makeShared writes the group's prefix, and then words of which the first encode the number
-// of the prompt.
+// makeShared returns text that begins with the prefix of the prompt's group. The words after the
+// prefix make the prompt unique: the first of them encode its number.
 func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 	group := k.group()
 	head := k.Shared.Tokens + m.behind()
@@ -50,7 +50,8 @@ func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 	return b.String(), nil
 }
 
-// proportionalShared is makeShared for tokens that are estimated from bytes.
+// proportionalShared makes a prompt with a shared prefix for a server that estimates tokens from
+// bytes. For other servers see makeShared.
 func (m *Maker) proportionalShared(h uint64, k Key, tokens int) (string, error) {
 	group := k.group()
 	whole, err := m.proportional(m.hash(group), group, tokens)

@@ -95,7 +95,8 @@ func TestSharedEstimates(t *testing.T) {
 		p, err := m.MakeParts(Key{}, list)
 		return near(p, err, 300*len(keys))
 	}
-	// 500 tokens are 1,850 bytes, and the template takes about 44 of these.
+	// Prompts of a group share 500 tokens. These are 1,850 bytes, including about 44 bytes of
+	// the template.
 	if n := same(of(1, 0), of(1, 1)); n < 1750 || n > 1950 {
 		t.Errorf("two of a group share %d bytes", n)
 	}

@@ -2,9 +2,9 @@ package prompt
 
 import "strings"
 
-// words are the material of prompts: short, common English words without capitals. In most
-// vocabularies each of them is one token after a space. Which words a server's tokenizer
-// really keeps whole is measured.
+// words holds the words that prompts are made of: short, common English words without capitals.
+// In most vocabularies a word after a space is one token. A calibration measures which words a
+// server's tokenizer really keeps whole.
 var words = strings.Fields(`
 time people water house world school family night money story
 point study month right hand place case week company system

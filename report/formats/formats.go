@@ -21,7 +21,7 @@ type Format struct {
 	File string // file name in a results folder; "" if none is written there
 	For  string // who reads it
 	Doc  string // one line of Markdown that describes the format
-	Kind string // extension of the format's files, without the dot; "" means the extension of File or, without a File, the name of the flag
+	Kind string // extension of the files, without the dot; "" means that of File, else Flag
 
 	Write func(io.Writer, *report.Document) error
 	// Together writes several runs into one file; nil if they cannot share one.
