@@ -26,7 +26,7 @@ const Answered metric.Phase = "answers"
 type answering struct {
 	*turns
 	places []place // the level with the most load of each workload
-	due    []int   // number of prompts of each round
+	due    []int   // number of prompts in each round
 	most   int     // most tokens of an answer
 }
 
@@ -35,7 +35,7 @@ type answering struct {
 type question struct {
 	place
 	number int // of all
-	order  int // number among the questions of the place
+	order  int // number among the questions of this place
 	again  bool
 }
 
@@ -47,8 +47,8 @@ type response struct {
 	values map[*side][]float64 // log-probabilities of the answer's tokens, by the server that reported them
 }
 
-// answersOf prepares the answers that the comparisons of a group need; nil if they
-// need none.
+// answersOf prepares the answers for the comparisons of a group. It returns nil if no comparison
+// has an answers block.
 func (t *turns) answersOf() *answering {
 	a := &answering{turns: t}
 	prompts := 0
@@ -101,9 +101,9 @@ func (a *answering) questions(round int, at place, again bool) []question {
 	return out
 }
 
-// twice reports whether the control answers the n-th prompt a second time. It is one prompt
-// in four, spread by the golden ratio. So it is also one in four of each workload's prompts,
-// if a few workloads get the prompts in turn.
+// twice reports whether the control answers the n-th prompt a second time. It does so for one
+// prompt in four. These prompts are spread by the golden ratio: if a few workloads get prompts
+// in turn, each of them still has one in four.
 func twice(n int) bool { return uint32(n)*0x9e3779b9 < 1<<30 }
 
 // Asks returns how many prompts both servers of a comparison answer, and how many of
@@ -183,8 +183,8 @@ func (a *answering) askAll(x *side, s *series, questions []question, done func()
 	})
 }
 
-// count tells the observer how many answers a side is due to give or to score. Each
-// call of the returned function counts one more as done.
+// count tells the observer how many answers a side has to give, or to score if reading is true.
+// Each call of the returned function reports one more answer as done.
 func (a *answering) count(x *side, reading bool, due int) func() {
 	o, ok := a.Observer.(AnswersObserver)
 	if !ok || due == 0 {
@@ -228,9 +228,8 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 	x.heard = append(x.heard, h)
 }
 
-// score asks a running server how likely the answers are that it has not scored yet. A
-// control scores its own answers and its candidate's; a candidate scores some of its
-// own.
+// score asks a running server how likely the answers are that it has not scored yet. A control
+// scores its own answers and those of its candidate. A candidate scores some of its own answers.
 func (a *answering) score(x *side) {
 	if a == nil || x.target == nil {
 		return
@@ -268,8 +267,8 @@ func (a *answering) score(x *side) {
 	}
 }
 
-// scored stores the scores of an answer. If the server cannot score, it is not asked
-// again; after any other failure it is asked again in its next leg.
+// scored stores the scores of an answer. A server that cannot score is not asked again. After
+// any other failure the server is asked again in its next leg.
 func (a *answering) scored(x *side, h *response, logprobs []float64, err error) {
 	switch {
 	case errors.Is(err, client.ErrNoScores):

@@ -21,7 +21,7 @@ import (
 type reader struct {
 	clock clock.Clock
 	costs float64
-	read  []string // prompts with the answers that it scored
+	read  []string // for each score: the prompt and the answer
 	fail  func(n int) error
 }
 
@@ -53,10 +53,12 @@ func TestAnswering(t *testing.T) {
 		weighed int // number of the candidate's answers whose values of both servers were compared
 		why     string
 	}{
-		// 53 prompts in 5 rounds are 11, 11, 11, 10, 10; in 6 rounds the last ones have 8.
-		// Before the last round the control answers 0, 2, 5, 10, 13, 18, 23, 26, 31, 34, 36, 39
-		// and, below 45, 44 twice. The candidate itself scores these, and the answers to 47 and
-		// 52. If the candidate has the last leg, the control starts for one more.
+		// The first case has 53 prompts in 5 rounds of 11, 11, 11, 10 and 10. Before the
+		// last round, which begins at prompt 43, the control answers the prompts 0, 2, 5,
+		// 10, 13, 18, 23, 26, 31, 34, 36 and 39 a second time. In 6 rounds the last round
+		// has 8 prompts and begins at 45, so prompt 44 is repeated too. The candidate
+		// scores its own answers to these prompts, and to 47 and 52. If the candidate has
+		// the last leg, the control starts once more.
 		{name: "each leg", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 12, weighed: 15},
 		{name: "the last leg is the control's", restart: plan.RestartLeg, rounds: 6, starts: 6, pairs: 53, scored: 53, again: 13, weighed: 15},
 		{name: "both stay", restart: plan.RestartNever, rounds: 5, starts: 1, pairs: 53, scored: 53, again: 12, weighed: 15},

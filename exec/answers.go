@@ -11,13 +11,12 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// A sample of a level's answers is checked against the server's own claims when the
-// load is over. MLPerf's compliance tests do the same: TEST01 compares logged outputs
-// with the accuracy run's, and TEST04 detects caches by sending one sample
-// repeatedly.
+// When the load is over, a sample of a level's answers is checked against what the server
+// reported. MLPerf has similar compliance tests: TEST01 compares logged outputs with those of
+// the accuracy run, and TEST04 detects caches by sending one sample repeatedly.
 const (
 	keptAnswers = 12       // of a level
-	keptBytes   = 32 << 10 // bytes of text kept of an answer; a longer text is not counted again
+	keptBytes   = 32 << 10 // bytes of text kept of an answer; a longer text is not counted
 	recountTime = 10 * time.Second
 
 	// lookedAtBytes bounds the part of a natural answer that is kept until the answer ends.
@@ -62,8 +61,8 @@ func keptOf(l *metric.Level) *kept {
 	return &kept{before: *l.Answers, found: *l.Answers}
 }
 
-// keepsOf is the number of bytes of an answer's text to keep until it ends; 0 keeps
-// none.
+// keepsOf returns how many bytes of an answer's text are kept until the answer ends; 0 if no
+// text is kept.
 func (rd *round) keepsOf(f *flight) int {
 	switch {
 	case f.turn.Phase != metric.Measured:

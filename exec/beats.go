@@ -18,8 +18,8 @@ const timerGrain = time.Millisecond
 // goroutine to wait for.
 type beats []time.Duration
 
-// late adds a beat that came late by the given time. Beats that were due meanwhile are
-// added too, because anything that arrived then waited for the rest of that time.
+// late adds a beat that was late by the given time. It also adds the beats that were due during
+// that time, because whatever arrived then had to wait for the rest of it.
 func (b *beats) late(by time.Duration) {
 	for *b = append(*b, max(by, 0)); by > heartbeat; *b = append(*b, by) {
 		by -= heartbeat
@@ -34,12 +34,12 @@ func (b beats) stall() time.Duration {
 	return slices.Max(b)
 }
 
-// mostApart is the number of late beats in a round that are ignored;
-// metric.LeastStall is the limit for a single stretch.
+// mostApart is the number of late beats of a round that delay ignores. A single long stall has a
+// limit of its own, metric.LeastStall.
 const mostApart = 5
 
-// delay is the 99th percentile over time of how long arrivals may have waited. It is 0 if
-// no more beats were late than mostApart.
+// delay is the 99th percentile of how long arrivals may have waited, over the time of a round.
+// It is 0 if at most mostApart beats were late.
 func (b beats) delay() time.Duration {
 	rank := min((99*len(b)+99)/100, len(b)-mostApart)
 	if rank < 1 {

@@ -17,7 +17,7 @@ func TestBeats(t *testing.T) {
 	}{
 		{"none", 0, nil, 0, 0},
 		{"on time", 1000, nil, ms, 0},
-		// Four beats are late, by 40, 30, 20 and 10 ms; five and fewer are ignored.
+		// Four beats are late, by 40, 30, 20 and 10 ms. Up to five late beats are ignored.
 		{"one short stall in a short round", 100, []time.Duration{40 * ms}, 40 * ms, 0},
 		// The late beats, sorted, are late by 40, 40, 30, 30, 20, 20, 10 and 10 ms. The
 		// five latest beats are ignored. The next beat is late by 20 ms, and the timer's
@@ -29,8 +29,8 @@ func TestBeats(t *testing.T) {
 		// 16 of 1,016 beats are late. The 99th percentile is the 11th latest beat. Four
 		// beats are late by 40 ms and four by 30 ms, so the 11th is late by 20 ms.
 		{"four of them", 1000, []time.Duration{40 * ms, 40 * ms, 40 * ms, 40 * ms}, 40 * ms, 19 * ms},
-		// The late beats are 100, 90 … 10. Of 110 beats the 105th counts, which is the 6th
-		// from the end: 50.
+		// The late beats are late by 100, 90 … 10 ms. Of all 110 beats the 105th counts,
+		// because the five latest are ignored. It is late by 50 ms.
 		{"a long one", 100, []time.Duration{100 * ms}, 100 * ms, 49 * ms},
 	} {
 		var b beats

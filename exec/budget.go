@@ -91,8 +91,8 @@ func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 	return share, true
 }
 
-// expected estimates how long the level will take, from the workload's requests so
-// far; 0 if there were none.
+// expected estimates how long the level will take, from the workload's requests so far. It is 0
+// if the workload had no requests yet.
 func (r *runner) expected(c Case, due []int) time.Duration {
 	d := r.durations[c.Workload]
 	sum := time.Duration(0)

@@ -31,7 +31,7 @@ type hunt struct {
 	notes       []string
 	unreset     bool // the server's caches could not be cleared, and a note says so
 	last        visit
-	invalid     int // consecutive probes that could not be judged
+	invalid     int // number of consecutive probes that could not be judged
 	// invalidity is the reason why the last probe could not be judged; "" if it
 	// could.
 	invalidity string
@@ -144,7 +144,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 			break
 		}
 		if !h.check() && result.Outcome == search.Inconclusive {
-			h.levelSearch.Stop(h.why()) // a probe that was cut short has no result
+			h.levelSearch.Stop(h.why()) // the probe was cut short and has no result
 			break
 		}
 		h.levelSearch.Report(p, result)
@@ -308,7 +308,8 @@ func (h *hunt) plannedFrom(level, n int) int {
 	return planned
 }
 
-// view is a level of the search as the judge sees it, with its complete rounds only.
+// view returns a level of the search for the judge: only the given rounds, and of these only
+// complete ones.
 func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
 	v := *l
 	v.Probe, v.Rounds, v.Looks = &metric.Probe{}, nil, nil

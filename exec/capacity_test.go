@@ -357,7 +357,8 @@ func TestCapacityInvalidIsNoAnswer(t *testing.T) {
 	}{
 		{"invalid", exec.Judgement{Outcome: search.Inconclusive, Invalid: "output length"}, metric.CapacityUnknown, "unknown: output length", 2},
 		{"nobody knows", exec.Judgement{}, metric.CapacityUnknown, "the judge gave no verdict", 2},
-		{"the generator", exec.Judgement{Outcome: search.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 8}, // levels 8, 4, 2 and 1, each of them twice
+		// There are two probes at each of the levels 8, 4, 2 and 1.
+		{"the generator", exec.Judgement{Outcome: search.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 8},
 	} {
 		p, _ := searching(16)
 		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
@@ -533,8 +534,8 @@ func byMeanWithin(limit time.Duration) exec.Judge {
 // If the latency is flat near the limit, one level gets as many requests as decide
 // it, within max_requests.
 func TestLongCapacityDeep(t *testing.T) {
-	// From 8 to 20 in flight requests wait 0.97 s. ln 0.97 = -0.0305, so 1078
-	// requests certify it. The usual looks at a level end at 4·100.
+	// With 8 to 20 requests in flight, a request waits 0.97 s. ln 0.97 is −0.0305, so 1,078
+	// requests certify it. Without a deep probe a level would end after 4·100 requests.
 	hunt := func(t *testing.T, c clock.Clock, most int) (*metric.Run, *metric.Capacity) {
 		p, capacity := searching(32)
 		capacity.MaxRequests = most
@@ -603,7 +604,7 @@ func TestCapacityDeepBursts(t *testing.T) {
 		if b.inFlight > 20 {
 			return reply{ttft: 2 * time.Second}
 		}
-		return reply{ttft: 960 * ms} // ln 0.96 = -0.0408: 600 requests
+		return reply{ttft: 960 * ms} // ln 0.96 = −0.0408, so 600 requests certify it
 	})
 	b.Judge = byMeanWithin(time.Second)
 	run, err := exec.Run(t.Context(), b.Config)

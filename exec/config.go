@@ -38,8 +38,8 @@ type Config struct {
 	// Judge is called at every look. If nil there are no looks: no level is extended
 	// or ended early, and no capacity is searched.
 	Judge Judge
-	// JudgeComparison is called when a comparison has its rounds. If nil, no
-	// comparison is extended.
+	// JudgeComparison is called when the planned rounds of a comparison are complete. If it is
+	// nil, no comparison is extended.
 	JudgeComparison JudgeComparison
 	// LastLimit returns the last known capacity of w on s, from which a search
 	// starts; 0 if not known. nil means never known.
@@ -124,7 +124,7 @@ type Launch func(ctx context.Context, s *plan.Server, state func(string)) (*Targ
 // ServerError explains why a server cannot be measured.
 type ServerError struct {
 	Err error
-	Log string // the end of its log, if there is one; foreign text
+	Log string // end of the server's log; "" if there is none. The server wrote this text
 }
 
 // Error returns the reason without the log.
@@ -149,9 +149,9 @@ type Target struct {
 	// Check returns an error if this is no longer the server that was launched, or
 	// ErrIdentityUnknown. It is called once, at the end.
 	Check func(context.Context) error
-	// Tokens counts the tokens of a text with the server's own tokenizer for a model,
-	// without a chat template. It returns client.ErrNoTokenizer if the server has no
-	// such endpoint. It is called with nothing in flight. If nil, token counts are not
+	// Tokens counts the tokens of a text with the server's own tokenizer for a model, without a
+	// chat template. It returns client.ErrNoTokenizer if the server has no endpoint for that.
+	// It is called only while no request is in flight. If Tokens is nil, token counts are not
 	// checked.
 	Tokens func(ctx context.Context, model, text string) (int, error)
 	// Scorer reports how likely the server finds an answer of another server; nil if
@@ -160,11 +160,11 @@ type Target struct {
 	// Detour is the reason why the server's streams go through net/http; "" if they do
 	// not. nil means not known.
 	Detour func() string
-	// Reset waits until the server has dropped earlier requests, and lets it clear
-	// its caches. It is called between the probes of a search.
+	// Reset waits until the server has dropped earlier requests, and then makes the server
+	// clear its caches. It is called between the probes of a search.
 	Reset func(context.Context) error
-	// Cold is the TTFT of the first request that the server completed, and ColdEnd
-	// the time to its end; 0 if not known.
+	// Cold is the TTFT of the first request that the server completed. ColdEnd is the time
+	// until that request ended. Both are 0 if not known.
 	Cold, ColdEnd time.Duration
 	// Inside reads the server's own metrics and GPUs under load; nil if they are not read.
 	Inside *telemetry.Watch

@@ -29,7 +29,7 @@ type crowd struct {
 	edges   []func() bool
 }
 
-// seat is a part and phase in which requests are numbered from 0.
+// seat counts requests: those of one phase in one part of the window are numbered from 0.
 type seat struct {
 	part  int
 	phase metric.Phase
@@ -73,7 +73,7 @@ func (rd *round) people(health *func() metric.Health) {
 	c.counts()
 }
 
-// edge begins a part of the window, and ends the one before it.
+// edge begins a part of the window and ends the part before it.
 func (c *crowd) edge(i int, health *func() metric.Health) {
 	if i > 0 {
 		c.health = append(c.health, (*health)())
@@ -176,7 +176,7 @@ func (c *crowd) counts() {
 		}
 	}
 	if !c.over {
-		due++ // the part was cut short, so more requests were due
+		due++ // the part was cut short, so one more request was due
 	}
 	of := [2]string{c.level.Server, c.level.Workload}
 	c.sent[of] += c.begun[metric.Measured] - c.out.Due

@@ -71,7 +71,8 @@ func TestTimeIsTooShort(t *testing.T) {
 	}
 }
 
-// TestTimeIsCutShort: requests sent until an interrupt do not count as a whole round.
+// TestTimeIsCutShort: after an interrupt, the requests sent before it do not count as a whole
+// round.
 func TestTimeIsCutShort(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), planOf(101, timedLoad(4, 60*s, 1, 2)), steady(s, 10*ms))
 	drain, end := context.WithCancel(t.Context())

@@ -27,7 +27,7 @@ type Observer interface {
 	LevelStarted(l *metric.Level, due int, expected time.Duration) error
 	// With side_by_side two levels run at once.
 	//
-	// RequestStarted and SampleDone bracket each request.
+	// RequestStarted is called before each request, and SampleDone after it.
 	RequestStarted(of *metric.Level, phase metric.Phase)
 	SampleDone(*metric.Sample) error
 	// RoundDone is called once it is known whether the round counts. For a leg that
@@ -47,9 +47,9 @@ type CapacityObserver interface {
 	CapacityDone(*metric.Capacity) error
 }
 
-// AnswersObserver is an Observer that also receives a server's progress with the answers of
-// a comparison: generating them, or scoring them if reading is true. The first call has 0
-// done, and the last has all that are due unless the run is stopped.
+// AnswersObserver is an Observer that also receives a server's progress with the answers of a
+// comparison. If reading is true the server scores answers, otherwise it generates them. At the
+// first call done is 0. At the last call done equals due, unless the run was stopped.
 type AnswersObserver interface {
 	Observer
 	AnswersDone(server string, reading bool, done, due int)

@@ -6,9 +6,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The server's own metrics are read around the measured window: at its edges, so that
-// differences are those of the window, and at intervals in between. Reading may never
-// delay the load.
+// The server's own metrics are read at the edges of the measured window, so that differences of
+// counters are those of the window. They are also read at intervals within the window. Reading
+// must never delay the load.
 
 // edge is how long the end of a round waits for the last reading.
 const edge = time.Second
@@ -20,8 +20,8 @@ func (rd *round) look() {
 	}
 }
 
-// opens takes a reading when the window of a closed loop begins: once a measured
-// request and every slot have started.
+// opens takes a reading when the window of a closed loop begins. The window begins when a
+// measured request was sent and every slot has started.
 func (rd *round) opens(slot int, phase metric.Phase) {
 	if rd.inside == nil || rd.opened || rd.loop == nil {
 		return

@@ -34,8 +34,8 @@ func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 	})}, &n
 }
 
-// TestInside: counters are differences over the measured window, and gauges are from
-// the window only.
+// TestInside: counters are reported as differences over the measured window. Gauges are reported
+// from readings within the window.
 func TestInside(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		// A request takes 2 s, and the 4 slots start half a second apart. There are two
@@ -94,9 +94,9 @@ func TestInsideOfABurst(t *testing.T) {
 	})
 }
 
-// TestInsideFails: scrapes that fail sometimes or always cost no request and end no
-// run. Their errors are kept without the plan's secrets. If they fail often, the
-// other scrapes are not used.
+// TestInsideFails: a failed scrape of the server's metrics costs no request and does not end the
+// run. Its error is kept without the plan's secrets. If scrapes fail often, those that succeed
+// are not used either.
 func TestInsideFails(t *testing.T) {
 	every := func(k int) func(int) error {
 		return func(n int) error {

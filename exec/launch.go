@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// launch starts a server, and measures the generator while the first program starts. It removes the
-// plan's secrets from the server's fingerprint. The Target is nil if the start failed, and
-// found has the reason.
+// launch starts a server and removes the plan's secrets from its fingerprint. While the first
+// program starts, launch also measures the generator. If the start failed, the Target is nil and
+// found holds the reason.
 func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, ready time.Duration) {
 	var err error
 	start := func() {
@@ -65,8 +65,8 @@ func unready(why string, err error) error {
 // takeDown checks a server a last time and ends it.
 func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
-		// Use the run's context instead of flying: that the budget is spent says nothing
-		// about the server.
+		// Use the run's context, because the context flying ends with the budget. A spent
+		// budget says nothing about the server.
 		if err := t.Check(r.ctx); errors.Is(err, ErrIdentityUnknown) {
 			found.EndUnknown = err.Error()
 		} else if err != nil && r.ctx.Err() == nil {

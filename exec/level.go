@@ -47,7 +47,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		ended, lost := s.play(at.Due)
 		if l.Shed > 0 && ended && !at.Extends {
 			if at.Ahead {
-				continue // this was an interim look: a level without all its rounds has one look, at its end
+				continue // without all rounds there is only one look, at the end
 			}
 			at.Requests = s.measured()
 			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d rounds: the budget of %v leaves no time for more",
@@ -84,7 +84,7 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	}
 	ahead := at.Ahead && l.Shed == 0
 	if last && !at.Extends {
-		// The run does not depend on this look, so it is judged at the end.
+		// Nothing in the run depends on this look. So the level is judged at the end.
 		if len(l.Looks) > 0 {
 			l.Looks = append(l.Looks, look)
 		}

@@ -55,8 +55,9 @@ func TestLooks(t *testing.T) {
 			[]exec.Judgement{never, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
 		{"what is invalid does not", closedLoad(4, 200, tens...), plan.Stop, 0,
 			[]exec.Judgement{invalid, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
-		// A look passes if no request exceeds the limit. But 0.95^50 is more than 0.0125 and
-		// 0.95^70 more than 0.0245, so no interim look could pass.
+		// A look could pass only if no request exceeds the limit. The chance of that is
+		// 0.95^50 at the first look and 0.95^70 at the second. Both are more than the
+		// errors of these looks, 0.0125 and 0.0245. So neither look can pass the level.
 		{"too few to pass half-way", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{pass}, []string{"50/10 0.00 inconclusive", "100/1 1.00 "}, 100, ""},
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
@@ -147,8 +148,8 @@ func TestNoLooks(t *testing.T) {
 	}
 }
 
-// TestExtensionIsShedFirst: with a short budget the levels still to come and the
-// search's own budget have priority over an extension.
+// TestExtensionIsShedFirst: if the budget is short, a level is not extended. The levels that
+// have not run yet and the search's own budget come first.
 func TestExtensionIsShedFirst(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for _, tt := range []struct {
@@ -208,7 +209,7 @@ func TestRoundsAreShedLast(t *testing.T) {
 		{"none", 0, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
 		{"short", 118 * s, plan.Stop, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
 		{"no extension either", 118 * s, plan.Extend, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
-		// The search reserves the time of four levels.
+		// The search reserves the time that four levels take.
 		{"a search to come", 7 * time.Minute, plan.Stop, tens, true, []int{10, 8, 7}, []int{0, 2, 3}},
 		{"five are never shed", 190 * s, plan.Stop, tens[:5], false, []int{5, 5, 5}, []int{0, 0, 0}},
 	} {

@@ -108,7 +108,7 @@ func TestMixOverATrace(t *testing.T) {
 					part.Type = "/v1/" + part.PartName()
 				}
 			}
-			// A round of 12 requests should have 8.4, 3 and 0.6 of the parts.
+			// The shares of 12 requests are 8.4 for chat, 3 for rag and 0.6 for long.
 			want := map[string][]int{"chat": {8, 9, 8, 9, 8, 8, 9, 8, 9, 8}, "rag": {3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, "long": {1, 0, 1, 0, 1, 1, 0, 1, 0, 1}}
 			if typed { // no row names rag; decode refuses such a plan
 				mix.Mix = []*plan.Workload{mix.Mix[0], mix.Mix[2]}
@@ -143,8 +143,8 @@ func TestMixOverATrace(t *testing.T) {
 	}
 }
 
-// asked checks that each request has the prompt, length and model of its part, and
-// that each part numbers its prompts by itself.
+// asked checks that each request has the prompt, the length and the model of its part of the
+// mix. It also checks that the prompts of a part are numbered within the part.
 func asked(t *testing.T, b *bench, p *plan.Plan) {
 	t.Helper()
 	for _, r := range b.requests {

@@ -200,8 +200,8 @@ func (w *window) passes(order int, at time.Duration, health *func() metric.Healt
 	}
 }
 
-// meter begins to observe the generator, and reads the server's own metrics, at the
-// edge of a part.
+// meter begins a part of the window: it starts to observe the generator and reads the server's
+// own metrics.
 func (w *window) meter(health *func() metric.Health) {
 	w.watch(health)
 	if w.inside != nil {
@@ -289,8 +289,8 @@ func (w *window) guard() (stop func()) {
 	return func() { again() }
 }
 
-// patience is the longest allowed time without a token. Before the first token it is a
-// request's own time-out.
+// patience is the longest time that the server may send no token. Before the first token it is
+// the time-out of a request.
 func (w *window) patience() time.Duration {
 	if w.token.Load() == 0 {
 		return w.Load.Timeout
@@ -332,7 +332,7 @@ func (w *window) unfinished(s *metric.Sample) {
 // listen reports each token to the window.
 func (w *window) listen(_ *flight, a *client.Answer) client.Stream { return heard{a, &w.token} }
 
-// heard is an answer that records when its last token arrived.
+// heard is an answer that records when its latest token arrived.
 type heard struct {
 	*client.Answer
 	token *atomic.Int64
@@ -346,7 +346,7 @@ func (h heard) Event(at time.Duration, e *client.Event) {
 	h.Answer.Event(at, e)
 }
 
-// span is the measured time, as far as it has come.
+// span returns the measured time up to now.
 func (w *window) span() load.Window {
 	end := w.given
 	if end == 0 {
@@ -379,7 +379,7 @@ func (w *window) rounds() []*metric.Round {
 			r.Index += i
 		}
 		r.WindowStart, r.WindowEnd, r.Health = w.bounds[i], w.bounds[i+1], w.health[i]
-		if w.Workload.Prompt.Turns.Several() { // conversations continue after the end of the window
+		if w.Workload.Prompt.Turns.Several() { // conversations go on after the window ends
 			r.Time = r.WindowEnd - r.WindowStart
 		}
 		r.Start, r.End, r.Samples = 0, 0, nil

@@ -74,9 +74,9 @@ func TestOpenLoop(t *testing.T) {
 			slices.DeleteFunc(slices.Clone(b.calls), func(s string) bool { return !strings.HasPrefix(s, "round") })); diff != "" {
 			t.Error(diff)
 		}
-		// The warm-up takes at least three mean requests, 3.6 s, so it ends with the
-		// arrival at 4 s or later. Fillers are sent until the last measured request has
-		// ended: 0.5 and 1 s after it was sent.
+		// The warm-up takes at least as long as three mean requests, 3.6 s, so it ends with
+		// the arrival at 4 s or later. Fillers are sent until the last measured request has
+		// ended. So two fillers are sent, 0.5 and 1 s after the last measured request.
 		count := map[metric.Phase]int{}
 		for _, r := range l.Rounds {
 			for _, s := range r.Samples {
@@ -86,8 +86,8 @@ func TestOpenLoop(t *testing.T) {
 		if count[metric.Warmup] < 8 || count[metric.Measured] != 40 || count[metric.Filler] != 2 {
 			t.Errorf("sent %v", count)
 		}
-		// Requests are due at 0, 0.5, 1 … and take 1.2 s, so in every half second two are
-		// in flight for 0.3 s and three for 0.2 s.
+		// Requests are due at 0, 0.5, 1 … s and take 1.2 s. So in every half second two
+		// requests are in flight for 0.3 s, and three for 0.2 s.
 		if p := l.Passages(); len(p) != 1 || p[0].Arrivals != 40 || p[0].Max != 3 || p[0].Mean < 2.39 || p[0].Mean > 2.41 || p[0].Begin != p[0].End {
 			t.Errorf("passages %+v", p)
 		}
@@ -97,8 +97,8 @@ func TestOpenLoop(t *testing.T) {
 	})
 }
 
-// The clock of a request starts when it is due. A stalled loop that sends a request a
-// second late counts that second, and reports it as lag.
+// The clock of a request starts when the request is due. If a stalled loop sends it a second
+// late, TTFT and end-to-end time include this second, and lag is one second.
 func TestOpenLoopClock(t *testing.T) {
 	s := &metric.Sample{FromDue: true, Scheduled: 10 * time.Second, Sent: 11 * time.Second, First: 12 * time.Second, Last: 13 * time.Second, End: 13 * time.Second}
 	for name, want := range map[string]float64{"ttft": 2, "e2e": 3, "lag": 1} {
@@ -149,7 +149,7 @@ func TestOpenLoopFull(t *testing.T) {
 func TestOpenLoopStalled(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
-		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // 70 is more than arrive within a minute
+		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // more requests than arrive within a minute
 		_, l := playRate(t, c, load, func(n int, _ *client.Request) reply {
 			if n >= 10 {
 				return reply{}

@@ -149,8 +149,8 @@ func TestFailedConversation(t *testing.T) {
 	}
 }
 
-// One conversation a second, three turns each: the 120 turns of 40 conversations are
-// judged, each due when the thinking time after the previous turn ends.
+// One conversation of three turns starts each second. All 120 turns of the 40 conversations are
+// judged. A turn is due when the thinking time after the previous turn ends.
 func TestRateOfConversations(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := playChat(t, c, chat(&plan.Load{Kind: metric.OpenLoop, Open: &plan.Open{Arrivals: plan.Constant, MaxInFlight: 100, Warmup: plan.OpenWarmupAuto},

@@ -37,8 +37,8 @@ func (rd *round) play() {
 	rd.told()
 }
 
-// drain ends the requests in flight. It waits for measured requests and cancels the others. In a
-// round that was stopped it cancels all requests.
+// drain ends the requests in flight. It waits for measured requests until the drain time-out,
+// and cancels the others. In a round that was stopped it cancels all requests at once.
 func (rd *round) drain() {
 	for _, f := range rd.inFlight() {
 		if f.turn.Phase != metric.Measured || rd.out.Stopped != "" {

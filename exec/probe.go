@@ -30,7 +30,7 @@ func (h *hunt) units(s *series) int {
 	return n
 }
 
-// judged asks the judge about a level; h.last says how much of it is judged.
+// judged asks the judge about a level. The field last of h says how many requests are judged.
 func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	look := Look{Requests: h.last.requests, Planned: planned}
 	j := h.Judge(h.workload, view, look)
@@ -57,9 +57,9 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	return r
 }
 
-// admission returns the number of requests that the server admits at once. ok is true if
-// every failed request was turned away (429 or 503), and fewer than n admitted requests
-// were in flight at any time.
+// admission returns the number of requests that the server admits at once. ok is true only if
+// some requests were turned away (429 or 503), no request failed for another reason, and fewer
+// than n admitted requests were in flight at any time.
 func admission(l *metric.Level) (admitted int, ok bool) {
 	type edge struct {
 		at    time.Duration
@@ -171,7 +171,7 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	return s, lost
 }
 
-// cutShort sets the result of a probe whose last round did not end.
+// cutShort sets the result of a probe whose last round was cut short.
 func (h *hunt) cutShort(s *series, r *search.Result) {
 	if len(s.level.Rounds) == 0 {
 		return // the run ended before the round began
@@ -188,7 +188,7 @@ func (h *hunt) cutShort(s *series, r *search.Result) {
 	}
 }
 
-// spentBudget is the Stopped of a round that ran out of the search's budget.
+// spentBudget is the value of the field Stopped of a round that ran out of the search's budget.
 const spentBudget = "the budget of the search was spent"
 
 // reset clears the server's caches if that is possible.

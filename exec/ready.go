@@ -92,10 +92,11 @@ func (rd *round) connect(n int) {
 // the other.
 const mostExpected = 256
 
-// expected is the number of connections that requests at a rate need at once. By Little's
-// law (Operations Research 9, 1961) that is the rate times each, the time of a request. An
-// unknown time (0) and a longer one count as client.IdleTimeout, after which a waiting
-// connection is closed. The result is at most mostExpected.
+// expected is the number of connections that requests at a rate need at once. By Little's law
+// (Operations Research 9, 1961) this is the rate times the duration of a request, the parameter
+// each. A duration that is unknown (0) or longer than client.IdleTimeout counts as
+// client.IdleTimeout, because a connection that waits longer is closed. The result is at most
+// mostExpected.
 func expected(rate float64, each time.Duration) int {
 	if each == 0 || each > client.IdleTimeout {
 		each = client.IdleTimeout

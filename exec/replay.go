@@ -13,7 +13,7 @@ import (
 
 // Recorded describes one request of a trace.
 type Recorded struct {
-	Input, Output int            // tokens; Input 0 means the length of Text
+	Input, Output int            // numbers of tokens; Input 0 means the length of Text
 	Parts         []traffic.Part // of its prompt
 	Text          *traffic.Row   // the recorded text; if nil, text is made from Parts
 	// Shared is how many tokens at the beginning of the prompt also begin the prompt of another
@@ -21,8 +21,7 @@ type Recorded struct {
 	Shared int
 }
 
-// replay is the recorded traffic of a window. Rows are numbered from the first one that
-// is sent.
+// replay is the recorded traffic of a window. The first row that is sent has the number 0.
 type replay struct {
 	*load.Replay
 	rows     *traffic.Replay
@@ -99,7 +98,7 @@ func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 		}
 		p.Shared = min(p.Shared+float64(of.Shared)/float64(p.Tokens), 1)
 	} else {
-		p.Shared = 1 // the shared tokens of this prompt are not used
+		p.Shared = 1 // this prompt has no shared tokens in the replay
 	}
 	return p
 }

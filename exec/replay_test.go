@@ -38,9 +38,10 @@ func replayed(t *testing.T, c clock.Clock, rows []traffic.Recorded, s traffic.St
 	return run.Levels[0]
 }
 
-// Requests were recorded at random times, 200 a second for 10 s. In the stretch from 2 s to 8 s
-// each is due when it was recorded, and has its recorded length. The second before the stretch is
-// a warm-up, and requests after it are not judged.
+// The trace has requests at random times, 200 a second for 10 s. The replay takes the stretch
+// from 2 s to 8 s: its requests are due when they were recorded, and have their recorded
+// lengths. The second before the stretch is the warm-up. Requests after the stretch are not
+// judged.
 func TestReplay(t *testing.T) {
 	for _, speed := range []float64{1, 2.5} {
 		onBoth(t, func(t *testing.T, c clock.Clock) {

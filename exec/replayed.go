@@ -41,8 +41,8 @@ func (s *series) replayed(round, due int) *replay {
 	return r
 }
 
-// replays runs windows with the given numbers of measured requests in their parts. No
-// window has more requests than the stretch.
+// replays runs windows of a replay. due holds the number of measured requests in each part. No
+// window has more requests than the stretch of the recording.
 func (s *series) replays(due []int) (ended bool, lost error) {
 	for len(due) > 0 {
 		n, sum := 0, 0
@@ -71,7 +71,7 @@ func (w *window) plays(turn load.Turn, at time.Duration) {
 	}
 }
 
-// answers handles the end of a request: rows that waited for it become due.
+// answers handles the end of a request. Rows of the trace that waited for its answer become due.
 func (w *window) answers(f *flight) {
 	r := w.replay
 	parent := r.Index(f.turn.Phase, f.turn.Order)

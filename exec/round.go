@@ -46,8 +46,8 @@ type round struct {
 	replay *replay    // recorded traffic; nil if requests are generated
 	// listen wraps an answer while it arrives; nil leaves it unwrapped.
 	listen func(*flight, *client.Answer) client.Stream
-	// saturates is set for a saturation, which has neither rounds nor measured
-	// requests. saturated is its window.
+	// saturates is set for a saturation, which has no rounds and no measured requests. The
+	// field saturated holds the window of a saturation.
 	saturates int // most requests in flight; 0 if the round is no saturation
 	saturated load.Window
 	// before is the number of tokens of an answer that count as generated before the request is
@@ -93,7 +93,8 @@ type lot struct {
 	first int
 }
 
-// pick assigns a request of a mix to a lot, with its number there.
+// pick assigns a request of a mix to the lot of a part. nth is the number of the request in that
+// lot.
 type pick struct{ lot, nth int }
 
 type turnID struct {
@@ -140,7 +141,7 @@ type talk struct {
 	prompt client.Prompt // prompt of the current turn
 }
 
-// mostTurns exceeds the number of turns of any conversation.
+// mostTurns is larger than the number of turns of any conversation.
 const mostTurns = 1 << 12
 
 // replyBytes bounds the bytes of an answer that are kept for later turns.
@@ -166,7 +167,7 @@ func (rd *round) watch(health *func() metric.Health) {
 	}
 	beat()
 	*health = func() metric.Health {
-		late() // the beat that is due now
+		late() // count the beat that is due now
 		stop()
 		h := meter()
 		h.Stall, h.Delay = seen.stall(), max(h.Delay, seen.delay())
@@ -339,8 +340,8 @@ func (rd *round) failed(s *metric.Sample) {
 	}
 }
 
-// pick draws the order of further requests of a phase; counts holds the number for
-// each part.
+// pick draws the order in which further requests of a phase go to the parts of a mix. counts
+// holds the number of requests for each part.
 func (rd *round) pick(phase metric.Phase, counts []int, block int) {
 	if rd.picks == nil {
 		rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}

@@ -86,7 +86,7 @@ func TestClosedLoop(t *testing.T) {
 					t.Fatalf("%v: ttft %v, tpot %v, usage %+v", m, ttft, tpot, m.Usage)
 				}
 			}
-			// Slots in phase would start together; these start half a second apart.
+			// The slots are spread: they start half a second apart instead of together.
 			starts := []time.Duration{}
 			for _, m := range measured[:4] {
 				starts = append(starts, m.Sent-measured[0].Sent)
@@ -168,9 +168,9 @@ func TestPauseAndStagger(t *testing.T) {
 			t.Errorf("starts (-want +got):\n%s", diff)
 		}
 		r := run.Levels[0].Rounds[0]
-		// All slots had started at 1.4 s; the last request ends at 2·4 + 1.4 + 1 =
-		// 10.4 s. Flights and pauses fill every slot's time, up to 3 s after slot 0's
-		// last answer at 9 s.
+		// All slots have started at 1.4 s. The last request ends at 2·4 + 1.4 + 1 = 10.4 s.
+		// A slot is busy while it has a request in flight or pauses. Slot 0 has its last
+		// answer at 9 s, and its pause of 3 s lasts beyond the end.
 		if got, want := r.WindowStart-first, 1400*ms; got != want {
 			t.Errorf("the window begins at %v, want %v", got, want)
 		}
@@ -189,7 +189,7 @@ func TestBurst(t *testing.T) {
 			Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto,
 			Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 24, Rounds: 3}},
 		}
-		// The n-th request of a burst waits for those before it.
+		// The n-th request of a burst waits for the n−1 requests before it.
 		b := newBench(t, c, planOf(1, l), func(n int, _ *client.Request) reply {
 			return reply{ttft: time.Duration(n%8+1) * s}
 		})
@@ -289,12 +289,12 @@ func TestVirtualRunsAreTheSame(t *testing.T) {
 	}
 }
 
-// TestOneHour runs an hour of 64 streams.
+// TestOneHour runs a level with 64 requests in flight for an hour.
 func TestOneHour(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A request takes 2 min: 118 s to the first token and 2 s for two more. 29 waves of
-		// 64 slots that begin 1.875 s apart take 28·120 s + 63·1.875 s + 120 s = 59 min 58
-		// s.
+		// A request takes 2 min: 118 s to the first token, and 2 s for two more tokens. 64
+		// slots send 29 waves and start 1.875 s apart. Together they take 28·120 s +
+		// 63·1.875 s + 120 s = 59 min 58 s.
 		b := newBench(t, c, planOf(3, closedLoad(64, 64*29)), steady(118*s, s))
 		b.tick = 15 * s
 		run, err := exec.Run(t.Context(), b.Config)
@@ -396,7 +396,8 @@ func TestInterruptedTwice(t *testing.T) {
 		ctx, now := context.WithCancel(t.Context())
 		drain, interrupt := context.WithCancel(t.Context())
 		b.Drain, b.DrainTimeout = drain, 10*time.Hour
-		// The probe takes the first hour, the warm-up the second.
+		// The probe of the round takes the first hour, and the warm-up takes the second
+		// hour.
 		time.AfterFunc(140*time.Minute, interrupt)
 		time.AfterFunc(141*time.Minute, now)
 		run, err := exec.Run(ctx, b.Config)
@@ -901,8 +902,8 @@ func stalled(t *testing.T, still time.Duration) {
 		if len(l.Rounds) != 2 || len(l.Voided) != 1 {
 			t.Fatalf("%d rounds and %d voided, want 2 and 1", len(l.Rounds), len(l.Voided))
 		}
-		// The stall is counted from the last beat, which may be due up to 100 ms after the
-		// stall began.
+		// The stall shows from the first beat that it delays. This beat is due at most 100
+		// ms after the stall begins.
 		void := l.Voided[0]
 		if got := void.Health; got.Stall < still-100*ms || got.Stall > still || got.CPU != 0.5 {
 			t.Errorf("health %+v, want a stall of %v, or up to 100 ms less", got, still)

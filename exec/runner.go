@@ -52,7 +52,7 @@ type runner struct {
 	fixed       time.Duration // total time of the fixed levels so far
 	fixedLevels int
 	rounds      int                             // rounds of the fixed levels so far
-	levelBegan  time.Duration                   // when the current fixed level began; 0 between fixed levels
+	levelBegan  time.Duration                   // begin of the current fixed level; 0 if none
 	took        map[*metric.Level]time.Duration // time of each level
 }
 
@@ -212,7 +212,7 @@ func (r *runner) newLevel(c Case) *metric.Level {
 	return l
 }
 
-// done passes on a level that is over, and the results of its parts.
+// done passes a level that is over to the observer, and then the levels of its parts.
 func (r *runner) done(l *metric.Level) {
 	r.observe(r.Observer.LevelDone(l))
 	l.Divide()

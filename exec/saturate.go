@@ -10,11 +10,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturation keeps enough requests in flight for the server's queue never to be empty. What
-// the server then streams in a given time is the most that it can stream. A saturation is
-// measured once for a workload on a server, before the first level of a rate. Its requests
-// are not judged, and those in flight at its end are cancelled. Package load decides how
-// many are in flight.
+// saturation keeps so many requests in flight that the server's queue is never empty. Package
+// load decides how many. What the server then streams in a given time is the most that it can
+// stream. A saturation is measured once for each workload on a server, before the first level of
+// a rate. Its requests are not judged. At its end the requests in flight are cancelled.
 type saturation struct {
 	*round
 	steps    load.Saturation
@@ -28,7 +27,7 @@ type saturation struct {
 	tokens   atomic.Int64         // streamed so far, in chunks
 }
 
-// counted is an answer that counts its tokens for the saturation.
+// counted is an answer that also adds its tokens to those of the saturation.
 type counted struct {
 	*client.Answer
 	began atomic.Bool
@@ -87,8 +86,8 @@ func (s *saturation) ticks() {
 	})
 }
 
-// warms checks the saturation: it begins the window, or sends more requests. warm reports
-// whether the warm-up of the first requests is over.
+// warms checks the saturation. It begins the window, or sends more requests. The parameter warm
+// is true if the warm-up of the first requests is over.
 func (s *saturation) warms(warm bool) {
 	if s.from > 0 || s.halted() {
 		return
@@ -113,10 +112,10 @@ func (s *saturation) warms(warm bool) {
 	s.at(s.to, func() { s.over = true })
 }
 
-// joins sends further requests; had is the number of those sent before. The first call
-// restarts all requests, because the first ones began together. Each request then begins at
-// a different point of its answer, as if requests had followed each other for a while: its
-// prompt contains the answer so far.
+// joins sends further requests. The parameter had is the number of requests before. The first
+// call restarts all requests, because the first requests began together. After the restart every
+// request begins at another point of its answer, as if requests had long followed each other:
+// its prompt contains the answer up to that point.
 func (s *saturation) joins(had int) {
 	if s.steps.N == had {
 		return
@@ -143,8 +142,8 @@ func (s *saturation) joins(had int) {
 	}
 }
 
-// fresh restarts requests that wait in a queue but were meant to begin in the middle
-// of their answer: a queued request has no answer yet.
+// fresh restarts requests that wait in the server's queue although they were meant to begin in
+// the middle of their answer. They no longer need to: a queued request has no answer yet.
 func (s *saturation) fresh(waiting int) {
 	if !s.steps.Queues(waiting) {
 		return
@@ -179,7 +178,7 @@ func (s *saturation) listen(f *flight, a *client.Answer) client.Stream {
 // ended handles the end of a request.
 func (s *saturation) ended(f *flight) {
 	if s.answers[f] == nil {
-		return // another request has taken its place
+		return // a restarted request: another one has taken its place
 	}
 	delete(s.answers, f)
 	if !f.sample.Completed() {

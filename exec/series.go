@@ -18,8 +18,8 @@ type series struct {
 	target *Target
 	level  *metric.Level
 	asks   []*asking // requests of the level: one asking for each part of a mix, else one
-	// before holds rounds that were measured under another name, if a search adds to
-	// a fixed level.
+	// before holds the rounds of a fixed level to which a search adds rounds. They were
+	// measured under the name of that level.
 	before []*metric.Round
 	leg    *metric.Leg   // the current leg of a comparison; else nil
 	held   *metric.Round // a finished leg that waits for its pair; else nil
@@ -33,7 +33,8 @@ type series struct {
 	stages    []*series // all stages of an open loop; set only in the first stage
 }
 
-// series prepares to run l. It returns nil if l cannot run, and l has the reason.
+// series prepares a level to run. If the level cannot run, it returns nil, and the level holds
+// the reason.
 func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost error) {
 	asks, lost := r.askings(t, c, l)
 	if asks == nil {
@@ -109,7 +110,7 @@ func (s *series) lots(rd *round, due []int) {
 			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		}
 		if a.workload.Output.Natural {
-			l.lengths.Jitter = 0 // the mean is the maximum of an answer that ends by itself
+			l.lengths.Jitter = 0 // the answer ends by itself, and the mean is its largest length
 		}
 		if rd.out.Time == 0 {
 			l.measured = l.lengths.Measured(l.due)
@@ -144,8 +145,7 @@ func (s *series) deal(rd *round, due []int) []int {
 	return counts
 }
 
-// given returns how many measured requests of the level each part of its mix has had
-// so far.
+// given returns the number of measured requests of the level so far, for each part of the mix.
 func (s *series) given() []int {
 	out := make([]int, len(s.asks))
 	for _, r := range slices.Concat(s.before, s.level.Rounds) {
@@ -210,7 +210,7 @@ func (s *series) round(n, of int) (again bool) {
 		s.durations[s.Workload] = d
 	}
 	if s.leg != nil {
-		s.held = rd.out // keep the leg until its pair is over; see turns.settle
+		s.held = rd.out // keep the leg until both legs of the pair are over; see turns.settle
 		return false
 	}
 	if s.voids(rd, of) {

@@ -23,7 +23,7 @@ type side struct {
 	began  time.Duration // time of the last start
 	ready  time.Duration // when it was
 	gpus   []string      // GPUs that the server got at its last start
-	// fingerprints holds the first fingerprint on each of the two sets of GPUs.
+	// fingerprints holds the first fingerprint of the server on each of the two sets of GPUs.
 	fingerprints [2]metric.Fingerprint
 
 	// heard holds answers that the side gave besides its measured requests. They are from the
@@ -42,8 +42,9 @@ func (t *turns) at(x *side) {
 	t.runner.durations = t.durations[x]
 }
 
-// placed returns the server with the GPUs of the round: in even rounds its own, in
-// odd rounds the other side's. It also returns these GPUs; nil without side_by_side.
+// placed returns the server with the GPUs of the round, and these GPUs. In even rounds a server
+// has its own GPUs, and in odd rounds those of the other side. Without side_by_side the GPUs are
+// nil.
 func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 	if !t.beside {
 		return s, nil
@@ -130,8 +131,9 @@ func (t *turns) startAll() bool {
 	return true
 }
 
-// apart reports whether no two servers get the same GPU. A server that asks for a number of GPUs gets
-// free ones. A server that takes all GPUs, or that runs here and names none, overlaps with the others.
+// apart reports whether all servers get different GPUs. A server that asks for a number of GPUs
+// gets free ones. A server that takes all GPUs shares them with the others. So does a process
+// here that names no GPUs.
 func apart(sides []*side) bool {
 	seen := map[string]bool{}
 	all, some := 0, 0
@@ -209,8 +211,8 @@ func (t *turns) prepare(x *side) bool {
 	return true
 }
 
-// fresh is the server for one of its starts: a simulator draws new noise each time,
-// as a real server would.
+// fresh returns the server for one of its starts. A simulator gets a new seed for its noise at
+// each start, because a real server differs from start to start too.
 func fresh(s *plan.Server, start int) *plan.Server {
 	if s.Simulator == nil {
 		return s

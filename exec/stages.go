@@ -64,8 +64,8 @@ func (r *runner) stages(t *Target, cases []Case) (lost error) {
 	return lost
 }
 
-// staged returns the first cases if they are the stages of one load; none if the first case
-// is no stage.
+// staged returns those first cases that are the stages of one load. It returns no case if the
+// first case is not a stage.
 func staged(cases []Case) []Case {
 	n := 0
 	for n < len(cases) && cases[n].Level.Stage != nil && cases[n].Load == cases[0].Load && cases[n].Server == cases[0].Server {

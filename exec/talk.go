@@ -72,8 +72,8 @@ func (rd *round) goesOn(f *flight) bool {
 	return true
 }
 
-// misses records the turns that a conversation does not reach because one of its
-// measured turns failed. They count as failed. It returns their number.
+// misses records the turns that a conversation does not reach because one of its measured turns
+// failed. These turns count as failed. misses returns their number.
 func (rd *round) misses(f *flight) int {
 	t := f.talk
 	if f.sample.Completed() || f.sample.Canceled() || f.turn.Phase != metric.Measured {

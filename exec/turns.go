@@ -213,7 +213,7 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 		}
 		again = t.settle(sides, ok, func(d metric.Disturbance, voided int) bool {
 			if sheds && t.deadline > 0 {
-				until = max(t.rounds+1, fewestRounds) // the budget may allow no more rounds than this
+				until = max(t.rounds+1, fewestRounds) // the budget may not allow more rounds
 			}
 			return measuredAgain(d, voided, until) && !(sheds && t.short(1))
 		})
@@ -318,9 +318,9 @@ func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	return ended
 }
 
-// legs runs one round of some cases on both servers at the same time, case by case,
-// and ends the servers. The servers start one after the other, so that none is under
-// load while another starts. It reports whether nothing went wrong.
+// legs runs one round of some cases on both servers at the same time, case by case, and then
+// ends the servers. The servers start one after the other, so that no server is under load while
+// another starts. legs reports whether all went well.
 func (t *turns) legs(sides []*side, only []place) bool {
 	sides = slices.DeleteFunc(slices.Clone(sides), func(x *side) bool { return !x.has(only) })
 	most := 0
@@ -373,7 +373,8 @@ func (t *turns) legs(sides []*side, only []place) bool {
 	return ok
 }
 
-// alone cuts the legs that lost their pair: a leg without its pair is not judged.
+// alone cuts the other legs of a pair in which one leg was cut short. A leg without its pair is
+// not judged.
 func (t *turns) alone(gone *side, i int, sides []*side) {
 	for _, x := range sides {
 		if x != gone && i < len(x.series) && x.series[i].now != nil {

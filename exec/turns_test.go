@@ -28,7 +28,7 @@ type duel struct {
 	rounds  int
 	log     []string // "start a", "leg a 0", "end a"
 	legs    map[string]int
-	ended   []string // rounds as recorded: "a 0 the generator …"
+	ended   []string // rounds that ended, in order: "a 0 the generator …"
 	// observed is called with each request that ended; may be nil.
 	observed func(*metric.Sample)
 	prompts  map[string][]string
@@ -303,8 +303,8 @@ func TestTurnsDisturbedRecorded(t *testing.T) {
 	}
 }
 
-// The process stops during one leg of a comparison, as under SIGSTOP. The pair is
-// measured again, whichever side it was.
+// The generator's process is stopped during one leg of a comparison, as by SIGSTOP. Both legs of
+// the pair are measured again, whichever leg was stopped.
 func TestTurnsFrozen(t *testing.T) {
 	for _, still := range []time.Duration{300 * time.Millisecond, 2 * time.Second, 8 * time.Second} {
 		for _, side := range []string{"a", "b"} {
@@ -337,9 +337,9 @@ func TestTurnsFrozen(t *testing.T) {
 	}
 }
 
-// A difference that changed does not allow is found as soon as both servers have
-// started: before any leg if they keep running, after the first leg if each leg
-// starts a fresh server.
+// Servers that differ in a way that the plan does not allow are found as soon as both have
+// started. If the servers keep running, that is before any leg. If each leg starts a fresh
+// server, it is after the first leg.
 func TestTurnsOfServersThatDiffer(t *testing.T) {
 	for _, row := range []struct {
 		restart plan.Restart
@@ -576,15 +576,14 @@ func TestSideBySide(t *testing.T) {
 	if c := run.Comparisons[0]; !c.SideBySide || c.Skipped != "" {
 		t.Errorf("%+v", c)
 	}
-	// One after the other, the legs would take twice as long.
+	// In turns the legs would take twice as long as side by side.
 	apart := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	if 2*run.End > apart.End+time.Second {
 		t.Errorf("%v side by side, %v in turns", run.End, apart.End)
 	}
 }
 
-// The slower side decides how long a round takes. Each side has its own expected
-// durations.
+// A round takes as long as the slower side needs. Each side has its own expected durations.
 func TestSideBySideOneIsSlower(t *testing.T) {
 	d := besides(4)
 	run := d.run(t, func(c *exec.Config) {
@@ -723,8 +722,8 @@ func TestSideBySideInterrupted(t *testing.T) {
 	}
 }
 
-// Servers that keep running start at the same time, in 10 s each, unless two of them share a
-// GPU.
+// Servers that keep running start at the same time; each takes 10 s. Two servers that share a
+// GPU start one after the other.
 func TestStayingServersStartSideBySide(t *testing.T) {
 	gpus := func(ids ...string) *plan.GPUs { return &plan.GPUs{IDs: ids} }
 	for _, tt := range []struct {

@@ -52,7 +52,7 @@ func (w *Workload) Fields() (map[string]any, error) {
 			fields[name] = nil
 			continue
 		}
-		v, _ = v.UnmarkDeep() // sent to the server only, never printed
+		v, _ = v.UnmarkDeep() // the value is only sent to the server and never printed
 		raw, err := ctyjson.Marshal(v, v.Type())
 		if err != nil {
 			return nil, fmt.Errorf("the request field %q is not valid JSON: %w", name, err)
@@ -62,9 +62,9 @@ func (w *Workload) Fields() (map[string]any, error) {
 	return fields, nil
 }
 
-// Ask returns what the answer to a row's request must satisfy. Rows count from 1; row
-// 0 is a request without a row. The error names a requirement that cannot be read,
-// which is then not checked.
+// Ask returns what the answer to the request of one row must satisfy. Rows count from 1; row 0
+// means a request without a row. An error names a requirement that cannot be read and is
+// therefore not checked.
 func (w *Workload) Ask(row int) (*answers.Ask, error) {
 	fields, err := w.Fields()
 	if err != nil {

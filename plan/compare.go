@@ -35,9 +35,9 @@ type Compare struct {
 	Candidate *Server
 	Rounds    int // number of rounds, at least 5; an even number under RestartOrder
 	Restart   Restart
-	// SideBySide runs both legs of a round at the same time. The servers swap their
-	// GPUs from round to round, so two rounds are one observation. It requires
-	// RestartLeg and an even number of rounds.
+	// SideBySide runs both legs of a round at the same time. The servers swap their GPUs after
+	// each round, so two rounds together are one observation. SideBySide requires RestartLeg
+	// and an even number of rounds.
 	SideBySide bool `plan:"side_by_side"`
 	// Changed lists the keys of fingerprint and declaration in which the servers may
 	// differ; "flags" covers "flags.max-model-len".
@@ -77,8 +77,8 @@ type Control struct {
 // Claim is one tolerate or improve block.
 type Claim struct {
 	Improve   bool
-	Workloads []*Workload // the named workloads; all compared ones if none is named
-	At        []string    // names of levels, for the workloads that have them; the capacity is not a level
+	Workloads []*Workload // the named workloads; if none is named, all compared workloads
+	At        []string    // names of levels, for workloads that have them; the capacity is none
 	Severity  Severity    `plan:"severity"`
 	Changes   []*Change
 	Range     hcl.Range
@@ -124,9 +124,9 @@ func (c *Compare) Live() bool { return c.Skip == "" && c.Control.Server != nil }
 // Allows reports whether the servers may differ in the key.
 func (c *Compare) Allows(key string) bool { return Allows(c.Changed, key) }
 
-// Allows reports whether changed names the key, or something that includes it
-// ("flags" covers "flags.max-model-len"), or something that an observed fact follows
-// from (an "image" decides its "version").
+// Allows reports whether the list changed allows a difference in the key. It does if it names
+// the key, or something that includes the key ("flags" covers "flags.max-model-len"). It also
+// does if it names something that decides the fact ("image" decides "version").
 func Allows(changed []string, key string) bool {
 	fact, _ := metric.FactOf(key)
 	return slices.ContainsFunc(changed, func(c string) bool {

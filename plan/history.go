@@ -9,7 +9,7 @@ const HistoryIgnore = 0.01
 // them.
 type History struct {
 	Folder   string   `plan:"folder"` // absolute, or relative to the working directory
-	Ignore   float64  // a smaller change is not reported: 0.01 is one percent; 0 reports every change
+	Ignore   float64  // smaller changes are not reported: 0.01 is one percent; 0 reports all
 	Severity Severity `plan:"severity"` // severity of a night that is worse than the nights before
 	Range    hcl.Range
 }

@@ -51,8 +51,8 @@ func LevelName(kind metric.LoadKind, n int) string {
 // because it pays for the warm-up of every round at every probe.
 func (l Level) DefaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
 
-// RoundRequests is the number of measured requests of round i (from 0). All rounds are equal; if
-// the division leaves a remainder, the first rounds get one more.
+// RoundRequests is the number of measured requests of round i; i counts from 0. The requests are
+// divided evenly; a remainder goes to the first rounds, one request each.
 func (l Level) RoundRequests(i int) int {
 	n := l.Requests / l.Rounds
 	if i < l.Requests%l.Rounds {
@@ -89,8 +89,9 @@ func (w *Workload) MostRequests(first int) int {
 
 // Level is level n of the search, with the requests of its first look.
 //
-// A closed loop has one round for each seed that the plan names. Otherwise a round holds two waves of requests if
-// there are enough, and at least one. A burst is a round, and a level sends at least ten bursts.
+// In a closed loop a round belongs to each seed that the plan names. If the plan names no seeds,
+// a round holds two waves of requests, or one wave if there are too few requests. For bursts a
+// round is one burst, and a level has at least ten bursts.
 func (c *Capacity) Level(n int) Level {
 	switch c.Over {
 	case metric.OpenLoop:
@@ -178,7 +179,7 @@ func (p *Plan) Hanging() time.Duration {
 				if level.Duration == 0 {
 					requests = min(requests, level.Requests)
 				}
-				waves := 1 // a rate is given up when no token arrives
+				waves := 1 // at a rate, a level is given up when no token arrives
 				if !l.Kind.Windowed() {
 					waves = (requests + level.N - 1) / level.N
 				}
@@ -210,9 +211,9 @@ func (p *People) Part(l *Level) {
 // questions to the server's tokenizer before the load begins.
 const mostRows = 4096
 
-// Rows is the number of different rows that are sent from a data set whose rows are cut to
-// a length. It is twice the number of the plan's requests, because levels may be extended
-// and warmed up.
+// Rows is the number of different rows that are sent from a data set whose rows are cut to a
+// length. It is twice the number of the plan's requests, because levels may be warmed up and
+// extended.
 func (w *Workload) Rows() int {
 	if w.Of != nil || w.Capacity != nil {
 		return mostRows

@@ -40,8 +40,8 @@ func (l *Load) early() []int {
 	return early
 }
 
-// half is the number of rounds after which a look may only fail the level; 0 if there
-// is no such look.
+// half is the number of rounds after which there is a look that can only fail the level; 0 if
+// there is no such look.
 func (l *Load) half(level Level) int {
 	if l.Kind.Windowed() {
 		return 0
@@ -218,9 +218,9 @@ func (w *Workload) Independent() int {
 	return int(most)
 }
 
-// Doubled lists the numbers of requests at which a level that may be extended is
-// judged: the plan's number, then doubled up to most (0: four times the plan's). For
-// bursts they are whole bursts.
+// Doubled lists the numbers of requests at which a level that may be extended is judged. The
+// first is the plan's number; each further number is twice the number before, up to most. most =
+// 0 means four times the plan's number. For bursts the numbers are whole bursts.
 func Doubled(kind metric.LoadKind, level Level, most int) []int {
 	if most == 0 {
 		most = 4 * level.Requests
@@ -248,7 +248,7 @@ func (l Level) due(from, to int) []int {
 	return out
 }
 
-// sent is the number of requests that the first rounds measure.
+// sent is the number of requests in the first rounds of the level.
 func (l Level) sent(rounds int) int {
 	n := 0
 	for _, due := range l.due(0, rounds) {

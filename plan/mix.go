@@ -35,8 +35,8 @@ func (w *Workload) PartName() string { return metric.PartName(w.Of.Address(), w.
 // ByType reports whether the type of each row of a mix's traces names its part.
 func (w *Workload) ByType() bool { return len(w.Mix) > 0 && w.Mix[0].Type != "" }
 
-// PartOf returns the index in Mix of the part that a row's type names; -1 if there is
-// none.
+// PartOf returns the index in Mix of the part whose type is the type of the row. It returns -1
+// if there is no such part.
 func (w *Workload) PartOf(row *traffic.Recorded) int {
 	return slices.IndexFunc(w.Mix, func(part *Workload) bool { return part.Type == row.Type })
 }
@@ -113,7 +113,7 @@ func (w *Workload) ShareOut() {
 			given := w.dealt(l, level)
 			for k, part := range w.Mix {
 				own := level
-				if w.ByType() && i == 0 { // rounded up, so that Own is exact
+				if w.ByType() && i == 0 { // the share is rounded up, so that Own is exact
 					part.Share = (given[k]*traffic.Whole + level.Requests - 1) / level.Requests
 				}
 				own.Requests, own.Share = given[k], part.share()

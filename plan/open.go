@@ -15,7 +15,7 @@ type Arrivals string
 const (
 	Constant Arrivals = "constant" // evenly
 	Poisson  Arrivals = "poisson"  // requests arrive independently of each other
-	Gamma    Arrivals = "gamma"    // gaps that make bursts, or are more even than Poisson, by Open.Burstiness
+	Gamma    Arrivals = "gamma"    // more bursty or more even than Poisson, by Open.Burstiness
 )
 
 // Open holds the settings of a load block with a rate or a trace.
@@ -26,8 +26,8 @@ type Open struct {
 	// Gamma.
 	Burstiness  float64 `plan:"burstiness"`
 	MaxInFlight int     `plan:"max_in_flight"` // requests in flight at which a level is given up
-	// Warmup is the time before the window. With OpenWarmupAuto it lasts until the backlog
-	// no longer grows; for a replay it is TraceWarmup of the recording before the stretch.
+	// Warmup is the time before the window. OpenWarmupAuto lasts until the backlog no longer
+	// grows; in a replay it sends TraceWarmup of the recording before the stretch.
 	Warmup time.Duration
 	Trace  *traffic.Replay // the replayed traffic; nil for a rate
 }
@@ -62,8 +62,8 @@ func (o *Open) String() string {
 // RateStep is the unit of a capacity over rates, in requests per second.
 const RateStep = 0.001
 
-// TraceWarmup is how much of the recording before its stretch a replay sends first, by
-// default. It is measured in the time of the replay.
+// TraceWarmup is the default warm-up of a replay: the part of the recording before the stretch
+// that is sent first. The time counts at the speed of the replay.
 const TraceWarmup = time.Minute
 
 // SpeedupStep is the unit of a speedup.
@@ -103,9 +103,8 @@ const StagePasses = 5
 // the arriving requests.
 const DefaultGrowth = 0.02
 
-// DefaultOpenSeconds is the default length of a level of a rate, in seconds. It is
-// enough to certify, at 10 req/s and up to 0.95 of the largest rate, that the backlog
-// does not grow.
+// DefaultOpenSeconds is the default length of a level of a rate, in seconds. At 10 req/s this is
+// enough to certify that the backlog does not grow, up to 0.95 of the largest rate.
 const DefaultOpenSeconds = 300
 
 // WindowRounds is the number of parts into which verdicts divide the window of a

@@ -16,10 +16,10 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Plan is a checked plan: every default is filled in, every reference is resolved,
-// every threshold is in base units. Elements with a Range remember where they were
-// written. The tag of a field names the attribute that sets it; decode has the
-// schema.
+// Plan is a checked plan: every default is filled in, every reference is resolved, and every
+// threshold is in base units. An element with the field Range knows where in the plan it was
+// written. The tag of a field names the attribute that sets the field; the schema is in package
+// decode.
 type Plan struct {
 	Path      string               // path as given on the command line
 	Files     map[string]*hcl.File // sources without Secrets, for diagnostics; keyed by file name
@@ -176,7 +176,7 @@ type Container struct {
 	GPUs       *GPUs    // nil: none
 	Volumes    []string // host:container[:options]; a host path that begins with a dot is relative to the plan's folder
 	SharedMem  string   `plan:"shm_size"` // size of /dev/shm, such as "16g"; "" keeps the runtime's default
-	Network    string   `plan:"network"`  // "" uses the runtime's own network and publishes the port; "host" publishes none
+	Network    string   `plan:"network"`  // "" uses the runtime's network and publishes the port; "host" publishes no port
 	User       string   `plan:"user"`
 	Options    []string `plan:"options"` // further options of docker or podman run
 	Port       int      `plan:"port"`    // port on 127.0.0.1; 0 chooses a free one
@@ -199,7 +199,7 @@ const (
 // is, the server gets no GPU.
 type GPUs struct {
 	Count int
-	IDs   []string // an index or a UUID, as nvidia-smi prints them
+	IDs   []string // index or UUID of each GPU, as nvidia-smi prints them
 	All   bool
 	Range hcl.Range
 }
@@ -288,9 +288,9 @@ type Workload struct {
 	// Users is the number of people that one request in flight stands for, as a lower
 	// and an upper bound; zero if unknown.
 	Users [2]float64
-	// Mix holds the parts of a mix. Parts are workloads named "mix/part" and follow the mix in the
-	// plan. It is nil if the workload is not a mix. A mix itself has no API, Input, Output, Request
-	// and Prompt.
+	// Mix holds the parts of a mix; nil if the workload is not a mix. A part is a workload
+	// named "mix/part", and the parts follow the mix in the plan. The mix itself has no API,
+	// Input, Output, Request and Prompt.
 	Mix []*Workload
 	// Of is the mix that a part belongs to; nil if the workload is not a part. Share is
 	// the part's share of the requests in millionths (traffic.Whole); 0 if it is not a
@@ -369,17 +369,17 @@ const (
 // Level is one level of a load block.
 type Level struct {
 	Name string // "30", "burst 8", "4 req/s": unique within the workload
-	N    int    // requests in flight, or in one burst; 0 for a rate
+	N    int    // requests in flight, or in a burst; 0 for a rate
 	// Rate is in requests per second; 0 for other shapes.
 	Rate float64
-	// Share is the part's share of its mix; N and Rate are then those of the whole mix. 0
-	// if the workload is not a part.
+	// Share is the part's share of the requests of its mix; 0 if the workload is not a part. If
+	// it is a part, N and Rate are those of the whole mix.
 	Share float64
-	// Requests is the number of measured requests over all rounds. With a Duration it
-	// is the minimum: one for each slot and round.
+	// Requests is the number of measured requests, over all rounds. If the level has a
+	// Duration, it is the minimum: one request for each slot and round.
 	Requests int
-	// Duration is the time during which measured requests are started, over all
-	// rounds, split evenly; 0 if the level ends with its Requests.
+	// Duration is the time in which measured requests are started. It is divided evenly over
+	// all rounds. It is 0 if the level ends after its Requests.
 	Duration time.Duration
 	Rounds   int           // at least 1; for a rate the parts of one window, for a stage its passes
 	Stage    *metric.Stage // the stage of an open loop; nil if the level is not one
@@ -393,15 +393,15 @@ type Level struct {
 // AtCapacity still hold.
 type Capacity struct {
 	Over metric.LoadKind
-	From int // smallest level, at least 1; of a rate From, UpTo and Require are multiples of RateStep
+	From int // smallest level, at least 1; for a rate From, UpTo and Require count RateSteps
 	UpTo int // largest level, at least From
-	// Resolution is the allowed distance between the largest passing and the smallest
-	// failing level; at least 1. Relative widens it to a share of the capacity, in
-	// [0, 1).
+	// The search ends when the largest passing and the smallest failing level are at most
+	// Resolution apart; it is at least 1. Relative may widen this distance to a share of the
+	// capacity, in [0, 1).
 	Resolution int
 	Relative   float64
 	Require    int           // required capacity, from From to UpTo; 0 only measures
-	Budget     time.Duration `plan:"budget"`   // bounds the search on one server; 0 means only the run's budget
+	Budget     time.Duration `plan:"budget"`   // limit of the search on one server; 0 means the run's budget
 	Requests   int           `plan:"requests"` // requests at the first look at a level; 0 means DefaultRequests
 	Least      int           // the minimum that the preset needs
 	// MaxRequests bounds the requests of one level; 0 means the policy's bound, or else sixteen

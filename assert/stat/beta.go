@@ -2,14 +2,15 @@ package stat
 
 import "math"
 
-// beta returns the regularised incomplete beta function I_x(a, b) and its complement, both without
-// loss of digits by cancellation, for a, b > 0 and x in [0, 1]; NaN outside. y is 1−x, which is
-// given separately so that neither x nor y is rounded. The error is below 1e-12 up to a + b ≈ 1e4
-// and grows with a + b from there, to 1e-9 at 1e7.
+// beta returns the regularised incomplete beta function I_x(a, b) and its complement, for a, b >
+// 0 and x in [0, 1]. It returns NaN outside this range. y is 1−x; it is a parameter so that
+// neither x nor y is rounded. Neither result loses digits by cancellation. The error is below
+// 1e-12 up to a + b ≈ 1e4. It grows with a + b, to 1e-9 at 1e7.
 //
-// beta evaluates the continued fraction of DLMF §8.17(v), equation 8.17.22, with the modified Lentz
-// method (Thompson and Barnett, J. Comput. Phys. 64, 1986), on the side of the mean where it
-// converges fast; the symmetry I_x(a, b) = 1 − I_{1−x}(b, a) (8.17.4) gives the other side.
+// beta evaluates the continued fraction of DLMF §8.17(v), equation 8.17.22, with the modified
+// Lentz method (Thompson and Barnett, J. Comput. Phys. 64, 1986). The fraction converges fast on
+// one side of the mean; the symmetry I_x(a, b) = 1 − I_{1−x}(b, a) (8.17.4) gives the other
+// side.
 func beta(x, y, a, b float64) (lower, upper float64) {
 	switch {
 	case math.IsNaN(x) || !(a > 0) || !(b > 0) || x < 0 || y < 0:
@@ -30,11 +31,11 @@ func beta(x, y, a, b float64) (lower, upper float64) {
 
 // logFront is ln(x^a y^b / B(a, b)).
 //
-// The formula lgamma(a+b) − lgamma(a) − lgamma(b) would lose digits to cancellation when a and b
-// are large, because the three terms grow as n·ln n while the result stays small. For large a and b
-// Stirling's series is used instead, with its large parts cancelled by algebra: with μ = a/(a+b)
-// the exponent is a·ln(x/μ) + b·ln(y/(1−μ)), computed by log1p of the distance from the mean (the
-// approach of Didonato and Morris, ACM TOMS 18, 1992).
+// For large a and b the formula lgamma(a+b) − lgamma(a) − lgamma(b) would lose digits: the three
+// terms grow as n·ln n, while the result stays small. Stirling's series is used instead, with
+// its large terms cancelled by algebra. With μ = a/(a+b) the exponent is a·ln(x/μ) +
+// b·ln(y/(1−μ)). It is computed by log1p of the distance from the mean (the approach of Didonato
+// and Morris, ACM TOMS 18, 1992).
 func logFront(x, y, a, b float64) float64 {
 	if min(a, b) < 10 {
 		return a*math.Log(x) + b*math.Log(y) + lnGammaRatio(a, b)
@@ -42,7 +43,8 @@ func logFront(x, y, a, b float64) float64 {
 	mu, nu := a/(a+b), b/(a+b)
 	d := x - mu
 	if math.Abs(d) > 0.5*min(mu, nu) {
-		// Far from the mean the logarithms are large, so the plain formula is exact enough.
+		// Far from the mean the logarithms are not small, so the plain formula is exact
+		// enough.
 		return a*math.Log(x/mu) + b*math.Log(y/nu) + stirlingFront(a, b)
 	}
 	return a*math.Log1p(d/mu) + b*math.Log1p(-d/nu) + stirlingFront(a, b)
@@ -67,7 +69,7 @@ func lnGammaRatio(a, b float64) float64 {
 	if large < 100 {
 		return lgamma(small+large) - lgamma(small) - lgamma(large)
 	}
-	// This is lnΓ(large+small) − lnΓ(large) by Stirling's series, with the large parts cancelled.
+	// lnΓ(large+small) − lnΓ(large) by Stirling's series. The large terms of the series cancel.
 	sum := large + small
 	diff := (large-0.5)*math.Log1p(small/large) + small*math.Log(sum) - small + stirling(sum) - stirling(large)
 	return diff - lgamma(small)
@@ -110,6 +112,6 @@ func fraction(x, a, b float64) float64 {
 			break
 		}
 	}
-	// f is 1 + 1/(…), because the first step of the loop added the leading 1/ of the fraction.
+	// f is 1 + 1/fraction, because the first step of the loop added the fraction's leading 1/.
 	return 1 / (f - 1)
 }

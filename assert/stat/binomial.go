@@ -2,9 +2,9 @@ package stat
 
 import "math"
 
-// AtMost is P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k may be fractions, as
-// effective numbers are. For whole numbers the result is the exact binomial tail. It is 0 if k < 0,
-// 1 if k ≥ n, and NaN if an argument is NaN.
+// AtMost is P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k may be fractions,
+// because effective numbers of observations are. For whole numbers the result is the exact
+// binomial tail. It is 0 if k < 0, 1 if k ≥ n, and NaN if an argument is NaN.
 func AtMost(k, n, p float64) float64 {
 	switch {
 	case math.IsNaN(k + n + p):

@@ -7,8 +7,8 @@ import (
 )
 
 func TestWelch(t *testing.T) {
-	// a = 1 2 3 4 5 has mean 3 and s² = 2.5; b = 3 5 7 has mean 5 and s² = 4. So se² = 0.5 + 4/3 =
-	// 1.8333 and df = 1.8333²/(0.25/4 + 1.7778/2) = 3.533.
+	// The values 1 2 3 4 5 have mean 3 and s² = 2.5. The values 3 5 7 have mean 5 and s² = 4.
+	// So se² = 0.5 + 4/3 = 1.8333 and df = 1.8333²/(0.25/4 + 1.7778/2) = 3.533.
 	diff, low, high, ok := Welch([]float64{1, 2, 3, 4, 5}, []float64{3, 5, 7}, 0.05)
 	se, df := math.Sqrt(0.5+4.0/3), 1.8333333*1.8333333/(0.25/4+16.0/9/2)
 	half := StudentQuantile(0.95, df) * se

@@ -7,10 +7,11 @@ type Group struct {
 	K, N float64
 }
 
-// ShareEffect is the design effect of a share of bad observations: the ratio of its variance, with
-// these groups (rounds, blocks), to that of independent observations (Korn and Graubard, Survey
-// Methodology 24, 1998). It is 1 if no observation or every observation is bad, because the groups
-// then show nothing (see MeanEffect). It is also 1 with fewer than two groups.
+// ShareEffect is the design effect of a share of bad observations (Korn and Graubard, Survey
+// Methodology 24, 1998). It is the variance of the share with these groups (rounds or blocks),
+// divided by its variance for independent observations. It is 1 if no observation or every
+// observation is bad, because the groups then show nothing (see MeanEffect). It is also 1 for
+// fewer than two groups.
 func ShareEffect(groups []Group) float64 {
 	var k, n float64
 	b := 0
@@ -35,12 +36,12 @@ func ShareEffect(groups []Group) float64 {
 	return v * float64(b) / float64(b-1) / (p * (1 - p) / n)
 }
 
-// ClusterEffect is the design effect of bad observations that come in clusters: the mean size of
-// the cluster that a bad observation is in, Σk²/Σk (Kish, Survey Sampling, 1965, for clusters that
-// are bad as a whole). Two imagined clusters of the largest possible size, whole, are added to the
-// observed ones. Without bad observations, which would show how failures come, the effect is
-// therefore whole; with more bad observations it approaches the observed effect. It is 1 if whole
-// is at most 1.
+// ClusterEffect is the design effect of bad observations that come in clusters. It is the mean
+// size of the cluster that a bad observation is in, Σk²/Σk (Kish, Survey Sampling, 1965, for
+// clusters that are bad as a whole). Two imagined clusters of the largest possible size, the
+// parameter whole, are added to the observed clusters. So the effect is whole if no observation
+// is bad, because nothing then shows how failures come. With more bad observations it approaches
+// the observed effect. It is 1 if whole is at most 1.
 func ClusterEffect(clusters Clusters, whole float64) float64 {
 	if !(whole > 1) {
 		return 1
@@ -64,8 +65,9 @@ func (c Clusters) Mean() float64 {
 	return c.Squares / c.Sum
 }
 
-// Excess is the mean number of other bad observations in the group of a bad observation, beyond the
-// number that chance would put there: Σk(k−1)/Σk minus (Σk − 1)·Σ(n/Σn)². It is at least 0.
+// Excess is how many other bad observations a bad observation has in its group on average,
+// beyond the number to expect by chance. The formula is Σk(k−1)/Σk minus (Σk − 1)·Σ(n/Σn)². The
+// result is at least 0.
 func Excess(groups []Group) float64 {
 	var k, n, mates, part float64
 	for _, g := range groups {
@@ -78,15 +80,17 @@ func Excess(groups []Group) float64 {
 	return max(0, mates/k-(k-1)*part/(n*n))
 }
 
-// PerLifetime is the number of independent observations that one lifetime of a request is worth
-// when we ask how often a server is in its worst states, a share e of the time; 1.87 for e = 5 %.
+// PerLifetime is the number of independent observations that one lifetime of a request is worth,
+// if we ask which share of the time a server is in its worst states. e is that share; the result
+// is 1.87 for e = 5 %.
+//
 // In a server without a queue (M/G/∞) as many requests are in flight as arrived within one
-// lifetime. That number is about normally distributed, and its correlation r with itself falls
+// lifetime. Their number is about normally distributed. Its correlation r with itself falls
 // evenly from 1 to 0 over a lifetime. The correlation of being in the worst states, (P(both) −
 // e²)/(e(1 − e)), falls faster: dP/dr is the bivariate normal density (Plackett, Biometrika 41,
-// 1954). Its integral over a lifetime before and after is
-// ∫√((1−r)/(1+r))·exp(−u²/(1+r))dr/(π·e(1−e)) for r from 0 to 1, where u is the normal quantile of
-// 1 − e. PerLifetime returns the reciprocal of that integral. It is NaN unless e is in (0, 1).
+// 1954). The integral of this correlation, from a lifetime before to a lifetime after, is
+// ∫√((1−r)/(1+r))·exp(−u²/(1+r))dr/(π·e(1−e)) for r from 0 to 1, where u is the normal quantile
+// of 1 − e. PerLifetime returns the reciprocal of the integral. It is NaN unless e is in (0, 1).
 func PerLifetime(e float64) float64 {
 	u := NormalQuantile(1 - e)
 	const steps = 400
@@ -98,13 +102,14 @@ func PerLifetime(e float64) float64 {
 	return math.Pi * e * (1 - e) / sum
 }
 
-// Persistence is how many times as far apart the means of equal parts of a window would be if
-// parts were independent. The window is as long as the given number of lifetimes of a request.
-// It is 1 where a part is as long as three: the interval of a mean then is 3 % too short at most.
+// Persistence is a correction for the means of equal parts of a window. These means differ less
+// than if the parts were independent; Persistence is the factor. The window is as long as the
+// given number of lifetimes of a request. The factor is 1 if a part has at least three
+// lifetimes. The interval of a mean then is at most 3 % too short.
 //
-// Where as many requests are in flight as arrived within a lifetime (see PerLifetime), the mean of
-// a window of L lifetimes has the variance V(L) = 2∫(L−τ)(1−τ)dτ/L² for τ from 0 to min(1, L), as a
-// share of that at a moment. The spread of m parts shows (V(L/m) − V(L))/(m − 1) of it.
+// In a server without a queue (see PerLifetime), the mean of a window of L lifetimes has the
+// variance V(L) = 2∫(L−τ)(1−τ)dτ/L² for τ from 0 to min(1, L), as a share of the variance at a
+// moment. The spread of m parts shows only (V(L/m) − V(L))/(m − 1) of it.
 func Persistence(lifetimes float64, parts int) float64 {
 	m := float64(parts)
 	if parts < 2 || !(lifetimes > 0) || lifetimes >= 3*m {
@@ -119,10 +124,10 @@ func Persistence(lifetimes float64, parts int) float64 {
 	return math.Sqrt((m - 1) * variance(lifetimes) / (variance(lifetimes/m) - variance(lifetimes)))
 }
 
-// MeanEffect is the design effect of the mean of a measured quantity, by the variance of block
-// means (batch means: Law and Kelton, Simulation Modeling and Analysis, chapter 9). Unlike
-// ShareEffect it also shows dependence if no observation is bad. Empty blocks do not count. It is 1
-// with fewer than two blocks, and +Inf if a value is NaN.
+// MeanEffect is the design effect of the mean of a measured quantity. It is estimated from the
+// variance of block means (batch means: Law and Kelton, Simulation Modeling and Analysis,
+// chapter 9). It shows dependence even if no observation is bad; ShareEffect does not. Empty
+// blocks do not count. The result is 1 for fewer than two blocks, and +Inf if a value is NaN.
 func MeanEffect(blocks []Ascending) float64 {
 	var means, sizes []float64
 	n := 0.0

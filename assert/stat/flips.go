@@ -10,17 +10,19 @@ import (
 // 2^n patterns.
 const mostFlips = 1 << 12
 
-// Flips returns a p-value for each of several quantities that were measured in the same units
-// (rounds): how likely it is that any quantity comes out this far above 0 if none is truly above 0.
-// The p-values are adjusted for the number of quantities (step-down max-t: Westfall and Young,
-// Resampling-Based Multiple Testing, 1993, algorithm 4.1, with the signs of whole units flipped at
-// random). All signs of a unit are flipped together, so quantities that agree count as one test.
-// Flips assumes that units are independent, and equally likely to be above their mean and below it.
-// A quantity far below 0 does not weaken the others.
+// Flips returns a p-value for each of several quantities that were measured in the same units,
+// which are rounds. It is the chance that any quantity comes out so far above 0 if no quantity
+// is truly above 0.
 //
-// quantities[j][i] is quantity j in unit i; all have the same number of units. The
-// smallest p is 2^-n. p is 1 for a quantity without finite values or without spread
-// that is not above 0.
+// The p-values are adjusted for the number of quantities (step-down max-t: Westfall and Young,
+// Resampling-Based Multiple Testing, 1993, algorithm 4.1, with random flips of signs). All
+// values of a unit have their signs flipped together, so quantities that agree count as one
+// test. A quantity far below 0 does not weaken the others. Flips assumes that units are
+// independent, and that a value is as likely to be above its mean as below it.
+//
+// quantities[j][i] is quantity j in unit i; all quantities have the same number of units. The
+// smallest possible p is 2^-n for n units. p is 1 for a quantity without finite values, and for
+// one without spread that is not above 0.
 func Flips(quantities [][]float64) []float64 {
 	p, order := make([]float64, len(quantities)), make([]int, len(quantities))
 	scaled, observed := make([][]float64, len(quantities)), make([]float64, len(quantities))
@@ -73,9 +75,9 @@ func Flips(quantities [][]float64) []float64 {
 }
 
 // studentized divides values by the root of the sum of their squares. Flipping signs does not
-// change that root, so t grows with the sum of the values. studentized returns nil and -Inf if
-// there is nothing to flip. Values with a mean below 0 are shifted to mean 0, because flipping
-// their signs would otherwise put them far above 0 and hide other quantities.
+// change this root, so the t statistic grows with the sum of the values. Values with a mean
+// below 0 are first shifted to mean 0. Otherwise flipping their signs would put them far above 0
+// and hide other quantities. studentized returns nil and -Inf if there is nothing to flip.
 func studentized(x []float64) (scaled []float64, sum float64) {
 	mean, _ := Moments(x)
 	moved := min(mean, 0)

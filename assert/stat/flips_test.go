@@ -26,12 +26,14 @@ func TestFlips(t *testing.T) {
 		{"all below", [][]float64{{-1, -2, -3}}, []float64{1}},
 		// Two quantities that agree count as one test.
 		{"twice", [][]float64{{1, 2, 3}, {2, 4, 6}}, []float64{1. / 8, 1. / 8}},
-		// A quantity far below 0 does not weaken the other: no sign pattern of +1 0 −1 exceeds 2/√2
-		// = 1.41, and the first quantity has 6/√14 = 1.60.
+		// A quantity far below 0 does not weaken the other one. With all sign patterns of
+		// +1, 0 and −1 it reaches at most 2/√2 = 1.41, while the first quantity has 6/√14 =
+		// 1.60.
 		{"and its opposite", [][]float64{{1, 2, 3}, {-1, -2, -3}}, []float64{1. / 8, 1}},
-		// The second quantity, with 4/√6 = 1.633, is tested first, against both quantities, and one
-		// pattern of eight reaches it. The first quantity, with 6/√14 = 1.604, is then tested by
-		// itself; its p-value is at least the earlier one.
+		// The second quantity has 4/√6 = 1.633, which is the largest, so it is tested
+		// first, against both quantities. One pattern of eight reaches it. The first
+		// quantity has 6/√14 = 1.604. It is then tested alone; its p-value is at least that
+		// of the second.
 		{"step-down", [][]float64{{1, 2, 3}, {1, 1, 2}}, []float64{1. / 8, 1. / 8}},
 		{"infinite", [][]float64{{1, 2, inf}, {1, 2, 3}}, []float64{1, 1. / 8}},
 		{"no spread, at 0", [][]float64{{0, 0, 0}}, []float64{1}},
@@ -43,8 +45,8 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// If no quantity is truly above 0, a false claim occurs no more often than promised, however much
-// the quantities depend on each other.
+// If no quantity is truly above 0, Flips errs no more often than promised. This holds even if
+// the quantities depend strongly on each other.
 func TestLongFlipsKeepTheError(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for _, common := range []float64{0, 0.5, 0.95} {

@@ -3,13 +3,15 @@ package stat
 import "math"
 
 // PairedShare bounds the change of a share of paired items. Of n items, lost is the number that
-// were right before and are wrong now, and won the number that changed the other way. The change is
-// (lost − won) / n, so more is worse. low and high are one-sided bounds of the change, each at
-// alpha, by the score interval of Tango (Statistics in Medicine 17:891, 1998). If all changes went
-// in one direction the score interval is too narrow (at n = 268 and a true change of 1 % it errs in
-// 6.8 % of cases instead of 5 %). The change is then a plain share, and is bounded exactly too
-// (Clopper and Pearson). Items that count for less than one make the numbers fractions. ok is false
-// for invalid numbers.
+// were right before and are wrong now, and won is the number that were wrong before and are
+// right now. The change is (lost − won) / n, so a larger change is worse. low and high are
+// one-sided bounds of the change, each at alpha, by the score interval of Tango (Statistics in
+// Medicine 17:891, 1998).
+//
+// If all changes went in one direction, the score interval is too narrow: at n = 268 and a true
+// change of 1 % it errs in 6.8 % of cases instead of 5 %. The change then is a plain share, so
+// the exact bound of Clopper and Pearson applies too. The numbers are fractions if items count
+// for less than one. ok is false for invalid numbers.
 func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
 	if !(n > 0 && lost >= 0 && won >= 0 && lost+won <= n && alpha > 0 && alpha <= 0.5) {
 		return 0, 0, false
@@ -100,7 +102,7 @@ func binomials(n int, p float64) []float64 {
 // power, if the two sides disagree on the share disagree of them. ok is false if more than most
 // items would be needed.
 func PairedNeeded(disagree, margin, alpha, power float64, most int) (n int, ok bool) {
-	// By a normal approximation about z²·disagree/margin² items are needed.
+	// A normal approximation gives the number of items: about z²·disagree/margin².
 	z := NormalQuantile(1-alpha) + NormalQuantile(power)
 	start := int(0.8 * z * z * disagree / (margin * margin))
 	for n = max(start, 1); n <= most; n++ {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// slowScore computes the score statistic by its definition. The likelihood of b lost items, c won
-// items and the rest, with p12 = q + d and p21 = q, is maximised over q by a search. The difference
-// is then divided by its standard error at that q.
+// slowScore computes the score statistic by its definition. Of n items, b are lost and c are
+// won. The likelihood, with p12 = q + d and p21 = q, is maximised over q by a search. The result
+// is the difference from d, divided by its standard error at that q.
 func slowScore(b, c, n int, d float64) float64 {
 	log := func(k int, p float64) float64 {
 		if k == 0 {
@@ -19,7 +19,7 @@ func slowScore(b, c, n int, d float64) float64 {
 		return log(b, q+d) + log(c, q) + log(n-b-c, 1-2*q-d)
 	}
 	lo, hi := max(0, -d), (1-d)/2
-	for range 200 { // the likelihood has only one maximum
+	for range 200 { // a search suffices, because the likelihood has only one maximum
 		a, z := lo+(hi-lo)/3, hi-(hi-lo)/3
 		if likelihood(a) < likelihood(z) {
 			lo = a
@@ -57,7 +57,9 @@ func TestPairedShare(t *testing.T) {
 				lo = mid
 			}
 		}
-		if c == 0 { // Clopper and Pearson: the share at which this few losses have a chance of 5 %
+		// This is the bound of Clopper and Pearson: the share at which so few losses have a
+		// chance of 5 %.
+		if c == 0 {
 			hi = max(hi, bisect(0, 1, func(p float64) bool { return AtMost(float64(b), float64(n), p) <= 0.05 }))
 		}
 		return hi
@@ -103,8 +105,8 @@ func TestPairedShareIsARoot(t *testing.T) {
 	}
 }
 
-// certifies is the exact chance that n items certify a change below margin if lost and won are the
-// true shares.
+// certifies is the exact chance that n items certify a change below margin. lost and won are the
+// true shares of lost and won items.
 func certifies(n int, lost, won, margin float64) float64 {
 	total := 0.0
 	all, _ := math.Lgamma(float64(n + 1))

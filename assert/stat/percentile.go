@@ -5,8 +5,9 @@ import (
 	"sort"
 )
 
-// MostBelow is the largest number of bad observations among n for which Share returns Below, if the
-// n observations count as effective ones; −1 if even 0 bad ones are too many. 0 < effective ≤ n.
+// MostBelow is the largest number of bad observations among n for which Share returns Below. The
+// n observations count as effective independent ones, with 0 < effective ≤ n. The result is −1
+// if even 0 bad observations are too many.
 func MostBelow(n int, effective, allowed, alpha float64) int {
 	scale := effective / float64(n)
 	return sort.Search(n+1, func(k int) bool {
@@ -42,8 +43,9 @@ func PercentileRanks(n int, effective, q, alpha float64) (low, high int) {
 	return low, high
 }
 
-// PercentileBounds applies PercentileRanks to values in ascending order, followed by worst further
-// observations that exceed all values. A bound that does not exist is −Inf or +Inf.
+// PercentileBounds applies PercentileRanks to observations: the values in ascending order, and
+// then as many observations above all values as worst says. A bound that does not exist is −Inf
+// or +Inf.
 func PercentileBounds(sorted []float64, worst int, effective, q, alpha float64) (low, high float64) {
 	n := len(sorted) + worst
 	l, h := PercentileRanks(n, effective, q, alpha)
@@ -59,9 +61,10 @@ func PercentileBounds(sorted []float64, worst int, effective, q, alpha float64) 
 	return at(l), at(h)
 }
 
-// MinimumN is the smallest number of effective observations, all of them good, that proves that the
-// share of bad ones is at most allowed: ⌈ln alpha / ln(1 − allowed)⌉, 59 for 5% and 299 for 1% at
-// alpha 0.05 (Wilks 1941). ok is false if no number does: a share of exactly 0 cannot be proven.
+// MinimumN is the smallest number of effective observations with which a share of bad
+// observations is proven to be at most allowed, if all of them are good: ⌈ln alpha / ln(1 −
+// allowed)⌉ (Wilks 1941). At alpha 0.05 it is 59 for 5% and 299 for 1%. ok is false if no number
+// suffices: a share of exactly 0 cannot be proven.
 func MinimumN(allowed, alpha float64) (n int, ok bool) {
 	switch {
 	case !(allowed > 0) || !(alpha > 0 && alpha < 1):

@@ -40,8 +40,8 @@ func Spend(at []int, share []float64, alpha float64) []float64 {
 
 var spent sync.Map // → []float64
 
-// spend follows a Brownian motion from look to look: how likely it is at each place without having
-// crossed a boundary.
+// spend computes Spend. It follows a Brownian motion from look to look, and computes the chance
+// of each place, for motions that have not crossed a boundary.
 func spend(at []int, share []float64, alpha float64) []float64 {
 	const cells = 400
 	tail := func(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }

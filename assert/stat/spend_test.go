@@ -53,7 +53,8 @@ func TestLongSpendKeepsTheError(t *testing.T) {
 				}
 			}
 		}
-		// For a share of 5 % of a million, three standard errors are 0.07 %.
+		// The share of crossings is 5 % of a million draws. Three standard errors of it are
+		// 0.07 %.
 		if p := float64(crossed) / n; math.Abs(p-0.05) > 0.0007 {
 			t.Errorf("%v: %.4f", at, p)
 		}

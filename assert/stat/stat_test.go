@@ -46,7 +46,8 @@ func TestLongAtMostAgainstExactSums(t *testing.T) {
 				want := exactAtMost(k, n, r)
 				got := AtMost(float64(k), float64(n), p)
 				near(t, "AtMost", got, want, 1e-12)
-				// Small tails decide verdicts, so they must be exact to a relative error of 1e-11.
+				// Verdicts depend on small tails. So these must be exact to a
+				// relative error of 1e-11.
 				if want > 1e-250 && math.Abs(got/want-1) > 1e-11 {
 					t.Errorf("AtMost(%d, %d, %v) = %.15g, want %.15g", k, n, p, got, want)
 				}
@@ -64,7 +65,7 @@ func lowerBeta(x, a, b float64) float64 {
 
 func TestBetaClosedForms(t *testing.T) {
 	for _, x := range []float64{0, 1e-9, 0.01, 0.25, 0.5, 0.8, 0.999, 1} {
-		// I_x(1, b) = 1 − (1−x)^b and I_x(a, 1) = x^a hold for fractions too.
+		// I_x(1, b) = 1 − (1−x)^b and I_x(a, 1) = x^a hold for fractional a and b too.
 		for _, c := range []float64{0.3, 1, 2.5, 17, 1234.5} {
 			near(t, "I_x(1, b)", lowerBeta(x, 1, c), 1-math.Pow(1-x, c), 1e-12)
 			near(t, "I_x(a, 1)", lowerBeta(x, c, 1), math.Pow(x, c), 1e-12)
@@ -156,7 +157,8 @@ func TestMinimumN(t *testing.T) {
 	}{
 		{0.5, 0.05, 5}, {0.1, 0.05, 29}, {0.05, 0.05, 59}, {0.01, 0.05, 299}, {0.001, 0.05, 2995},
 		{0.5, 0.01, 7}, {0.1, 0.01, 44}, {0.05, 0.01, 90}, {0.01, 0.01, 459}, {0.001, 0.01, 4603},
-		// At three looks: ln(0.05/3)/ln 0.95 = 79.8 and ln(0.05/3)/ln 0.99 = 407.4.
+		// Three looks share the error: ln(0.05/3)/ln 0.95 = 79.8 and ln(0.05/3)/ln 0.99 =
+		// 407.4.
 		{0.05, SplitAlpha(0.05, 3), 80}, {0.01, SplitAlpha(0.05, 3), 408},
 		{0.5, 0.5, 1}, {1, 0.05, 1},
 	} {
@@ -336,8 +338,9 @@ func TestEffective(t *testing.T) {
 	near(t, "ShareEffect of nothing bad", ShareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
 	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
 	near(t, "empty groups count for nothing", ShareEffect(append(groups, Group{})), 20.8333, 0.001)
-	// After subtraction of √(2/4) = 0.70711, the excess is multiplied by (t/z)⁴ =
-	// (2.13185/1.64485)⁴ = 2.82175: the effect is 1 + 2.82175·19.1262 = 54.9694.
+	// The design effect is 20.8333. √(2/4) = 0.70711 of it may be chance and is subtracted. The
+	// rest above 1, 19.1262, is multiplied by (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175. So the
+	// result is 1 + 2.82175·19.1262 = 54.9694.
 	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05), 500/54.9694, 0.001)
 	// Of ten rounds of 20, two have 4 bad observations: p̂ = 0.04, and v = (2·3.2² +
 	// 8·0.8²)/200²·10/9 = 0.00071111. Independent observations have 0.000192, so the ratio is
@@ -347,8 +350,8 @@ func TestEffective(t *testing.T) {
 	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
 	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05), 200/4.44353, 0.001)
 
-	// Two blocks {1,1} and {3,3}: s² = 4/3 and v_b/B = ((1−2)² + (3−2)²)/(2·1) = 1. Four
-	// independent values have s²/4 = 1/3, so the ratio is 3.
+	// The blocks {1,1} and {3,3} have s² = 4/3 and v_b/B = ((1−2)² + (3−2)²)/(2·1) = 1. For
+	// four independent values the variance of the mean is s²/4 = 1/3. The ratio is 3.
 	near(t, "MeanEffect", MeanEffect(ascending([]float64{1, 1}, []float64{3, 3})), 3, 1e-9)
 	near(t, "MeanEffect of equal values", MeanEffect(ascending([]float64{0.1, 0.1, 0.1}, []float64{0.1, 0.1})), 1, 0)
 	near(t, "MeanEffect with a value that is none", MeanEffect(ascending([]float64{1, math.NaN()}, []float64{3, 3})), math.Inf(1), 0)
@@ -359,7 +362,7 @@ func TestEffective(t *testing.T) {
 	// √2)).
 	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][]Ascending{ascending([]float64{1, 1}, []float64{3, 3})}, 0.05), 4/128.169, 1e-4)
 	near(t, "Effective with a value that is none", Effective(4, nil, [][]Ascending{ascending([]float64{1, math.NaN()}, []float64{3, 3})}, 0.05), 0, 0)
-	// Two requests with four gaps each count as no more than two requests.
+	// Two requests have four gaps between tokens each. They count as at most two observations.
 	near(t, "more observations than requests", Effective(2, []Group{{1, 4}, {1, 4}}, nil, 0.05), 2, 0)
 }
 
@@ -512,7 +515,7 @@ func TestLongFalsePass(t *testing.T) {
 					naive++
 				}
 			}
-			// For a share of 5%, three standard errors are 0.0146.
+			// Three standard errors of a share of 5% are 0.0146.
 			share := float64(passed) / gates
 			t.Logf("false passes: %.1f%%, with n taken as it is %.1f%%", 100*share, 100*float64(naive)/gates)
 			if limit := alpha + 3*math.Sqrt(alpha*(1-alpha)/gates); share > limit {
@@ -537,7 +540,7 @@ func TestLongLogMeanBound(t *testing.T) {
 	}{{1, 1, 5}, {0, 0.1, 10}, {0, 0.1, 2}} {
 		units := make([]float64, c.n)
 		for i := range units {
-			// The logarithms are equally spaced, then scaled to m and s.
+			// The logarithms are equally spaced, with mean m and standard deviation s.
 			x := float64(i) - float64(c.n-1)/2
 			units[i] = math.Exp(c.m + c.s*x/math.Sqrt(float64(c.n*(c.n+1))/12))
 		}
@@ -623,8 +626,9 @@ func TestPerLifetime(t *testing.T) {
 	}
 }
 
-// At the alpha that MeanAbove returns, the lower bound of the interval is the limit. The units have
-// the mean 3 and the variance 2.5: t is 2.5/√0.5 = 3.536 with 4 degrees of freedom, 0.0121.
+// At the alpha that MeanAbove returns, the lower bound of the interval equals the limit. The
+// units have the mean 3 and the variance 2.5, and the limit is 0.5. So t is 2.5/√0.5 = 3.536
+// with 4 degrees of freedom, and alpha is 0.0121.
 func TestMeanAbove(t *testing.T) {
 	units := []float64{1, 2, 3, 4, 5}
 	p := MeanAbove(units, 0.5)
@@ -671,9 +675,9 @@ func plackett(e float64) (sum float64) {
 	return sum / (math.Pi * e * (1 - e))
 }
 
-// A simulated server without a queue has 240 requests in flight on average. The share of a window
-// of 13 lifetimes with more than 264 in flight, p on average, must vary as much as a share of
-// 13·PerLifetime(p) independent observations.
+// A simulated server without a queue has 240 requests in flight on average. p is the mean share
+// of the time with more than 264 in flight. In windows of 13 lifetimes this share must vary as
+// much as a share of 13·PerLifetime(p) independent observations.
 func TestLongPerLifetime(t *testing.T) {
 	const windows, length, many, step = 1500, 13.0, 240.0, 0.02
 	r := rand.New(rand.NewPCG(5, 6))

@@ -105,8 +105,8 @@ func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok b
 	return mean, mean - half, mean + half, true
 }
 
-// MeanAbove is the smallest alpha at which MeanInterval's lower bound lies above limit:
-// P(T ≥ (m − limit)/(s/√B)). It is 1 with fewer than two units, or if one is not finite.
+// MeanAbove is the smallest alpha at which the lower bound of MeanInterval lies above limit: P(T
+// ≥ (m − limit)/(s/√B)). It is 1 for fewer than two units, and if a unit is not finite.
 func MeanAbove(units []float64, limit float64) float64 {
 	mean, variance := Moments(units)
 	distance := mean - limit

@@ -5,12 +5,13 @@ import (
 	"sync"
 )
 
-// ToleranceFactor returns the k of a one-sided normal tolerance bound. For n observations from a
-// normal distribution, mean + k·s is an upper bound of the content-quantile with probability
-// confidence (Hahn and Meeker, Statistical Intervals, chapter 4, whose tables are used in the
-// tests). k is the confidence-quantile of a noncentral t distribution with n−1 degrees of freedom
-// and noncentrality √n·z_content, divided by √n. It is NaN for fewer than four observations,
-// because the integral used here is then inexact (for two observations 9 % too small).
+// ToleranceFactor returns the factor k of a one-sided normal tolerance bound. For n observations
+// from a normal distribution with mean and standard deviation s, mean + k·s is an upper bound of
+// the content-quantile with the given confidence (Hahn and Meeker, Statistical Intervals,
+// chapter 4; the tests use its tables). k is the confidence-quantile of a noncentral t
+// distribution with n−1 degrees of freedom and noncentrality √n·z_content, divided by √n. The
+// result is NaN for fewer than four observations, because the integral used here is then
+// inexact: for two observations k would be 9 % too small.
 func ToleranceFactor(n int, content, confidence float64) float64 {
 	if n < 4 || !(content > 0 && content < 1 && confidence > 0 && confidence < 1) {
 		return math.NaN()
@@ -89,16 +90,17 @@ func chi(nu float64) (out points) {
 	return out
 }
 
-// ToleranceBound is an upper bound on the largest value of a group (a round), from the largest
-// values of several groups. k comes from ToleranceFactor and is applied to logarithms. With the
-// confidence of k, at least the share "content" of all groups has its largest value below the
-// bound. A request exceeds a limit only if the largest value of its group does. So if the bound is
-// below the limit, it also limits the share of requests over the limit, however much the requests
-// of a group depend on each other. It assumes that groups are independent and that the logarithms
-// of their largest values are about normal.
+// ToleranceBound is an upper bound on the largest value of a group, where a group is a round. It
+// is computed from the largest values of several groups. With the confidence of k, at least the
+// share "content" of all groups have their largest value below the bound. k comes from
+// ToleranceFactor and is applied to logarithms.
 //
-// There must be at least two extremes, all positive and finite; otherwise the bound
-// is +Inf.
+// If the bound is below a limit, it also bounds the share of requests over the limit: a request
+// exceeds the limit only if the largest value of its group does. The requests of a group may
+// depend on each other. Groups must be independent, and the logarithms of their largest values
+// about normal.
+//
+// There must be at least two extremes, all positive and finite; otherwise the bound is +Inf.
 func ToleranceBound(extremes []float64, k float64) float64 {
 	logs := make([]float64, len(extremes))
 	for i, x := range extremes {

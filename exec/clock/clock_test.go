@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// onBoth runs a test on the real clock in a bubble, where it must agree with
-// the virtual one to the nanosecond.
+// onBoth runs a test twice: on the real clock in a synctest bubble, and on the virtual clock.
+// The two clocks must agree to the nanosecond.
 func onBoth(t *testing.T, f func(t *testing.T, c clock.Clock)) {
 	t.Run("real", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { f(t, clock.NewReal()) })

@@ -71,7 +71,7 @@ func (q *queue) first() (time.Duration, bool) {
 	return q.events[0].at, true
 }
 
-// drop removes e from the queue; false if it had left already.
+// drop removes e from the queue. It returns false if e is not in the queue any more.
 func (q *queue) drop(e *event) bool {
 	if e.index < 0 {
 		return false

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Real is the monotonic wall clock. Under testing/synctest it follows the bubble's
-// time. Below cmd nothing else reads the time.
+// Real is the monotonic wall clock. Under testing/synctest it follows the time of the bubble.
+// Except for packages of cmd, only Real reads the time.
 type Real struct {
 	origin time.Time
 	wake   chan struct{} // holds one token if something was posted

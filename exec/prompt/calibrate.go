@@ -139,7 +139,7 @@ func patient(count Counter, asked string) Counter {
 	}
 }
 
-// turnedAway reports whether the server refused a request because it had too many.
+// turnedAway reports whether the server refused a request because it had too many requests.
 func turnedAway(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
@@ -189,7 +189,7 @@ func calibrateText(ctx context.Context, count Counter, ids func(context.Context,
 		if last = m.learn(q, e); last == nil {
 			return m, nil
 		}
-		if q.err != nil { // the server failed, not the words
+		if q.err != nil { // the server failed, so other words would not help
 			return nil, q.err
 		}
 	}
@@ -199,7 +199,7 @@ func calibrateText(ctx context.Context, count Counter, ids func(context.Context,
 // learn fills in pool and lead. It guesses what words cost, and asks only if the guess does not
 // hold.
 func (m *Maker) learn(q *questions, e effort) error {
-	quick := *q // these questions are long: if a server refuses them, shorter ones follow
+	quick := *q // these questions are long: if the server refuses them, shorter questions follow
 	brief := e
 	brief.segment, brief.hunts = e.volley, 0
 	if m.take(&quick, quick.likely(e.pool), brief) && m.begin(&quick) == nil {

@@ -18,11 +18,11 @@ type fit struct {
 	pad   string // text that follows them; "" for none
 }
 
-// Fit gives the first rows of the order the requested number of tokens by the server's
-// count, template included. most bounds the number of these rows. The other rows are not
-// sent. A row's question is cut at its end, or continues with the texts of the rows after
-// it. The server's tokenizer is asked a few times for each row, and the model for two
-// tokens.
+// Fit cuts or extends the first rows of the order to the requested number of tokens, by the
+// server's count and with the template. most bounds the number of these rows; no other rows are
+// sent. A row's question is cut at its end, or continues with the texts of the rows after it.
+// For each row the server's tokenizer is asked a few times. The model is asked for two tokens in
+// total.
 func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	if o.Tokenizer == nil {
@@ -71,9 +71,9 @@ func (r *Rows) noRoom(row *traffic.Row, tokens int) error {
 	return fmt.Errorf("%s:%d: what stands around its question takes more than input_tokens = %d", r.set.Path, row.Line, tokens)
 }
 
-// joined returns text of about the given number of bytes: the question of the row at a
-// place of the order, followed by the texts of the rows after it. Characters are whole, and
-// there is no white space at either end.
+// joined returns text of about the given number of bytes. It begins with the question of one
+// row, at the index place in the order, and continues with the texts of the rows after it. No
+// character is cut, and the text neither begins nor ends with white space.
 func (r *Rows) joined(place, bytes int) string {
 	var b strings.Builder
 	// Rows without a question were refused before, so the second result is always true.
@@ -150,7 +150,7 @@ func (f *fitter) counted(place int, x fit) (int, error) {
 func (f *fitter) fit(place int) (fit, error) {
 	const most = 64 // questions
 	perToken := f.perToken
-	low, high := 0, 0 // bytes with too few tokens, and with too many; 0 if unknown
+	low, high := 0, 0 // numbers of bytes with too few tokens and with too many; 0 if unknown
 	fewer, more := 0, 0
 	n := max(int(float64(f.tokens)*perToken), 1)
 	for asked := range most {

@@ -35,8 +35,8 @@ func mixed(t testing.TB) *traffic.Dataset {
 	return d
 }
 
-// counting returns a server that counts chats as the built-in one does. Its tokenizer
-// leaves out the given number of tokens.
+// counting returns a server that counts chats as the simulated server does. Its tokenizer counts
+// fewer tokens than its usage; leaves is the difference.
 func counting(leaves int) Options {
 	count := func(off int) Counter {
 		return func(_ context.Context, p client.Prompt) (int, error) {
@@ -125,8 +125,8 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// The built-in server, asked over HTTP as vLLM is, charges for each row the requested
-// number.
+// The simulated server is asked over HTTP, as vLLM is. For each row it charges the requested
+// number of tokens.
 func TestFitAgainstServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, h := builtIn(t, engine.Of("vllm"))

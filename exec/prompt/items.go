@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 )
 
-// Items are the items of a built-in task, each filled up with words of a Maker to a number of
-// tokens. They are safe for concurrent use.
+// Items makes prompts from the items of a built-in task. It fills each item up with words of a
+// Maker to a number of tokens. It is safe for concurrent use.
 type Items struct {
 	maker *Maker
 	items []answers.Item

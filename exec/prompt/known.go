@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Known is what was learnt about how a server counts. Two questions check it, so that
-// it need not be learnt again. It may come from a file, so nothing in it is trusted.
+// Known holds what a calibration learnt about how a server counts. Two questions check whether
+// it still holds, so that a run need not learn it again. It may come from a file, so its content
+// is not trusted.
 type Known struct {
 	Exact     bool       `json:"exact"`
 	Separator string     `json:"separator,omitempty"`

@@ -108,8 +108,8 @@ func throughJSON(t *testing.T, k *Known) *Known {
 	return out
 }
 
-// Whatever a file contains: if it is accepted, it makes prompts or fails, and it reports the
-// length of prompts correctly.
+// A file of an earlier calibration may contain anything. If it is accepted, it makes prompts or
+// fails, and it reports the length of prompts correctly.
 func FuzzKnown(f *testing.F) {
 	f.Add([]byte(`{"separator":" ","lead":{"text":"a a","cost":3},"pool":[{"text":" a","cost":1},{"text":" bc","cost":2}]}`))
 	f.Add([]byte(`{"exact":true,"ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],"around":1}`))

@@ -6,9 +6,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Prompts of parts have the length of all their parts. They share what their parts share,
-// and in addition at most what a server puts around a prompt. The same parts of another
-// round have other text.
+// A prompt of parts has the length of all its parts. Two prompts share the tokens of the parts
+// that they share, and in addition at most what a server puts around a prompt. In another round
+// the same parts have another text.
 func TestParts(t *testing.T) {
 	block := func(key uint64, tokens int) traffic.Part {
 		return traffic.Part{Key: key * 0x9e3779b97f4a7c15, Tokens: tokens}

@@ -33,9 +33,9 @@ type Key struct {
 	Shared Prefix
 }
 
-// Prefix describes what the prompts of a group begin with: the first Tokens + More
-// tokens of the group's one text for a workload. If prompts of a group have prefixes
-// of different lengths, Tokens is the same in all.
+// Prefix describes the beginning that the prompts of a group share. A group has one text for
+// each workload, and a prompt begins with the first Tokens + More tokens of it. If the prefixes
+// of a group differ in length, Tokens is the same in all of them.
 type Prefix struct{ Group, Tokens, More int }
 
 // Maker makes the prompts for one server and API. It is safe for concurrent use.
@@ -45,7 +45,7 @@ type Maker struct {
 
 	// For text: the lead, then any words of the pool.
 	sep     string
-	lead    word   // the cost of lead includes all that surrounds a prompt
+	lead    word   // its cost includes the tokens around a prompt
 	pool    []word // words of the pool, each spelled with its separator
 	single  bool   // every word of the pool is one token
 	reach   []bool // reach[n] reports whether words of the pool can make n tokens
@@ -67,9 +67,9 @@ type word struct {
 	cost int
 }
 
-// Exact reports whether prompts were sized by the server's own tokenizer. Otherwise
-// they were sized by the usage of small requests. That is as good on most servers,
-// but is only claimed to be within 1%.
+// Exact reports whether the lengths of prompts were measured with the server's own tokenizer.
+// Otherwise they were measured by the usage of small requests. On most servers this is as good,
+// but only a precision of 1% is claimed.
 func (m *Maker) Exact() bool { return m.exact }
 
 // Least returns the smallest number of tokens that Make can make.
@@ -122,16 +122,17 @@ func (m *Maker) hash(k Key) uint64 {
 	return mix(f.Sum64())
 }
 
-// mix spreads every bit over all bits (the finalizer of SplitMix64: Steele, Lea and
-// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+// mix is a hash function: each bit of x affects all bits of the result. It is the finalizer of
+// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+// 2014).
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-// digits returns the number of a prompt in its round as two digits, which are places in the
-// pool for the two words after the lead. The round's hash shifts each digit.
+// digits encodes the number of a prompt in its round as two digits. Each digit is an index in
+// the pool; the two words there follow the lead. The hash h of the round shifts both digits.
 func digits(h uint64, order, pool int) [2]int {
 	n, o := uint64(pool), uint64(order)
 	return [2]int{int((h%n + o) % n), int((mix(h+1)%n + o/n) % n)}
@@ -151,7 +152,7 @@ func (m *Maker) makeText(h uint64, k Key, tokens int) (string, error) {
 	return text, nil
 }
 
-// proportional writes as many bytes as tokens are estimated to take.
+// proportional makes a prompt of as many bytes as that number of tokens is estimated to take.
 func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	if tokens < m.Least() {
 		return "", fmt.Errorf("a prompt of %d tokens cannot be made: the least is about %d", tokens, m.Least())
@@ -169,8 +170,8 @@ func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	return strings.TrimRight(string(b[:max(size, len(m.lead.text))]), " "), nil
 }
 
-// compose writes begin, and then rest tokens from the pool. numbers are the places of the
-// first two words in the pool.
+// compose writes the word begin, and then words of the pool with rest tokens together. numbers
+// gives the first two words as indices in the pool.
 func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (string, bool) {
 	if !m.makes(rest) {
 		return "", false
@@ -210,7 +211,9 @@ func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	}
 	for rest > 0 {
 		hi, _ := bits.Mul64(r.Uint64(), n)
-		for i := range m.pool { // take the first word from there on after which the rest can be made
+		// Take the first word, beginning at this random place, after which the rest of the
+		// tokens can still be made.
+		for i := range m.pool {
 			w := m.pool[(int(hi)+i)%len(m.pool)]
 			if w.cost <= rest && m.makes(rest-w.cost) {
 				b.WriteString(w.text)
@@ -229,7 +232,8 @@ func (m *Maker) makes(n int) bool {
 	return n >= len(m.reach) || m.reach[n]
 }
 
-// maxReach bounds the table of what a pool can make.
+// maxReach bounds the size of the table reach, which says what numbers of tokens a pool can
+// make.
 const maxReach = 4096
 
 // settle computes what compose needs to know about the pool.
@@ -243,10 +247,9 @@ func (m *Maker) settle() {
 		tokens += w.cost
 	}
 	m.average = (size + tokens - 1) / tokens
-	// From (a−1)(b−1) on, two costs a and b without a common factor make every number
-	// (Sylvester 1882). If all costs of a pool have a common factor, the table ends
-	// too early, and larger numbers wrongly count as possible. usable refuses such a
-	// pool.
+	// Two costs a and b without a common factor make every number from (a−1)(b−1) on (Sylvester
+	// 1882). If all costs of a pool have a common factor, this table ends too early, and larger
+	// numbers wrongly count as possible. The method usable refuses such a pool.
 	m.reach = make([]bool, min(m.costs*m.costs+1, maxReach))
 	m.reach[0] = true
 	for n := 1; n < len(m.reach); n++ {

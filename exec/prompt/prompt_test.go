@@ -48,8 +48,8 @@ func hashOf(parts ...string) uint32 {
 	return h
 }
 
-// byPiece cuts a third of the words in two, and all words without a space before them
-// into pairs of letters, as a small vocabulary does.
+// byPiece splits text as a small vocabulary does. A third of the words are cut in two. A word
+// without a space before it is cut into pairs of letters.
 func byPiece(text string) []string {
 	var tokens []string
 	for _, p := range byWord(text) {
@@ -103,7 +103,7 @@ func (f *fake) count(p client.Prompt) int {
 	return f.around + len(f.t(p.Text))
 }
 
-// ids returns one id for each different token.
+// ids returns the token ids of a text. Equal tokens have equal ids.
 func (f *fake) ids(_ context.Context, text string) ([]int, error) {
 	f.asks.Add(1)
 	var ids []int
@@ -201,10 +201,10 @@ func TestExactLength(t *testing.T) {
 	}
 }
 
-// At most eight questions tell how words are counted if each word is a token or the tokenizer
-// returns its tokens. They come in four volleys, or three without a tokenizer. If words are several
-// tokens and there is no tokenizer, about 25 questions come in five volleys, which take 5 s at a
-// TTFT of 1 s.
+// If every word is one token, or if the tokenizer returns its tokens, at most eight questions
+// show how words are counted. They come in four volleys, or in three without a tokenizer. If
+// words are several tokens and there is no tokenizer, about 25 questions come in five volleys.
+// At a TTFT of 1 s these take 5 s.
 func TestFewQuestions(t *testing.T) {
 	for _, tt := range []struct {
 		fake    *fake
@@ -219,7 +219,7 @@ func TestFewQuestions(t *testing.T) {
 		{&fake{t: byWord, around: 9, without: true}, 8, 2},
 		{&fake{t: byPiece, around: 9, without: true}, 26, 5},
 		{&fake{t: byByte, around: 9, without: true}, 26, 5},
-		{&fake{t: acrossSpaces, around: 9, without: true}, 30, 6}, // half of the words are tried next
+		{&fake{t: acrossSpaces, around: 9, without: true}, 30, 6}, // tries another half of the words
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f, begin := tt.fake, time.Now()
@@ -312,9 +312,11 @@ func TestUnique(t *testing.T) {
 								}
 								begins[f.t(own)[0]] = true
 							}
-							// Sixty prompts have sixty words. If a word has several tokens,
-							// other words may begin with the same token. If tokens are
-							// bytes, all begin with the separator.
+							// Sixty prompts begin with sixty different
+							// words. If words have several tokens, two
+							// words may begin with the same token. If
+							// tokens are bytes, all words begin with
+							// the separator.
 							least := min(60, len(m.pool))
 							if !m.single {
 								least = 1
@@ -326,7 +328,7 @@ func TestUnique(t *testing.T) {
 					}
 				}
 			}
-			// In sorted order, neighbours share the most.
+			// After sorting, the prompts that share the most are neighbours.
 			slices.SortFunc(prompts, func(a, b []string) int { return slices.Compare(a, b) })
 			longest, longestWords := 0, 0
 			for i := 1; i < len(prompts); i++ {
@@ -382,8 +384,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// Within a round the two digits of a prompt's number make it differ from the others,
-// however short it is.
+// Within a round the two digits of a prompt's number make the prompt unique, even if it is very
+// short.
 func TestUniqueWhenShort(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	m := calibrated(t, f, 7)
@@ -414,7 +416,7 @@ func TestTooShort(t *testing.T) {
 	}
 }
 
-// A gateway that estimates tokens from bytes is matched to within 1%.
+// Prompts for a gateway that estimates tokens from bytes have the requested length within 1%.
 func TestProportional(t *testing.T) {
 	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
 	for _, f := range []*fake{{t: estimate, around: 12}, {t: estimate, around: 12, without: true}} {
@@ -498,8 +500,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestSomeQuestionsFail: each question fails three times before it is answered, and
-// the prompts are the same as if none had failed.
+// TestSomeQuestionsFail: each question fails three times before the server answers it. The
+// prompts are the same as if no question had failed.
 func TestSomeQuestionsFail(t *testing.T) {
 	busy := errors.New("503 Service Unavailable")
 	shaky := func(c Counter, fails int) Counter {

@@ -18,8 +18,8 @@ type questions struct {
 	count Counter
 	ids   func(ctx context.Context, text string) ([]int, error) // token ids of bare text; nil if unknown
 	sep   string
-	base  int   // tokens of lead and of what surrounds a prompt; 0 if not asked yet
-	more  int   // tokens per word that the last tried text had beyond the words' costs
+	base  int   // cost of lead, with the tokens around a prompt; 0 if not asked yet
+	more  int   // tokens per word that the last text had beyond its words' costs
 	err   error // the counter's first error
 }
 
@@ -130,7 +130,8 @@ func (q *questions) counted() []word {
 	return list
 }
 
-// chosen returns up to want words of a list: those of one token if there are enough, otherwise any.
+// chosen returns at most want words of a list. It takes words of one token if the list has
+// enough of them, otherwise any words.
 func chosen(list []word, want int) []word {
 	var single []word
 	for _, w := range list {
@@ -154,8 +155,8 @@ type scale struct{ base, words int }
 // byte.
 var scales = []scale{{4, 4}, {16, 2}}
 
-// weigh returns words with the cost of each after a separator. It asks count questions, and leaves
-// out words whose count is impossible.
+// weigh returns words with the cost that each has after a separator. It asks as many questions
+// as count says. It leaves out words whose measured cost is impossible.
 func (q *questions) weigh(by scale, count, atOnce int) []word {
 	if q.err = q.ground(); q.err != nil {
 		return nil
@@ -195,7 +196,7 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	for from := 0; from < len(order)-1; from += e.segment {
 		segments = append(segments, order[from:min(from+e.segment+1, len(order))])
 	}
-	over := make([]int, len(segments)) // tokens beyond those of the words
+	over := make([]int, len(segments)) // by segment: tokens beyond the costs of the words
 	q.each(len(segments)+1, e.atOnce, func(i int) (err error) {
 		if i == 0 {
 			return q.ground()
@@ -255,8 +256,8 @@ func (s *suspects) odd(segments [][]int, over []int) (odd [][]int) {
 	return odd
 }
 
-// hunt cuts the segments whose counts do not add up into quarters, again and again, until
-// they are pairs.
+// hunt cuts segments whose counts do not add up into quarters, and repeats this until only pairs
+// of words are left.
 func (s *suspects) hunt(odd [][]int, atOnce int) {
 	for len(odd) > 0 && s.err == nil {
 		var parts [][]int
@@ -282,9 +283,9 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 	}
 }
 
-// cover returns words such that every pair contains one of them. It is greedy: each
-// step takes the word in most of the remaining pairs, and the last of several equal
-// ones.
+// cover returns words such that every pair contains at least one of them. It is greedy: each
+// step takes the word that occurs in most of the remaining pairs. If several words are equal in
+// this, it takes the last.
 func cover(pairs [][2]int) map[int]bool {
 	gone := map[int]bool{}
 	for len(pairs) > 0 {
@@ -302,10 +303,10 @@ func cover(pairs [][2]int) map[int]bool {
 	return gone
 }
 
-// everyPair returns a shortest sequence over 0 … n−1 in which every ordered pair,
-// including pairs of equal numbers, occurs as neighbours. It is the de Bruijn
-// sequence B(n, 2), closed, with n²+1 elements, built from the Lyndon words of length
-// 1 and 2 in order (Fredricksen and Maiorana 1978).
+// everyPair returns a shortest sequence of the numbers 0 … n−1 in which every ordered pair
+// occurs as neighbours, including pairs of equal numbers. It is the closed de Bruijn sequence
+// B(n, 2) and has n²+1 elements. It is built from the Lyndon words of length 1 and 2 in order
+// (Fredricksen and Maiorana 1978).
 func everyPair(n int) []int {
 	s := make([]int, 0, n*n+1)
 	for i := range n {

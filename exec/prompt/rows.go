@@ -15,7 +15,7 @@ type Rows struct {
 	order  []int
 	shares []float64
 	used   []bool // rows that were returned
-	fits   []fit  // how each row gets its length, by place in the order; nil if rows keep their own length
+	fits   []fit  // how each row gets its length, by place in the order; nil if rows keep theirs
 }
 
 // NewRows returns the rows of set in their order, or shuffled by a seed.
@@ -32,8 +32,8 @@ func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 	return r
 }
 
-// byBytes bounds how much larger a part's share of a prompt's tokens may be than its share
-// of the prompt's bytes, as a ratio.
+// byBytes bounds an estimate: a part's share of a prompt's tokens is at most byBytes times its
+// share of the prompt's bytes.
 const byBytes = 1.25
 
 // Prompt returns the prompt of a request. For a measured request, number is its number

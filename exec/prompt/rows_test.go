@@ -72,8 +72,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// byOther bounds the share that a row such as "07 is a number" has in common with another
-// row: one byte of 14, plus a quarter.
+// byOther bounds the share of a row such as "07 is a number" that may be equal to another row.
+// One byte of 14 is equal, and a quarter is added because tokens are not bytes.
 const byOther = 1.25 / 14
 
 func TestRowAsSent(t *testing.T) {
@@ -95,8 +95,8 @@ func TestRowAsSent(t *testing.T) {
 	}
 }
 
-// The first row that is too long is found. Only rows that may be too long by their
-// bytes are counted.
+// TooLong finds the first row that is too long. It counts tokens only for rows that have enough
+// bytes to be too long.
 func TestTooLong(t *testing.T) {
 	set := dataset(t, `{"prompt":"a b"}`, `{"prompt":"three longer words"}`, `{"prompt":"five words are too many"}`, `{"prompt":"and six are even more so"}`)
 	room := func(*traffic.Row) int { return 4 }

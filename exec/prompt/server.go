@@ -17,7 +17,7 @@ type Target struct {
 	HTTP  *client.HTTP
 	API   string // "chat" or "completions"
 	Model string
-	Extra map[string]any // the requests' further fields; some change the chat template
+	Extra map[string]any // further fields of the requests; some change the chat template
 	// Timeout of one question; 0 for none.
 	Timeout time.Duration
 }

@@ -102,7 +102,7 @@ func TestAgainstServer(t *testing.T) {
 	}
 }
 
-// numbered counts the questions that o asks.
+// numbered returns o with counters that count in asked how many questions o asks.
 func numbered(o Options, asked *atomic.Int64) Options {
 	counted := func(c Counter) Counter {
 		return func(ctx context.Context, p client.Prompt) (int, error) {

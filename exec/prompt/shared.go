@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// group returns the key of the text with which a group's prompts begin.
+// group returns the key of the text that all prompts of the group begin with.
 func (k Key) group() Key { return Key{Workload: k.Workload, Phase: "shared", Order: k.Shared.Group} }
 
 // behind returns how many tokens longer a shared prefix of text is than requested. The

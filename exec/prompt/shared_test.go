@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Prompts of a group share what was requested, and in addition at most what a server puts
-// around a prompt. Prompts of two groups share no more than any two prompts. Each counts as
-// many tokens as requested.
+// Prompts of a group share the requested number of tokens, and in addition at most as many as a
+// server puts around a prompt. Prompts of different groups share no more than any two prompts
+// do. Every prompt has the requested length.
 func TestSharedPrefixes(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {

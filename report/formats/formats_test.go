@@ -97,7 +97,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
-// A row has everything that flags, documentation and files need, without duplicates.
+// Every format has all that flags, documentation and files need. No two formats have the same
+// flag or file.
 func TestRows(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for _, f := range All {
@@ -156,7 +157,8 @@ func FuzzFormats(f *testing.F) {
 		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
 		"verdicts": [{"outcome": "no", "kind": "no", "line": -3, "threshold": {}}, {"workload": "w", "kind": "server"}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		d, err := report.ReadDocument(bytes.NewReader(report.Seal(in))) // without a valid sum hardly any input would be read
+		// Seal adds a valid checksum. Without it hardly any input would be read.
+		d, err := report.ReadDocument(bytes.NewReader(report.Seal(in)))
 		if err != nil {
 			return
 		}

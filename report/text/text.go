@@ -83,9 +83,8 @@ func each(s string, f func(rune)) {
 	}
 }
 
-// escape returns the length of the escape sequence (ECMA-48) at the start of s. An
-// unfinished one takes at most 64 bytes, so that a stray ESC cannot swallow a
-// message.
+// escape returns the length of the escape sequence (ECMA-48) at the start of s. A sequence
+// without an end takes at most 64 bytes, so that a stray ESC cannot swallow a message.
 func escape(s string) int {
 	const most = 64
 	kind, i := byte(0), 0
@@ -94,7 +93,7 @@ func escape(s string) int {
 		return 1
 	case s[0] == 0x1b:
 		kind, i = s[1], 2
-	default: // the C1 form: two bytes in UTF-8
+	default: // the C1 form of ESC: two bytes in UTF-8
 		kind, i = s[1]-0x40, 2
 	}
 	switch kind {
@@ -122,9 +121,10 @@ func escape(s string) int {
 	return 1 // the byte after a stray ESC stands for itself
 }
 
-// final returns the index after the final byte of an escape sequence. The final byte is the first
-// byte, from i on, with a value of at least least. If an earlier byte cannot be part of a sequence,
-// final returns the index of that byte. Without a final byte it returns the length of s.
+// final returns the index after the final byte of an escape sequence. The final byte is the
+// first byte from index i on that is not smaller than the parameter least. If an earlier byte
+// cannot be part of a sequence, final returns the index of that byte. If there is no final byte,
+// final returns the length of s.
 func final(s string, i int, least byte) int {
 	for ; i < len(s); i++ {
 		if s[i] >= least && s[i] <= 0x7e {
