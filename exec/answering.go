@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Answered is the phase of prompts whose answers a control scores. Their requests
-// belong to no level and are not samples.
+// Answered is the phase of the prompts whose answers a control scores. The requests belong to no
+// level and give no samples.
 const Answered metric.Phase = "answers"
 
 // answering sends the same prompts to both servers of a comparison. It does so right after the
@@ -25,7 +25,7 @@ const Answered metric.Phase = "answers"
 // in its next leg.
 type answering struct {
 	*turns
-	places []place // the level with the most load of each workload
+	places []place // for each workload the level with the most load
 	due    []int   // number of prompts in each round
 	most   int     // most tokens of an answer
 }
@@ -39,12 +39,12 @@ type question struct {
 	again  bool
 }
 
-// response is an answer and how likely each control finds it.
+// response is an answer of one side, with the scores of the servers that scored it.
 type response struct {
 	question
 	metric.PairedAnswer
 	raw    string              // the answer's text, with secrets
-	values map[*side][]float64 // log-probabilities of the answer's tokens, by the server that reported them
+	values map[*side][]float64 // log-probabilities of the tokens, by the server that reported them
 }
 
 // answersOf prepares the answers for the comparisons of a group. It returns nil if no comparison
@@ -223,7 +223,7 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 		h.Failure = a.secrets.Text(f.Message)
 	}
 	form := s.asks[q.order%len(s.asks)].asked.Look(saidBy(said, sample, a.secrets))
-	// With so few tokens an answer may be all reasoning, which is read too.
+	// An answer with so few tokens may be reasoning only, so reasoning is read too.
 	h.Empty, h.Repeats, h.Invalid = strings.TrimSpace(h.raw) == "", form.Repeats, form.Invalid
 	x.heard = append(x.heard, h)
 }
@@ -295,8 +295,8 @@ func (a *answering) unscored(x *side) []*response {
 	return out
 }
 
-// reads reports whether x scores an answer of y: as y's control, or because x gave the
-// answer itself.
+// reads reports whether x scores an answer of y. It does if x is the control of y. If x gave the
+// answer itself, it scores all of its answers or some of them.
 func (a *answering) reads(x, y *side, h *response) bool {
 	if x == y {
 		return a.control(x) || twice(h.number)
@@ -327,8 +327,8 @@ func (a *answering) shed() {
 	}
 }
 
-// rest lets the controls score the remaining answers after the last round, at the end
-// of the last leg. A control that is not running is started once more.
+// rest lets the controls score the answers that are left after the last round, before the last
+// leg ends. A control that is not running is started once more.
 func (a *answering) rest() {
 	if a == nil {
 		return
@@ -381,7 +381,7 @@ func inFlight(s *series) int {
 	return max(1, int(math.Round(spent/(to-from))))
 }
 
-// pairs returns the answers that a comparison is judged by.
+// pairs returns the pairs of answers by which a comparison is judged.
 func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 	if a == nil || c.Answers == nil {
 		return nil

@@ -123,7 +123,8 @@ func TestAnswering(t *testing.T) {
 			if prompts, again := exec.Asks(d.Compares[0]); prompts != 53 || again != tt.again {
 				t.Errorf("planned: %d prompts, %d again", prompts, again)
 			}
-			// Both answered the same prompts once, and the control some of them twice.
+			// Both sides answered each prompt once. The control answered some prompts a
+			// second time.
 			var asked [2][]string
 			for i, name := range []string{"a", "b"} {
 				for _, p := range d.prompts[name] {
@@ -197,8 +198,8 @@ func TestAnsweringUnread(t *testing.T) {
 	}
 }
 
-// TestAnsweringWithholds: a workload that records only hashes also records no text of its
-// pairs of answers. It does record how far they agree.
+// TestAnsweringWithholds: if a workload records only hashes, the text of its pairs of answers is
+// not recorded either. How far the two answers of a pair agree is recorded.
 func TestAnsweringWithholds(t *testing.T) {
 	for store, kept := range map[plan.Store]bool{"": true, plan.StoreText: true, plan.StoreHash: false, plan.StoreNone: false} {
 		d := newDuel(5, plan.RestartLeg, "a", "b")

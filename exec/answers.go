@@ -140,8 +140,8 @@ func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers
 	return out
 }
 
-// keeps reports whether the text of a request's answer will be counted again. The
-// choice depends on the salt, which no server knows.
+// keeps reports whether the text of a request's answer is kept, to count its tokens again. The
+// choice depends on the salt, so a server cannot know it.
 func (rd *round) keeps(f *flight) bool {
 	kept := f.lot.kept
 	if rd.target.Tokens == nil || len(kept.texts)+len(kept.before.Recounts) >= keptAnswers {

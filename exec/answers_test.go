@@ -14,7 +14,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// Only long answers of more than a few words can be compared with each other.
+// Answers are compared with each other only if they are long and have more than a few different
+// words.
 func TestAlike(t *testing.T) {
 	long := func(from int) string {
 		var b strings.Builder
@@ -84,8 +85,9 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// The tokenizer counts the text that was sent. Of the ten claimed tokens four were hidden
-// reasoning. An answer of hidden reasoning alone has no text to count.
+// The tokenizer counts the text that was sent. Ten tokens are claimed. Hidden reasoning is not
+// sent: if it has four tokens, six are left to count. An answer of hidden reasoning alone has no
+// text to count.
 func TestKeepsWhatWasSent(t *testing.T) {
 	for _, tt := range []struct{ output, hidden, want int }{{10, 0, 10}, {10, 4, 6}, {10, 10, 0}} {
 		rd, l := &round{out: &metric.Round{}}, &lot{asking: &asking{kept: &kept{}}}

@@ -12,10 +12,10 @@ const heartbeat = 10 * time.Millisecond
 // process earlier. Reads and sends that are due are not delayed by this.
 const timerGrain = time.Millisecond
 
-// beats records for each heartbeat how late the loop was. The runtime's own histograms
-// show how long goroutines wait for others of this process. They do not show time that
-// the operating system gives to other programs, and with one stream there is no other
-// goroutine to wait for.
+// beats records how late the loop was at each heartbeat. The runtime has histograms of how long
+// goroutines wait for other goroutines of the process. They do not show the time that the
+// operating system gives to other programs. With one stream there is no other goroutine to wait
+// for, so they show nothing.
 type beats []time.Duration
 
 // late adds a beat that was late by the given time. It also adds the beats that were due during

@@ -29,7 +29,7 @@ func (r *runner) tight(l *metric.Level) bool {
 		pace*metric.LeastRounds*time.Duration(r.remaining) +
 		level*leastProbes*time.Duration(len(r.searches)) +
 		r.launchTook*time.Duration(r.launches)
-	// Keep a twentieth in reserve: at the end of the budget everything is cut off.
+	// Keep a twentieth in reserve, because the end of the budget cuts off all that is running.
 	left := r.deadline - now
 	return need > left-left/20
 }
@@ -79,8 +79,8 @@ func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 		return c.Budget, true
 	}
 	share := r.spare() / time.Duration(max(1, len(r.searches)))
-	// Keep a twentieth in reserve: the search should end before the run's budget
-	// does, because that cuts everything off.
+	// Keep a twentieth in reserve. The search should end before the run's budget does, because
+	// the end of the budget cuts off all that is running.
 	share -= share / 20
 	if share <= 0 {
 		return 0, false
@@ -112,8 +112,8 @@ func (r *runner) expected(c Case, due []int) time.Duration {
 	return sum
 }
 
-// requests estimates the number of measured requests in rounds of at least the given
-// sizes.
+// requests estimates the number of measured requests in rounds. due holds the smallest number of
+// requests of each round.
 func (r *runner) requests(c Case, due []int) int {
 	sum := 0
 	for _, n := range due {
@@ -126,8 +126,8 @@ func (r *runner) requests(c Case, due []int) int {
 	return sum
 }
 
-// closedRound describes a round of n measured requests that take d each (0: not
-// known).
+// closedRound describes a round of n measured requests in a closed loop. d is the duration of a
+// request; 0 if it is not known.
 func closedRound(c Case, n int, d time.Duration) load.Closed {
 	cl := load.Closed{
 		Slots: c.Level.N, Due: n, For: c.Level.RoundTime(), Warmup: c.Load.Warmup, Stagger: c.Load.Stagger, Pause: c.Load.Pause,

@@ -52,7 +52,8 @@ type searching interface {
 	Limit() search.Limit
 }
 
-// sampleSet identifies one set of samples at a level of the search.
+// sampleSet identifies a set of samples at a level of the search: n is the level, and set the
+// number of the set.
 type sampleSet struct{ n, set int }
 
 // searchCapacity searches the largest load at which w meets its thresholds on s. An
@@ -123,7 +124,7 @@ func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 	return out
 }
 
-// seek runs the search until it ends, or the run does.
+// seek runs the search until the search or the run ends.
 func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	if h.capacity.Over == metric.OpenLoop {
 		lost = h.rates(budget)
@@ -165,7 +166,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	return lost
 }
 
-// loads searches over requests in flight or in one burst.
+// loads returns a search over requests in flight, requests in a burst, users or speeds.
 func (h *hunt) loads(budget time.Duration) *search.Search {
 	c := h.capacity
 	opts := search.Options{
@@ -185,9 +186,9 @@ func (h *hunt) loads(budget time.Duration) *search.Search {
 	return search.New(opts)
 }
 
-// wantedBy is the load at which comparisons need the candidate certified: the control's
-// capacity less the tolerance. It is 0 if no comparison needs it, or if the control's
-// capacity is not known.
+// wantedBy is the load at which the candidate must be certified for a comparison. It is the
+// control's capacity less the tolerance. It is 0 if no comparison bounds the capacity, or if the
+// control's capacity is not known.
 func (h *hunt) wantedBy() int {
 	most := 0
 	for _, c := range h.Plan.Compares {
@@ -204,8 +205,8 @@ func (h *hunt) wantedBy() int {
 	return min(max(most, h.capacity.From), h.capacity.UpTo) * min(most, 1)
 }
 
-// first is the first level of a search without prior knowledge: the speed of the
-// recording, or the first step of a ladder.
+// first returns the first level of a search without prior knowledge. For recorded traffic this
+// is the recorded speed, otherwise the first level of a ladder.
 func first(over metric.LoadKind) int {
 	if over == metric.Speedup {
 		return int(math.Round(1 / plan.SpeedupStep))
@@ -232,10 +233,10 @@ func (h *hunt) looks(n int) []int {
 	return plan.Doubled(h.capacity.Over, plan.Level{N: n, Requests: first}, min(4*first, h.workload.MostRequests(first)))
 }
 
-// deep plans the looks of a deep probe of level n: at the largest number of requests, at
-// half of it and so on, down to twice as many as any other probe may have. For bursts,
-// looks are at whole bursts. nil means that a deep probe could have no more requests than
-// other probes.
+// deep plans the looks of a deep probe of level n. The last look is at the largest number of
+// requests. The look before it is at half of that number, and so on, down to twice the number of
+// requests of the usual probes. For bursts the looks are at whole bursts. deep returns nil if a
+// deep probe could not have more requests than usual probes.
 func (h *hunt) deep(n int) []int {
 	unit := 1
 	if h.capacity.Over == metric.Burst {
@@ -295,9 +296,8 @@ func over(l *metric.Level) metric.LoadKind {
 	return l.Kind
 }
 
-// plannedFrom is the number of looks that share the error at a level of which n requests
-// were measured before the search: one look for these requests, and one for each look still
-// to come.
+// plannedFrom is the number of looks that share the error at a level that has n requests from
+// before the search. These requests get one look, and each later look counts too.
 func (h *hunt) plannedFrom(level, n int) int {
 	planned := 1
 	for _, k := range h.looks(level) {

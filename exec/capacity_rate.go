@@ -30,8 +30,8 @@ func (h *hunt) rates(budget time.Duration) (lost error) {
 	return lost
 }
 
-// fewest returns the mean of the rates in the parts of a saturation, and an approximate
-// lower bound for planning probes. The judge computes its own bound for claims.
+// fewest returns the mean rate over the parts of a saturation, and an approximate lower bound of
+// it. The bound is only for planning probes. For claims the judge computes a bound of its own.
 func fewest(parts []float64) (mean, least float64) {
 	n := float64(len(parts))
 	if n < 2 {

@@ -26,8 +26,8 @@ func (o *observer) CapacityDone(c *metric.Capacity) error {
 	return o.say("capacity %s %s %s", c.Server, c.Workload, c.Line)
 }
 
-// searching makes a plan that searches capacities up to a level, after levels of its
-// own.
+// searching makes a plan with a capacity search from 1 up to a level. Before the search the plan
+// has the fixed levels of loads.
 func searching(upTo int, loads ...*plan.Load) (*plan.Plan, *plan.Capacity) {
 	p := planOf(1, loads...)
 	c := &plan.Capacity{
@@ -91,8 +91,8 @@ func TestCapacity(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := run.Capacities[0]
-		// 19 requests in flight wait 1.9 s, and 20 wait 2.0 s (a bit less at the ends of
-		// rounds).
+		// With 19 requests in flight a request waits 1.9 s, and with 20 it waits 2.0 s. At
+		// the ends of rounds it waits a little less.
 		want := []string{
 			"ladder 8 pass", "ladder 16 pass", "ladder 32 fail", "bisect 24 fail", "bisect 20 fail", "bisect 18 pass", "bisect 19 pass",
 			"check 12 pass", "confirm 19 pass set 1",
@@ -147,7 +147,8 @@ func TestCapacityOverBursts(t *testing.T) {
 	c.Over, c.Load = metric.Burst, &plan.Load{Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto}
 	var b *bench
 	b = newBench(t, clock.NewVirtual(), p, func(n int, r *client.Request) reply { return crowded(&b)(n, r) })
-	// A burst of n waits 100 ms to n·100 ms, 50·(n+1) ms on average: 1 s at 19.
+	// The requests of a burst of n wait 100 ms, 200 ms … n·100 ms. Their mean is 50·(n+1) ms,
+	// which is 1 s at n = 19.
 	b.Judge = byMean(s)
 	run, err := exec.Run(t.Context(), b.Config)
 	if err != nil {
@@ -169,8 +170,8 @@ func TestCapacityOverBursts(t *testing.T) {
 	}
 }
 
-// TestCapacityKnowsFixedLevels: fixed levels count as probes. They are not measured
-// again, but samples may be added.
+// TestCapacityKnowsFixedLevels: fixed levels count as probes of a search. They are not measured
+// again. A search may add samples to them.
 func TestCapacityKnowsFixedLevels(t *testing.T) {
 	p, c := searching(64, closedLoad(16, 160, 1, 2, 3, 4, 5), closedLoad(32, 320, 1, 2, 3, 4, 5))
 	c.Confirm = false
@@ -202,9 +203,10 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 	if got.Probes[0].Level != "16" || got.Probes[2].Level != "probe 16" || got.Probes[2].Requests != 200 {
 		t.Errorf("visits %+v", got.Probes[:3])
 	}
-	// The looks at 16 are at 100, 200 and 400 requests. The look at the known 160 requests
-	// is one more, and two remain, so three share the error. At 32, one of 160, 320 and 640
-	// remains after the known 320.
+	// Level 16 would have looks at 100, 200 and 400 requests. It has 160 known requests, which
+	// get a look of their own. The looks at 200 and 400 remain, so three looks share the error.
+	// Level 32 would have looks at 160, 320 and 640. It has 320 known requests, so one look
+	// remains, and two share the error.
 	if diff := cmp.Diff([]string{"16: 160 of 160 at 3", "32: 320 of 320 at 2", "16: 200 of 200 at 3"}, seen[:3]); diff != "" {
 		t.Errorf("judged (-want +got):\n%s", diff)
 	}
@@ -282,8 +284,8 @@ func TestLongCapacityIsNotMonotone(t *testing.T) {
 			return reply{ttft: s}
 		})
 		b.Judge = byMean(1950 * ms)
-		// While 32 slots start one after another, the load passes through the slow levels.
-		// Nothing must be measured there.
+		// 32 slots start one after another. Meanwhile fewer requests are in flight, at
+		// levels where the server is slow. These requests must not be measured.
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
 			t.Fatal(err)
@@ -392,7 +394,7 @@ func TestCapacityBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := run.Capacities[0]
-			// The whole search takes about four minutes.
+			// Without the budget the search would take about four minutes.
 			if run.End > 152*s || run.Stopped != "" {
 				t.Errorf("%s: it ended at %v, stopped %q", tt.name, run.End, run.Stopped)
 			}
@@ -403,8 +405,8 @@ func TestCapacityBudget(t *testing.T) {
 	}
 }
 
-// TestCapacityProbeOutlivesTheBudget: the duration of the first probe is not known
-// beforehand.
+// TestCapacityProbeOutlivesTheBudget: the first probe takes longer than the budget, because its
+// duration is not known beforehand.
 func TestCapacityProbeOutlivesTheBudget(t *testing.T) {
 	p, cp := searching(64)
 	cp.Budget = 20 * s
@@ -517,8 +519,8 @@ func TestCapacityIsLeftOut(t *testing.T) {
 	}
 }
 
-// byMeanWithin judges a level by its mean time to first token, with a bound of n
-// requests that is 1/√n away from it.
+// byMeanWithin judges a level by its mean time to first token. The bounds of the mean with n
+// requests are 1/√n away from it, in logarithms.
 func byMeanWithin(limit time.Duration) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		j := byMean(limit)(w, l, look)
@@ -531,8 +533,8 @@ func byMeanWithin(limit time.Duration) exec.Judge {
 	}
 }
 
-// If the latency is flat near the limit, one level gets as many requests as decide
-// it, within max_requests.
+// The latency is about the same at all levels near the limit. Then one level gets as many
+// requests as decide it, up to max_requests.
 func TestLongCapacityDeep(t *testing.T) {
 	// With 8 to 20 requests in flight, a request waits 0.97 s. ln 0.97 is −0.0305, so 1,078
 	// requests certify it. Without a deep probe a level would end after 4·100 requests.

@@ -52,8 +52,8 @@ func (w *window) goOn(f *flight) bool {
 	return true
 }
 
-// leave ends the conversations whose users are thinking, and counts the turns of the
-// measured ones.
+// leave ends the conversations whose users are thinking. It counts the remaining turns of
+// measured conversations.
 func (w *window) leave() {
 	for _, stop := range w.thinking {
 		stop()
@@ -96,7 +96,7 @@ func (w *window) talking() time.Duration {
 	return time.Duration((w.Workload.Prompt.Turns.Mean - 1) * float64(w.Load.Think.Mean))
 }
 
-// numbered is the index of a turn among the requests of its part and phase.
+// numbered returns the number of a turn among the requests of its part of the window and phase.
 func (w *window) numbered(s *metric.Sample) int {
 	if w.ordered == nil {
 		w.ordered = map[seat]int{}

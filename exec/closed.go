@@ -53,7 +53,7 @@ func (rd *round) closed(health *func() metric.Health) {
 			return
 		}
 		if at <= rd.Clock.Now() {
-			rd.next(slot, at) // not as an event: the slot would be idle until the event is handled
+			rd.next(slot, at) // no event: the slot must not be idle until then
 		} else {
 			stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
 		}
@@ -70,7 +70,7 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 }
 
-// close ends the sending of measured requests in a round with a duration.
+// close ends the time in which a round with a duration sends measured requests.
 func (rd *round) close() {
 	rd.loop.Close()
 	rd.sent[[2]string{rd.level.Server, rd.level.Workload}] += rd.loop.Due() - rd.out.Due
@@ -92,7 +92,7 @@ func (rd *round) next(slot int, at time.Duration) {
 	}
 }
 
-// ask calls next again for the slots that were told to hold.
+// ask calls next again for the slots that were told to wait.
 func (rd *round) ask() {
 	held := rd.held
 	rd.held = nil

@@ -23,34 +23,34 @@ type Config struct {
 	// Calibrate measures the generator, once, while a server starts or after the load; nil
 	// leaves that out. The run continues after an error.
 	Calibrate func(context.Context) (*metric.Calibration, error)
-	// Drain ends when the run should start no more requests, wait for those in flight
-	// and report. The end of the run's own context stops everything at once. nil
-	// never ends.
+	// Drain is a context. When it ends, the run starts no more requests, waits for those in
+	// flight, and reports. If it is nil, this never happens. When the run's own context ends,
+	// everything stops at once.
 	Drain context.Context
 	// DrainTimeout bounds the wait after Drain; 0 means 30 s.
 	DrainTimeout time.Duration
-	// Budget bounds the run; 0 means the plan's budget, a negative value none.
-	// Teardown is the part of it, at most a tenth, that is reserved for ending a
-	// server which Launch started.
+	// Budget bounds the duration of the run. 0 means the plan's budget, and a negative value
+	// means that there is no bound. Teardown is the part of the budget that is reserved for
+	// ending a server that Launch started. It is at most a tenth of the budget.
 	Budget, Teardown time.Duration
 	// Only selects cases, and searches (see CapacityLevel); nil selects all.
 	Only func(Case) bool
-	// Judge is called at every look. If nil there are no looks: no level is extended
-	// or ended early, and no capacity is searched.
+	// Judge is called at every look. If it is nil, there are no looks. Then no level is
+	// extended or ended early, and no capacity is searched.
 	Judge Judge
 	// JudgeComparison is called when the planned rounds of a comparison are complete. If it is
 	// nil, no comparison is extended.
 	JudgeComparison JudgeComparison
-	// LastLimit returns the last known capacity of w on s, from which a search
-	// starts; 0 if not known. nil means never known.
+	// LastLimit returns the last known capacity of w on s, at which a search starts. It returns
+	// 0 if none is known. If LastLimit is nil, none is ever known.
 	LastLimit func(s *plan.Server, w *plan.Workload) int
 	// Run holds the facts about the run that are known before it starts: ID, Tool, Plan,
 	// PlanHash, Started, Salt and Simulated. The run fills in the other fields.
 	Run metric.Run
 }
 
-// Case is one level of one workload on one server. A search sets only server,
-// workload and the name of its level.
+// Case is one level of one workload on one server. The Case of a capacity search has only a
+// server, a workload and the level name CapacityLevel.
 type Case struct {
 	Server   *plan.Server
 	Workload *plan.Workload
@@ -157,8 +157,8 @@ type Target struct {
 	// Scorer reports how likely the server finds an answer of another server; nil if
 	// it cannot. It may be called several times at once.
 	Scorer client.Scorer
-	// Detour is the reason why the server's streams go through net/http; "" if they do
-	// not. nil means not known.
+	// Detour returns the reason why the server's streams go through net/http; "" if they do
+	// not. If Detour is nil, this is not known.
 	Detour func() string
 	// Reset waits until the server has dropped earlier requests, and then makes the server
 	// clear its caches. It is called between the probes of a search.
@@ -201,13 +201,13 @@ type PromptID struct {
 	Longer int
 }
 
-// Meter begins to observe the generator. The returned function ends that and returns what was
-// seen.
+// Meter begins to observe the generator. The function done ends the observation and returns its
+// result.
 type Meter func() (done func() metric.Health)
 
 // defaultDrain is DrainTimeout's default.
 const defaultDrain = 30 * time.Second
 
-// ErrIdentityUnknown means that the server can no longer be identified, although it
-// could before.
+// ErrIdentityUnknown means that it is no longer possible to find out which server it is,
+// although it was possible before.
 var ErrIdentityUnknown = errors.New("it is not known whether the server was the same at the end")

@@ -7,12 +7,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// crowd is the round of a number of users. Each user has one conversation after
-// another, with thinking time before every message. A crowd is one window like a
-// rate's: users join one after another, it warms up, then it measures. Equal parts of
-// the window become the level's rounds. Requests that are due in the window are
-// measured. Users continue, without being judged, until the last measured request has
-// ended.
+// crowd is the round of a number of users. A user has one conversation after another, and thinks
+// before every message. A crowd is one window: first the users join one after another, then the
+// window warms up, then it measures. Equal parts of the window become the rounds of the level.
+// Requests that are due in the window are measured. After it users continue, without being
+// judged, until the last measured request has ended.
 type crowd struct {
 	*round
 	parts  int
@@ -125,8 +124,8 @@ func (c *crowd) turnOf(t *talk, phase metric.Phase, at time.Duration) {
 	c.say(t, phase, at)
 }
 
-// took handles the end of a request: its user thinks, then continues or begins a new
-// conversation.
+// took handles the end of a request. Its user thinks, and then continues the conversation or
+// begins a new one.
 func (c *crowd) took(f *flight) {
 	s, t := f.sample, f.talk
 	if f.turn.Phase == metric.Measured {

@@ -25,10 +25,10 @@ func timedLoad(n int, d time.Duration, seeds ...int64) *plan.Load {
 
 func TestRoundsByTime(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A request takes 2 s, 4 slots start half a second apart, and there are two rounds
-		// of 15 s. A slot starts requests 0, 2, … 14 s after its first; the four first
-		// requests start at 0, 0.5, 1 and 1.5 s. The third slot's eighth would start at 14
-		// + 1 = 15 s, which is not before the end: 8 + 8 + 7 + 7.
+		// A request takes 2 s. The 4 slots start 0, 0.5, 1 and 1.5 s after the first slot.
+		// A round takes 15 s, and there are two rounds. A slot starts its requests 0, 2, …
+		// 14 s after its first one. The third slot would start its eighth request at 14 + 1
+		// = 15 s, which is too late. So the slots start 8 + 8 + 7 + 7 requests.
 		b := newBench(t, c, planOf(101, timedLoad(4, 30*s, 1, 2)), steady(s, 10*ms))
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
@@ -88,7 +88,7 @@ func TestTimeIsCutShort(t *testing.T) {
 	}
 }
 
-// TestLooksByTime: only a failure ends a level before its time.
+// TestLooksByTime: a level with a duration runs for all of it, unless it fails.
 func TestLooksByTime(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	fail, pass := exec.Judgement{Outcome: search.Fail}, exec.Judgement{Outcome: search.Pass}

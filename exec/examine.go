@@ -60,8 +60,8 @@ func (s *series) recount(of *asking) {
 	}
 }
 
-// alike counts the answers that can be compared, and those that equal another one up
-// to the length of the shorter.
+// alike returns how many answers can be compared, and how many of these equal another answer. Of
+// two answers only the length of the shorter one is compared.
 func alike(kept []keptAnswer) (compared, same int) {
 	kept = slices.DeleteFunc(slices.Clone(kept), func(k keptAnswer) bool {
 		words := strings.Fields(k.text)

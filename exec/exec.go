@@ -19,7 +19,7 @@ type Observer interface {
 	// ServerStarting says what the run is waiting for, repeatedly until the server is
 	// ready: "waiting for http://127.0.0.1:8000: 503 Service Unavailable".
 	ServerStarting(server, state string)
-	// ServerReady and ServerDone carry what is known of the server so far.
+	// ServerReady and ServerDone get what is known of the server at that moment.
 	ServerReady(*metric.ServerRun) error
 	ServerDone(*metric.ServerRun) error
 	// LevelStarted carries the level without rounds. expected is an estimate of its
@@ -30,8 +30,9 @@ type Observer interface {
 	// RequestStarted is called before each request, and SampleDone after it.
 	RequestStarted(of *metric.Level, phase metric.Phase)
 	SampleDone(*metric.Sample) error
-	// RoundDone is called once it is known whether the round counts. For a leg that
-	// is when its pair has ended too, after the leg's LevelDone.
+	// RoundDone is called once it is known whether the round counts. The round of a leg is
+	// known only when both legs of the pair have ended, which may be after the LevelDone of the
+	// leg.
 	RoundDone(*metric.Level, *metric.Round) error
 	// LevelDone is also called for a level that was skipped, without LevelStarted.
 	LevelDone(*metric.Level) error
@@ -39,9 +40,9 @@ type Observer interface {
 	RunDone(*metric.Run) error
 }
 
-// CapacityObserver is an Observer that also receives the result of a search. Levels of a search
-// are reported like others and have a Probe. A level to which samples are added starts and ends
-// once more.
+// CapacityObserver is an Observer that also receives the result of a capacity search. Levels of
+// a search are reported like other levels; their field Probe is set. If samples are added to a
+// level, it is reported as started and done once more.
 type CapacityObserver interface {
 	Observer
 	CapacityDone(*metric.Capacity) error

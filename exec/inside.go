@@ -10,7 +10,7 @@ import (
 // counters are those of the window. They are also read at intervals within the window. Reading
 // must never delay the load.
 
-// edge is how long the end of a round waits for the last reading.
+// edge bounds how long a round waits at its end for the last reading.
 const edge = time.Second
 
 // look begins to read the server's own metrics.

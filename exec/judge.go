@@ -6,14 +6,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Judge returns the result of a level as measured so far. A level with a Probe is
-// judged by the thresholds of the workload's capacity, any other level by the
-// thresholds that apply to it.
+// Judge returns the result of a level as measured so far. If the level has a Probe, the
+// thresholds of the workload's capacity decide. Otherwise the thresholds of that level decide.
 type Judge func(w *plan.Workload, l *metric.Level, look Look) Judgement
 
-// Look is a planned moment at which a level is judged. It judges the first Requests
-// measured requests by start, all of which have ended; 0 means all. Its Outcome is
-// not known yet.
+// Look is a planned moment at which a level is judged. The field Requests says how many measured
+// requests are judged: the first ones by start, all of which have ended. 0 means all. The field
+// Outcome is not set yet.
 type Look = metric.Look
 
 // Judgement is the result of a look.
@@ -21,8 +20,8 @@ type Judgement struct {
 	Outcome search.Outcome
 	// Invalid is the reason why the measurement cannot be judged; "" if it can.
 	Invalid string
-	// Needs is about how many more requests would settle an inconclusive outcome. 0
-	// means unknown; a negative number means that no number would.
+	// Needs is about how many more requests would decide an inconclusive outcome. 0 means that
+	// this is not known. A negative number means that requests cannot decide it.
 	Needs   int
 	Binding string // the threshold that decided the outcome; of several the one nearest to its limit
 	Margins []search.Margin

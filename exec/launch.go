@@ -104,8 +104,8 @@ func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	found.Error, found.Log = r.secrets.Text(found.Error), r.secrets.Text(found.Log)
 }
 
-// another is the fingerprint key that shows that a restarted server is another one;
-// "" if none does.
+// another returns a fingerprint key that differs between two starts of a server and shows that
+// it is not the same server; "" if there is none.
 func another(before, after metric.Fingerprint) string {
 	for _, key := range before.Keys() {
 		if is, ok := after[key]; ok && metric.Differs(key, before[key], is) {

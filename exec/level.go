@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// level runs the rounds of one case up to each planned look, until a look is final.
-// An error means that the server is lost: the cases after it need not be tried.
+// level runs the rounds of one case from look to look, until a look is final. An error means
+// that the server is lost. Its other cases then need not be tried.
 func (r *runner) level(t *Target, c Case) (lost error) {
 	begin := r.Clock.Now()
 	r.remaining--
@@ -76,7 +76,7 @@ func (r *runner) looks(c Case) []plan.Look {
 	return r.Plan.Looks(c.Workload, c.Load, c.Level)
 }
 
-// decides holds a planned look, and reports whether the level continues.
+// decides judges the level at a planned look, and reports whether the level continues.
 func (s *series) decides(at plan.Look, last bool) (on bool) {
 	l, look := s.level, metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 	if s.Level.Duration > 0 {

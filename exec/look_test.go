@@ -63,8 +63,9 @@ func TestLooks(t *testing.T) {
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "it failed after 50 of 100 requests and was ended"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
-		// A quarter of a third of the error is 0.0042. 0.95^100 = 0.0059 is more, so there is no
-		// look at 100. 0.95^140 is less than 0.0082, so there is one at 140.
+		// Three planned looks share the error, and the first look may spend a quarter of a
+		// third, 0.0042. 0.95^100 = 0.0059 is more, so there is no look at 100 requests.
+		// 0.95^140 is less than 0.0082, so there is a look at 140.
 		{"nothing to extend", closedLoad(4, 200, tens...), plan.Extend, 0,
 			[]exec.Judgement{more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 pass"}, 200, ""},
 		{"extended once", closedLoad(4, 200, tens...), plan.Extend, 0,

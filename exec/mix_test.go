@@ -49,8 +49,9 @@ func shared(l *metric.Level) map[string][]int {
 	return out
 }
 
-// Rounds of 30 requests should have 21, 7.5 and 1.5 of the parts; four rounds have exactly
-// 84, 30 and 6. Rounds of a rate are parts of one window; rounds of a stage are windows.
+// The shares of 30 requests are 21, 7.5 and 1.5. So four rounds together have exactly 84, 30 and
+// 6 requests of the three parts. For a rate the rounds are parts of one window; for a stage each
+// round is a window.
 func TestMix(t *testing.T) {
 	want := map[string][]int{"chat": {21, 21, 21, 21}, "rag": {8, 7, 8, 7}, "long": {1, 2, 1, 2}}
 	stage := plan.Level{Name: "spike", Rate: 4, Requests: 120, Rounds: 4, Stage: &metric.Stage{From: 4, To: 4}}
@@ -85,9 +86,9 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// Two thirds of the 120 rows name the part of chats, the others the part of long requests. Each request has the
-// length of its row and the model of its part, also before and after the stretch. If no row names a part, exactly 70,
-// 25 and 5 % are drawn.
+// Two thirds of the 120 rows have the type of the part chat, and the others that of the part
+// long. A request has the length of its row and the model of its part, also before and after the
+// stretch. If rows have no type, requests are drawn in shares of exactly 70, 25 and 5 %.
 func TestMixOverATrace(t *testing.T) {
 	for _, typed := range []bool{true, false} {
 		t.Run(map[bool]string{true: "by type", false: "drawn"}[typed], func(t *testing.T) {
@@ -110,7 +111,7 @@ func TestMixOverATrace(t *testing.T) {
 			}
 			// The shares of 12 requests are 8.4 for chat, 3 for rag and 0.6 for long.
 			want := map[string][]int{"chat": {8, 9, 8, 9, 8, 8, 9, 8, 9, 8}, "rag": {3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, "long": {1, 0, 1, 0, 1, 1, 0, 1, 0, 1}}
-			if typed { // no row names rag; decode refuses such a plan
+			if typed { // no row has the type of rag; package decode refuses such a plan
 				mix.Mix = []*plan.Workload{mix.Mix[0], mix.Mix[2]}
 				want = map[string][]int{"chat": {8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, "rag": make([]int, 10), "long": {4, 4, 4, 4, 4, 4, 4, 4, 4, 4}}
 			}
@@ -191,7 +192,7 @@ func TestMixIsTheSameOnEveryServer(t *testing.T) {
 	}
 }
 
-// A mix that is not run lists its parts too.
+// The report lists the parts of a mix even if the mix did not run.
 func TestMixThatIsNotSelected(t *testing.T) {
 	p := mixOf(closedLoad(1, 120, 1, 2, 3, 4))
 	b := newBench(t, clock.NewVirtual(), p, steady(1, 1))
@@ -210,8 +211,8 @@ func TestMixThatIsNotSelected(t *testing.T) {
 	}
 }
 
-// The capacity of a mix is that of its weakest part: the long prompts take 100 ms for each
-// request in flight, the others always 20 ms.
+// The capacity of a mix is the capacity of its weakest part. Here it is the part with long
+// prompts: they take 100 ms for each request in flight. Other prompts always take 20 ms.
 func TestMixCapacity(t *testing.T) {
 	for _, tt := range []struct {
 		limit   float64 // limit for the long requests, in seconds

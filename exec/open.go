@@ -13,17 +13,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// window is the round of an open loop. It warms up, then measures without a pause
-// between its parts, which become the level's rounds. Arrivals continue, without
-// being judged, until the last measured request has ended. Package load decides when
-// each request is due.
+// window is the round of an open loop. First it warms up, and then it measures. Its parts follow
+// each other without a pause and become the rounds of the level. After the last part requests
+// continue to arrive, without being judged, until the last measured request has ended. Package
+// load decides when each request is due.
 type window struct {
 	*round
 	schedule *load.Schedule
 	parts    []int // number of measured requests of each part
-	// bounds holds the times at which the parts begin, and the end of the last one,
-	// as far as the window has come. health holds the generator's health in the parts
-	// that are over.
+	// bounds holds the times at which the parts of the window began, and the end of the last
+	// part. It has only the times that have passed. health holds the generator's health in the
+	// parts that have ended.
 	bounds  []time.Duration
 	health  []metric.Health
 	pending int // measured requests that have not ended
@@ -31,13 +31,13 @@ type window struct {
 	steady *load.Steady // set while the window warms up
 	warm   struct {     // warm-up requests that ended
 		completed, failed int
-		took              time.Duration // total time of the completed ones
+		took              time.Duration // total time of the completed requests
 	}
 	token   atomic.Int64  // time of the last token
-	waiting time.Duration // time since which something is in flight
+	waiting time.Duration // time since which at least one request is in flight
 	given   time.Duration // time at which the window was given up; 0 if it was not
-	// stages holds the level of each part if the parts are stages; it is empty if all parts
-	// are rounds of one level.
+	// stages holds, for each part of the window, the stage whose level it belongs to. It is
+	// empty if all parts are rounds of one level.
 	stages []*series
 	stop   func() bool
 	chats  // conversations under way, if the rate is the rate of new conversations
@@ -159,8 +159,8 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 	})
 }
 
-// warmed reports whether the warm-up ends with the given request, which is due the time
-// after since the warm-up began.
+// warmed reports whether the warm-up ends with the given request. after is the time from the
+// beginning of the warm-up until the request is due.
 func (w *window) warmed(turn load.Turn, after time.Duration) bool {
 	if w.replay != nil {
 		return turn.Order == w.replay.Warm-1
@@ -191,7 +191,8 @@ func (w *window) begins(health *func() metric.Health) {
 	w.meter(health)
 }
 
-// passes ends a part if the measured request, due at that time, is its last one.
+// passes ends a part of the window if the given measured request is the last one of the part. at
+// is the time at which the request is due.
 func (w *window) passes(order int, at time.Duration, health *func() metric.Health) {
 	if _, first := w.part(order + 1); first == order+1 {
 		w.bounds = append(w.bounds, at)

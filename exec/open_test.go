@@ -42,9 +42,9 @@ func playRate(t *testing.T, c clock.Clock, l *plan.Load, script func(int, *clien
 	return b, run.Levels[0]
 }
 
-// Two requests arrive each second and take 1.2 s each (0.4 s to the first of three tokens).
-// Each is due half a second after the one before, however many are in flight; two or three
-// are.
+// Two requests arrive each second, half a second apart. A request takes 1.2 s: 0.4 s for each of
+// three tokens. So two or three requests are in flight. A request is due at its time whatever
+// their number is.
 func TestOpenLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b, l := playRate(t, c, rateLoad(2, 40, 4), steady(400*time.Millisecond, 400*time.Millisecond))
@@ -108,9 +108,9 @@ func TestOpenLoopClock(t *testing.T) {
 	}
 }
 
-// The server takes one request at a time, a second each, and gets three a second. The
-// backlog grows by two each second, and reaches the limit of 20 in flight after about
-// 10 s.
+// The server takes one request at a time, for a second, and three requests arrive each second.
+// So the backlog grows by two each second. It reaches the limit of 20 requests in flight after
+// about 10 s.
 func TestOpenLoopFull(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		var free time.Duration

@@ -56,7 +56,8 @@ func (rd *round) drain() {
 	rd.until(func() bool { return len(rd.flights) == 0 || waited })
 	stop()
 	for _, f := range rd.inFlight() {
-		// The transport does not release the request, and still owns its sample.
+		// The transport has not returned this request and still owns its sample. So record
+		// another sample.
 		s := rd.sample(f)
 		s.End = rd.Clock.Now()
 		s.Failure = &metric.Failure{

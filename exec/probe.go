@@ -14,9 +14,8 @@ import (
 // mostInvalid is the number of consecutive invalid probes that ends a search.
 const mostInvalid = 2
 
-// units is how much of a level was measured, as the search counts it. These are
-// requests; for users they are parts of a window, because their number of requests is
-// not known beforehand.
+// units is how much of a level was measured, in the unit of the search. The unit is a request.
+// For users it is a part of a window, because their number of requests is not known beforehand.
 func (h *hunt) units(s *series) int {
 	if h.capacity.Over != metric.Users {
 		return s.measured()
@@ -44,8 +43,8 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	switch {
 	case j.Outcome == search.Saturated:
 	case j.Invalid != "" || j.Outcome == search.Pending:
-		// An invalid probe is no evidence about the server, and more requests would not
-		// make it valid.
+		// An invalid probe says nothing about the server, and more requests would not make
+		// it valid.
 		r.Outcome, r.Needs = search.Inconclusive, -1
 		h.invalidity = cmp.Or(j.Invalid, "the judge gave no verdict")
 	case j.Outcome == search.Fail:

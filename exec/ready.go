@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// maxReady bounds the prompts made beforehand, in bytes; later prompts are made when
-// they are due.
+// maxReady bounds the total size, in bytes, of prompts made beforehand. Further prompts are made
+// when they are due.
 const maxReady = 64 << 20
 
 // prepare makes n prompts of a phase beforehand, so that making them delays no
@@ -104,8 +104,8 @@ func expected(rate float64, each time.Duration) int {
 	return int(min(math.Ceil(rate*each.Seconds()), mostExpected))
 }
 
-// ahead makes a prompt beforehand when nothing more urgent is to be done. It is the prompt
-// that is needed once every slot has taken one more request of the phase.
+// ahead makes one prompt beforehand when the loop has nothing more urgent to do. The prompt will
+// be needed when every slot has sent one more request of the phase.
 func (rd *round) ahead(turn load.Turn) {
 	rd.Clock.Post(func() {
 		if rd.loop != nil && !rd.halted() && !rd.loop.Over() {

@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// warmed is a transport that records for how many requests connections are to be opened.
+// warmed is a transport that records how many connections it was told to open.
 type warmed struct {
 	*transport
 	conns []int
@@ -24,9 +24,9 @@ type warmed struct {
 func (w *warmed) Prepare(r *client.Request) client.Prompt { return r.Prompt }
 func (w *warmed) Warm(_ context.Context, n int)           { w.conns = append(w.conns, n) }
 
-// Connections are opened before requests that come one after the other. There is one for
-// each request that is due within 4 s, in which no connection is closed, or within the time
-// of a request, 3 × 0.4 s.
+// Connections are opened before requests that come one after the other. Their number is the rate
+// times the duration of a request, which is 3 × 0.4 s here. While the duration is not known, 4 s
+// take its place: an idle connection stays open so long.
 func TestConnectionsAhead(t *testing.T) {
 	rates := rateLoad(2, 40, 4)
 	rates.Levels = append(rates.Levels, plan.Level{Name: plan.RateName(5), Rate: 5, Requests: 40, Rounds: 4})
@@ -40,7 +40,7 @@ func TestConnectionsAhead(t *testing.T) {
 		load *plan.Load
 		want []int
 	}{
-		"rates":                       {rates, []int{8, 6}},            // 2 × 4, 5 × 1.2
+		"rates":                       {rates, []int{8, 6}},            // 2/s × 4 s, 5/s × 1.2 s
 		"a rate, few in flight":       {stage(10, 20), []int{20}},      // of 10 × 4
 		"a rate, many in flight":      {stage(1000, 5000), []int{256}}, // of 1,000 × 4
 		"users":                       {people(8, 8*time.Second, 1), []int{8}},

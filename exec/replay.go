@@ -27,11 +27,11 @@ type replay struct {
 	rows     *traffic.Replay
 	speed    float64
 	context  int   // context of the server in tokens; 0 if not known
-	first    int   // index in rows of the row with number 0
+	first    int   // index in rows of the first row that is sent
 	shared   []int // Shared of each row up to the last measured one; see Recorded
 	children map[int][]int
 	answered map[int]bool
-	ripe     map[int]bool // rows that are due, but wait for the row before them
+	ripe     map[int]bool // rows that are due, but wait for the answer to an earlier row
 	waits    map[int]func() bool
 	short    int // prompts that could not be made as short as recorded
 }
@@ -98,7 +98,7 @@ func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 		}
 		p.Shared = min(p.Shared+float64(of.Shared)/float64(p.Tokens), 1)
 	} else {
-		p.Shared = 1 // this prompt has no shared tokens in the replay
+		p.Shared = 1 // not known for recorded text, so it is not bounded
 	}
 	return p
 }

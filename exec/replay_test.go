@@ -134,9 +134,8 @@ func TestReplayCut(t *testing.T) {
 	}
 }
 
-// In a comparison of four rounds each leg replays a quarter of the stretch: together the legs
-// send each request of the stretch once to each server, with the recorded times between
-// requests.
+// In a comparison of four rounds each leg replays a quarter of the stretch. Over all legs a
+// server gets each request of the stretch once. The times between requests are as recorded.
 func TestReplayCompared(t *testing.T) {
 	var rows []traffic.Recorded
 	for i := range 60 {

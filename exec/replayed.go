@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// replayed returns the replay of a window with the given number of measured requests,
-// beginning at a round. It is the whole stretch, or for a leg of a comparison a part of
-// it.
+// replayed returns the replay of a window. round is the first round of the window, and due is
+// its number of measured requests. The replay has the whole stretch of the recording; for a leg
+// of a comparison it has a part of the stretch.
 func (s *series) replayed(round, due int) *replay {
 	open, rows := s.Load.Open, s.Load.Open.Trace
 	from, skip := rows.From, 0
@@ -58,7 +58,8 @@ func (s *series) replays(due []int) (ended bool, lost error) {
 	return true, nil
 }
 
-// plays sends a row at its time, unless it waits for the row before it.
+// plays sends a row of the trace at its time. If the row must wait for the answer to an earlier
+// row, it is sent after that answer.
 func (w *window) plays(turn load.Turn, at time.Duration) {
 	r := w.replay
 	i := r.Index(turn.Phase, turn.Order)

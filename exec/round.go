@@ -28,7 +28,8 @@ type round struct {
 	level  *metric.Level
 	out    *metric.Round
 	lots   []*lot // lots of requests: one for each part of a mix, else one
-	// picks holds the drawn order of a mix's requests, and given counts them by part.
+	// picks holds the order in which a mix's requests were drawn, and given counts them by
+	// part. Both are by phase.
 	picks map[metric.Phase][]pick
 	given map[metric.Phase][]int
 	// durations is shared with the series.
@@ -82,7 +83,7 @@ type asking struct {
 	kept     *kept
 }
 
-// lot is the part of an asking that one round sends.
+// lot holds the requests of one workload in one round.
 type lot struct {
 	*asking
 	lengths  load.Lengths
@@ -118,7 +119,7 @@ type flight struct {
 	nth    int            // number of the request in its lot
 	sample *metric.Sample // owned by the transport until the request ended
 	answer *client.Answer // keeps the answer's text; nil if it is not kept
-	asked  *answers.Ask   // requirements on the answer, if it is kept
+	asked  *answers.Ask   // requirements on the answer; nil if its text is not kept
 	spoken *client.Answer // the answer, if another turn follows; else nil
 	at     time.Duration  // scheduled
 	talk   *talk          // the conversation of the turn; nil if there is none
@@ -323,8 +324,8 @@ func (rd *round) failed(s *metric.Sample) {
 	}
 	if s.Phase == metric.Measured && !rd.proven {
 		if rd.wasted++; rd.wasted >= plan.Hopeless(rd.level.N) {
-			// More requests would only cost time: a server that ends no request keeps
-			// each one until its time-out.
+			// Give up: a server that ends no request keeps each request until its
+			// time-out, so more requests would only cost time.
 			rd.cut(fmt.Sprintf("%d requests failed and none completed: %s", rd.wasted, s.Failure.Message))
 			return
 		}
@@ -373,9 +374,9 @@ func (rd *round) typed() []int {
 	return rd.given[metric.Measured]
 }
 
-// of returns the lot of a request, and its number among the lot's requests of that
-// phase. Requests that are not measured are drawn stratum by stratum, because their
-// number is not known beforehand.
+// of returns the lot of a request, and the number of the request in that lot and phase. The
+// number of requests that are not measured is not known beforehand, so their parts are drawn in
+// blocks, one stratum at a time.
 func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
 	if rd.Workload.Mix == nil {
 		return rd.lots[0], order

@@ -138,7 +138,8 @@ func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.Se
 	return cases
 }
 
-// foundBefore is the server as a comparison found it; nil if none did.
+// foundBefore returns the record of the server if a comparison has started it already; nil if
+// none has.
 func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
 	i := slices.IndexFunc(r.run.Servers, func(x *metric.ServerRun) bool { return x.Address == s.Address() })
 	if i < 0 {

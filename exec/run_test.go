@@ -129,8 +129,8 @@ func TestWarmUpComesFirst(t *testing.T) {
 	})
 }
 
-// A server that refuses requests is tried again until that is hopeless: 5 times with 2
-// requests.
+// A server that refuses requests is tried again, but not without end. With a warm-up of 2
+// requests it is tried 5 times.
 func TestWarmUpThatFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := closedLoad(4, 8)
@@ -466,8 +466,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// A server that accepts requests and ends none is given up after max(20, 3 × 4) of
-// them, here five waves of the time-out.
+// A server that accepts requests and ends none is given up after max(20, 3 × 4) requests. Here
+// these are five waves of requests, each as long as the time-out.
 func TestNothingEverCompletes(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := closedLoad(4, 400)
@@ -518,8 +518,8 @@ func TestServerDies(t *testing.T) {
 	})
 }
 
-// If one request could not be sent for lack of ports, the measurement ends: the
-// failure would otherwise count against the server.
+// If one request could not be sent because no local port was free, the measurement ends.
+// Otherwise this failure would count against the server.
 func TestOutOfPorts(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		noPorts := &client.Error{Kind: metric.FailLocal, Message: "out of local ports"}
@@ -737,8 +737,8 @@ func TestMeterAndCalibration(t *testing.T) {
 	}
 }
 
-// The generator measures itself once, while the first server starts. The load waits for
-// both, and the start takes as long as it would alone.
+// The generator is measured once, while the first server starts. The load begins when both have
+// ended. The measurement does not delay the start of the server.
 func TestCalibrationBesideTheStart(t *testing.T) {
 	for _, tt := range []struct{ start, calibration, load time.Duration }{
 		{3 * s, 2 * s, 3 * s}, {3 * s, 5 * s, 5 * s},
@@ -841,8 +841,8 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 }
 
-// TestFailingNowAndThen: half of all requests fail, so the whole warm-up fails in
-// some rounds. The round is still measured.
+// TestFailingNowAndThen: half of all requests fail. So in some rounds the whole warm-up fails.
+// These rounds are measured nevertheless.
 func TestFailingNowAndThen(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		for _, l := range []*plan.Load{
@@ -925,7 +925,8 @@ func stalled(t *testing.T, still time.Duration) {
 	})
 }
 
-// If all rounds are read late, a third of them is measured again; the others are kept.
+// If all rounds were read late, a third of the rounds are measured again. The other rounds are
+// kept.
 func TestVoidedAtMost(t *testing.T) {
 	for _, c := range []struct{ rounds, voided int }{{1, 1}, {2, 1}, {5, 1}, {6, 2}, {10, 3}} {
 		seeds := make([]int64, c.rounds)

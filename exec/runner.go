@@ -26,12 +26,12 @@ type runner struct {
 	// later can print or write one.
 	secrets record.Redactor
 
-	// starting ends when nothing more may be started; flying ends when requests in
-	// flight must end too.
+	// starting and flying are the contexts of the run. When starting ends, nothing more may be
+	// started. When flying ends, requests in flight must end too.
 	starting, flying       context.Context
 	endStarting, endFlying context.CancelFunc
 
-	yield func() // yield of the running strand; nil if only the loop runs
+	yield func() // lets other strands run; nil if only the loop runs
 	stuck bool   // the clock stopped during strands
 
 	stopped  string // why nothing more is started; "" while requests may start
@@ -70,14 +70,14 @@ func newRunner(ctx context.Context, c Config) *runner {
 	if r.Budget == 0 {
 		r.Budget = c.Plan.Gate.Budget
 	}
-	// Neither context follows ctx: the loop makes all decisions, and waits for
-	// requests in flight even after they were told to end.
+	// Neither context ends with ctx. The loop makes all decisions, and it waits for requests in
+	// flight even after they were told to end.
 	r.starting, r.endStarting = context.WithCancel(context.WithoutCancel(ctx))
 	r.flying, r.endFlying = context.WithCancel(context.WithoutCancel(ctx))
 	r.cleanups = append(r.cleanups, r.endStarting, r.endFlying)
 
-	// An interrupt wakes the loop, whose function check then sees the interrupt. Goroutines
-	// that work for the loop are told directly.
+	// An interrupt wakes the loop. The loop then sees the interrupt in the function check.
+	// Goroutines that work for the loop see it in their context.
 	for _, c := range []context.Context{ctx, r.Drain} {
 		stop := context.AfterFunc(c, func() {
 			r.endStarting()
@@ -96,8 +96,8 @@ func newRunner(ctx context.Context, c Config) *runner {
 	return r
 }
 
-// teardown is the part of the budget that is reserved for ending a server. It is at
-// most a tenth, because a short budget is meant for requests.
+// teardown is the part of the budget that is reserved for ending a server. It is at most a tenth
+// of the budget.
 func (r *runner) teardown() time.Duration {
 	if !slices.ContainsFunc(r.Plan.Servers, (*plan.Server).Local) {
 		return 0
@@ -111,8 +111,8 @@ func (r *runner) close() {
 	}
 }
 
-// halt starts nothing more, and cancels what is in flight after grace. The first
-// reason is kept.
+// halt makes the run start nothing more. After the time grace it also cancels the requests in
+// flight. If halt is called again, the first reason stays.
 func (r *runner) halt(why string, grace time.Duration) {
 	first := r.stopped == ""
 	if first {

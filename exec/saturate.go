@@ -129,13 +129,15 @@ func (s *saturation) joins(had int) {
 	}
 	more := s.steps.N - had
 	s.level.N = s.steps.N
-	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{} // the prompts so far are for whole requests
+	// The prompts that were made so far are for whole requests, so make new ones.
+	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{}
 	for i := range more {
 		id := turnID{metric.Filler, s.order}
 		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
-			// Begin with the requests that are nearest to their end: while the prompts of the
-			// others are read, these end and are replaced. In the other order all requests would be
-			// equally far once the prompts are read.
+			// The first requests are those nearest to their end. While the server reads
+			// the prompts of the others, these end and are replaced. In the other order
+			// all requests would be equally far from their end when all prompts have
+			// been read.
 			s.before[id] = int(float64(l.lengths.At(id.phase, nth)) * (float64(more-i) - 0.5) / float64(more))
 		}
 		s.next(had + i)
@@ -192,8 +194,8 @@ func (s *saturation) ended(f *flight) {
 	s.next(f.turn.Slot)
 }
 
-// enough is the number of tokens a second at which a saturation need not look for more: twice
-// what the plan asks for at most. It is 0 if that is not known.
+// enough is a number of tokens a second. If a saturation reaches it, there is no need to look
+// for more. It is twice the largest number that the plan asks for; 0 if that is not known.
 func enough(w *plan.Workload) float64 {
 	rate := 0.0
 	for _, l := range w.Loads {

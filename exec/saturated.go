@@ -47,8 +47,8 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 	return l, rd.lost
 }
 
-// answerLength is the mean number of tokens of an answer: as requested or, if answers
-// end by themselves, as in the completed ones.
+// answerLength is the mean number of tokens of an answer. It is the requested number. If answers
+// end by themselves, it is the mean of the completed answers.
 func answerLength(w *plan.Workload, l *metric.Level) float64 {
 	if mean, ok := w.AnswerLength(); ok {
 		return mean

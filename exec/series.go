@@ -17,12 +17,12 @@ type series struct {
 	Case
 	target *Target
 	level  *metric.Level
-	asks   []*asking // requests of the level: one asking for each part of a mix, else one
+	asks   []*asking // requests of the level; in a mix one asking for each part
 	// before holds the rounds of a fixed level to which a search adds rounds. They were
 	// measured under the name of that level.
 	before []*metric.Round
 	leg    *metric.Leg   // the current leg of a comparison; else nil
-	held   *metric.Round // a finished leg that waits for its pair; else nil
+	held   *metric.Round // a finished leg that waits for the other leg of its pair; else nil
 	now    *round        // the current round; nil between rounds
 	last   *round        // the round that ended last
 	// durations is the runner's map, but for this server only: another server may be
@@ -67,8 +67,8 @@ func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, los
 	return out, nil
 }
 
-// asking prepares the requests of a workload for its own level l. whole is the level of the
-// case; it differs from l for a part of a mix.
+// asking prepares the requests of a workload. l is the level of the workload itself, and whole
+// is the level of the case. The two differ if the workload is a part of a mix.
 func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, lost error) {
 	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
 	if err != nil {
@@ -119,8 +119,8 @@ func (s *series) lots(rd *round, due []int) {
 	}
 }
 
-// deal draws the part of its mix for each measured request of the round, and returns
-// the number for each part. Both sides of a comparison get the same.
+// deal draws a part of the mix for each measured request of the round, and returns the number of
+// requests of each part. Both sides of a comparison get the same parts.
 func (s *series) deal(rd *round, due []int) []int {
 	if s.Workload.ByType() {
 		return rd.typed()
@@ -192,10 +192,9 @@ func (s *series) play(due []int) (ended bool, lost error) {
 	return true, nil
 }
 
-// round adds a round of n measured requests to the level. of is the number of rounds that
-// the level is to have. It reports whether the round was disturbed and must be measured
-// again. The decision uses only what the generator knows of itself, before anything is
-// judged.
+// round adds a round of n measured requests to the level. of is the planned number of rounds of
+// the level. round returns true if the round was disturbed and must be measured again. The
+// decision uses only what the generator knows of itself, before anything is judged.
 func (s *series) round(n, of int) (again bool) {
 	s.warm()
 	l := s.level
@@ -220,8 +219,8 @@ func (s *series) round(n, of int) (again bool) {
 	return rd.out.Void != ""
 }
 
-// window runs one window and adds its parts to the level as rounds; due holds the
-// measured requests of each part. ended reports whether the window ended.
+// window runs one window, and adds its parts to the level as rounds. due holds the number of
+// measured requests of each part. ended reports whether the window ran to its end.
 func (s *series) window(due []int) (ended bool, lost error) {
 	l := s.level
 	if !s.check() {
@@ -247,7 +246,7 @@ func (s *series) window(due []int) (ended bool, lost error) {
 		}
 		switch {
 		case s.leg != nil:
-			s.held = r // keep the leg, which is one round, until its pair is over
+			s.held = r // keep the leg, which is one round, until both legs of the pair are over
 		case len(s.stages) > 0:
 			s.stages[i].keep(r)
 		default:
@@ -295,7 +294,7 @@ func (s *series) newRound(due []int) *round {
 	return rd
 }
 
-// voids reports whether a disturbed round is measured again. There must be time for it.
+// voids reports whether a disturbed round is measured again. It is not if the time is too short.
 func (s *series) voids(rd *round, of int) bool {
 	if !rd.out.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
 		return false
@@ -303,8 +302,8 @@ func (s *series) voids(rd *round, of int) bool {
 	return measuredAgain(s.level.Disturbed(rd.out), len(s.level.Voided), of)
 }
 
-// measuredAgain reports whether a disturbed round is measured again. of is the number of
-// rounds, and voided counts those that were measured again already.
+// measuredAgain reports whether a disturbed round is measured again. of is the number of rounds
+// of the level. voided is the number of rounds that were measured again so far.
 func measuredAgain(d metric.Disturbance, voided, of int) bool {
 	return d != metric.Disturbance{} && voided < metric.MostVoided(of)
 }
@@ -330,7 +329,7 @@ func seed(l *plan.Load, round int) int64 {
 	return l.Seeds[round%len(l.Seeds)]
 }
 
-// requestOf holds what every request of a case has in common.
+// requestOf returns a request with the fields that all requests of a case have in common.
 func requestOf(t *Target, c Case) (client.Request, error) {
 	w := c.Workload
 	request := client.Request{

@@ -15,7 +15,7 @@ import (
 type side struct {
 	server *plan.Server
 	cases  []Case
-	series []*series // one series for each case; nil until the first leg
+	series []*series // one series for each case; nil before the first leg
 	levels []*metric.Level
 	found  *metric.ServerRun
 	target *Target       // nil while the server is not running
@@ -93,8 +93,9 @@ func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 // start starts the server of a side and prepares its cases.
 func (t *turns) start(x *side) bool { return t.launched(x) && t.prepare(x) }
 
-// startAll starts the servers that keep running, at the same time unless two of them share a GPU: an
-// engine measures the free memory of a GPU while it starts. All of them run before the first leg.
+// startAll starts the servers that keep running; all of them run before the first leg. They
+// start at the same time. Only if two of them share a GPU, they start one after the other,
+// because an engine measures the free memory of a GPU while it starts.
 func (t *turns) startAll() bool {
 	var sides []*side
 	for _, x := range t.sides {

@@ -7,10 +7,10 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// A round is written as sequential code that waits where it must (until). Two rounds
-// side by side are two strands of the one loop: while one waits the other may run,
-// and every event is shown to both. Only one of them runs at a time, so nothing needs
-// a lock, and in virtual time the order is always the same.
+// The code of a round is sequential and waits where it must (until). Two rounds side by side are
+// two strands of the one loop. While one strand waits, the other may run, and both strands see
+// every event. Only one strand runs at a time, so no lock is needed, and in virtual time the
+// order is always the same.
 
 // sideBySide runs the strands until all have ended. A strand must not call it.
 func (r *runner) sideBySide(strands ...func()) {
@@ -39,8 +39,8 @@ func (r *runner) sideBySide(strands ...func()) {
 	r.stuck = false
 }
 
-// waitBy makes waits call yield, which lets the other strands run, also for code that was given the
-// clock. If yield is nil, waits run the clock.
+// waitBy sets the function yield, which lets other strands run. Every wait then calls it, also
+// waits in code that was given the clock. If yield is nil, a wait runs the clock.
 func (r *runner) waitBy(yield func()) {
 	r.yield = yield
 	if shared, ok := r.Clock.(*clock.Shared); ok {

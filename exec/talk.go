@@ -34,7 +34,7 @@ func (rd *round) chance(t *talk, turn int) *rand.Rand {
 // thinks is how long the user thinks after the current turn.
 func (rd *round) thinks(t *talk) time.Duration { return rd.Load.Think.Draw(rd.chance(t, t.turn)) }
 
-// say sends the current turn of a conversation as a request of a phase.
+// say sends the current turn of a conversation as a request of the given phase.
 func (rd *round) say(t *talk, phase metric.Phase, at time.Duration) {
 	if t.turn == 1 {
 		t.prompt = rd.prompt(t.phase, t.number)
@@ -42,8 +42,8 @@ func (rd *round) say(t *talk, phase metric.Phase, at time.Duration) {
 	rd.fly(load.Turn{Slot: t.slot, Phase: phase, Order: t.number}, at, t.prompt, t)
 }
 
-// goesOn makes the prompt of the next turn, and reports whether there is one: a
-// conversation ends with its last turn, or when a turn fails.
+// goesOn makes the prompt of the next turn, and reports whether there is a next turn. A
+// conversation ends after its last turn, and when a turn fails.
 func (rd *round) goesOn(f *flight) bool {
 	t := f.talk
 	if t.turn >= t.of || !f.sample.Completed() {

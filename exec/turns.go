@@ -13,19 +13,19 @@ import (
 // comparison.
 const fewestRounds = 5
 
-// turns are the servers of a group under way: in each round each of them has a
-// leg, in an order that is reversed from round to round.
+// turns runs the servers of a group in turns. In each round each server has a leg, and the order is
+// reversed from round to round.
 //
 //	round    0   1   2   3
 //	legs    A B B A A B B A
 //
-// Drift then meets both sides alike. Side by side both legs of a round run at
-// the same time, on GPUs that are swapped from round to round:
+// So drift meets both sides alike. With side_by_side both legs of a round run at the same time, and
+// the servers swap their GPUs from round to round:
 //
 //	GPUs X   A B A B
 //	GPUs Y   B A B A
 //
-// A faster card then meets both sides alike.
+// So a faster GPU meets both sides alike.
 type turns struct {
 	*runner
 	group     plan.Group
@@ -41,8 +41,8 @@ type turns struct {
 	durations map[*side]map[*plan.Workload]time.Duration
 }
 
-// takeTurns runs the compared cases of a group of servers. It returns the servers in
-// their order, and the other cases of the plan for each.
+// takeTurns runs the compared cases of a group of servers. It returns the order of the servers,
+// and for each server the cases that are not compared.
 func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order []*plan.Server, rest map[*plan.Server][]Case) {
 	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, beside: g.Compares[0].SideBySide, durations: map[*side]map[*plan.Workload]time.Duration{}}
 	rest = map[*plan.Server][]Case{}
@@ -104,13 +104,14 @@ func (t *turns) compare() {
 	if !t.play(t.group.Compares[0].Rounds, true) || planned < 2 {
 		return
 	}
-	if t.rounds < t.group.Compares[0].Rounds { // the budget left no time for more
+	if t.rounds < t.group.Compares[0].Rounds { // no time was left for all rounds
 		return
 	}
 	t.extend(planned)
 }
 
-// extend judges the comparisons, and doubles the number of rounds if that may decide one.
+// extend judges the comparisons. It doubles the number of rounds if more rounds may decide a
+// comparison.
 func (t *turns) extend(planned int) {
 	open := false
 	t.answering.rest()
@@ -425,7 +426,7 @@ func (t *turns) ended(cases int) string {
 	return ""
 }
 
-// conclude lists what did not run, and why.
+// conclude lists the cases and searches that did not run, with the reason.
 func (t *turns) conclude(cases int) {
 	why := t.ended(cases)
 	for _, x := range t.sides {
@@ -452,8 +453,8 @@ func (t *turns) conclude(cases int) {
 	}
 }
 
-// Legs is how often a run of the plan begins the level: once, or in a comparison once a round.
-// beside reports whether two legs run at a time.
+// Legs is how often a run of the plan begins the level: once, or in a comparison once for each
+// round. beside reports whether the two legs of a round run at the same time.
 func Legs(p *plan.Plan, c Case) (n int, beside bool) {
 	for _, g := range plan.Groups(p) {
 		if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
@@ -463,8 +464,8 @@ func Legs(p *plan.Plan, c Case) (n int, beside bool) {
 	return 1, false
 }
 
-// Starts is how often a run of the plan starts the server: for each leg or turn of a
-// comparison, and once more for everything else.
+// Starts is how often a run of the plan starts the server. In a comparison it starts for each
+// leg or turn. For everything else it starts once more.
 func Starts(p *plan.Plan, s *plan.Server) int {
 	n, alone := 0, false
 	for _, c := range append(Cases(p), Searches(p)...) {

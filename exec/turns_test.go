@@ -111,7 +111,7 @@ func (o *legObserver) SampleDone(x *metric.Sample) error {
 	return o.observer.SampleDone(x)
 }
 
-// LevelDone comes when a leg is over, RoundDone when its pair is too.
+// LevelDone comes at the end of a leg. RoundDone comes when both legs of the pair have ended.
 func (o *legObserver) LevelDone(l *metric.Level) error {
 	if l.Skipped == "" {
 		o.duel.log = append(o.duel.log, fmt.Sprintf("leg %s %d", l.Server, o.duel.legs[l.Server]))
@@ -130,7 +130,8 @@ func (o *legObserver) ComparisonDone(c *metric.Comparison) error {
 	return nil
 }
 
-// story writes the log in short: "a{0} b{0 1}" for starts with their legs.
+// story returns the log in short form: "a{0} b{0 1}" lists starts, each with the numbers of its
+// legs.
 func (d *duel) story() string {
 	open := map[string]string{}
 	var order []string
@@ -156,7 +157,7 @@ func TestTurns(t *testing.T) {
 		want    string
 	}{
 		{plan.RestartLeg, 4, []string{"a", "b"}, "a{0} b{0} b{1} a{1} a{2} b{2} b{3} a{3}"},
-		// Blocks of four legs share no start.
+		// A start serves legs of only one block of four legs.
 		{plan.RestartOrder, 4, []string{"a", "b"}, "a{0} b{0 1} a{1} a{2} b{2 3} a{3}"},
 		{plan.RestartNever, 3, []string{"a", "b"}, "a{0 1 2} b{0 1 2}"},
 		{plan.RestartLeg, 2, []string{"a", "b", "c"}, "a{0} b{0} c{0} c{1} b{1} a{1}"},
@@ -195,8 +196,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A leg that was disturbed is measured again with its pair, in the same turn, with
-// new prompts that are the same on both sides.
+// If a leg was disturbed, both legs of its pair are measured again in the same turn. They send
+// new prompts, which are the same on both sides.
 func TestTurnsDisturbed(t *testing.T) {
 	late := func(legs ...int) func(*exec.Config) {
 		return func(c *exec.Config) {
@@ -227,7 +228,7 @@ func TestTurnsDisturbed(t *testing.T) {
 		{plan.RestartNever, []string{"a", "b"}, 3, []int{5}, "a{0 1 2 3} b{0 1 2 3}", map[int]string{2: its}, 1},
 		// If the leg of one candidate is disturbed, the legs of all servers are repeated.
 		{plan.RestartLeg, []string{"a", "b", "c"}, 2, []int{1}, "a{0} b{0} c{0} a{1} b{1} c{1} c{2} b{2} a{2}", map[int]string{0: its}, 1},
-		// At most a third of the rounds is measured again.
+		// All rounds are late, and a third of the rounds is measured again.
 		{plan.RestartNever, []string{"a", "b"}, 9, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "a{0 1 2 3 4 5 6 7 8 9 10 11} b{0 1 2 3 4 5 6 7 8 9 10 11}", map[int]string{0: words, 1: words, 2: words}, 3},
 	} {
 		t.Run(fmt.Sprintf("%s %v", row.restart, row.late), func(t *testing.T) {
@@ -266,8 +267,8 @@ func TestTurnsDisturbed(t *testing.T) {
 	}
 }
 
-// A recording shows which legs were measured again, so that it is judged from the
-// same rounds.
+// A recording shows which legs were measured again. So a recording is judged by the same rounds
+// as the run.
 func TestTurnsDisturbedRecorded(t *testing.T) {
 	dir := t.TempDir()
 	w, err := record.Create(dir)
@@ -348,7 +349,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 	}{
 		{plan.RestartNever, nil, "start a, start b, end a, end b, compared b"},
 		{plan.RestartLeg, nil, "start a, leg a 0, end a, start b, end b, compared b"},
-		{plan.RestartOrder, []string{"image"}, ""}, // a version may follow from the image
+		{plan.RestartOrder, []string{"image"}, ""}, // the version follows from the image, which may differ
 	} {
 		d := newDuel(4, row.restart, "a", "b")
 		d.Compares[0].Changed = row.changed
@@ -437,8 +438,8 @@ func TestTurnsInWhichNothingCompletes(t *testing.T) {
 	}
 }
 
-// Each round takes about 7 s a side. A short budget drops the extension first, then
-// rounds, down to five.
+// A round takes about 7 s on each side. A short budget first drops the extension, and then
+// rounds until five are left.
 func TestTurnsWithinTheBudget(t *testing.T) {
 	round := func(run *metric.Run) time.Duration {
 		return run.Levels[0].Rounds[1].End - run.Levels[0].Rounds[0].End
@@ -483,7 +484,7 @@ func TestTurnsWithinTheBudget(t *testing.T) {
 			}
 		})
 	}
-	// Fewer than five rounds do not make a comparison.
+	// A comparison with fewer than five rounds is skipped.
 	d := newDuel(8, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) { c.Budget = 3 * each })
 	if c := run.Comparisons[0]; c.Skipped == "" || run.Stopped != exec.StoppedBudget {
@@ -491,8 +492,7 @@ func TestTurnsWithinTheBudget(t *testing.T) {
 	}
 }
 
-// A case that the user left out has no leg, and a simulator draws new noise at each
-// start.
+// A case that the user did not select has no leg. A simulator has new noise at each start.
 func TestTurnsOfSome(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) { c.Only = func(exec.Case) bool { return false } })
@@ -531,8 +531,8 @@ func besides(rounds int) *duel {
 	return d
 }
 
-// Side by side both legs of a round are under load at the same time with the same
-// prompts, and the GPUs are swapped from round to round.
+// Side by side, both legs of a round run at the same time and send the same prompts. The servers
+// swap their GPUs after every round.
 func TestSideBySide(t *testing.T) {
 	d := besides(4)
 	gpus := map[string][]string{}
@@ -602,7 +602,7 @@ func TestSideBySideOneIsSlower(t *testing.T) {
 			t.Errorf("round %d: a from %v to %v, b from %v to %v: %q %q", i, a.Start, a.End, b.Start, b.End, a.Stopped, b.Stopped)
 		}
 	}
-	// A server measures the same alone as next to another.
+	// A server that is slower than its neighbour measures the same as alone.
 	alone := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	for i, r := range alone.Levels[0].Rounds {
 		if beside := run.Levels[0].Rounds[i]; beside.End-beside.Start != r.End-r.Start || len(beside.Samples) != len(r.Samples) {
@@ -671,7 +671,7 @@ func TestSideBySideThatEnds(t *testing.T) {
 			}
 		})
 	}
-	// The swapped GPUs are of different kinds.
+	// The two GPUs that are swapped are of different kinds.
 	d := besides(4)
 	d.launch = func(address string, start int) (metric.Fingerprint, error) {
 		return metric.Fingerprint{"gpu": map[bool]string{true: "1 x H200", false: "1 x H100"}[(address == "a") == (start%2 == 0)]}, nil
@@ -681,8 +681,8 @@ func TestSideBySideThatEnds(t *testing.T) {
 	}
 }
 
-// An interrupt in the middle of a round lets the requests in flight on both sides
-// end, and starts nothing more. A second one cancels them.
+// After an interrupt in the middle of a round, the requests in flight on both sides end, and
+// nothing more starts. A second interrupt cancels the requests in flight.
 func TestSideBySideInterrupted(t *testing.T) {
 	for _, hard := range []bool{false, true} {
 		d := besides(8)

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Asked describes the workload's requests to s under l. The plan cannot judge a
-// recording of requests of another description.
+// Asked describes the requests that the workload sends to s under l. If a recording has another
+// description, the plan cannot judge it.
 func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
 	if w.Mix != nil { // the parts describe the requests
 		return &metric.Asked{Engine: s.Engine, Mix: w.blend(), Pause: l.Pause, Arrivals: l.Open.String(), Think: l.Think.String()}

@@ -17,9 +17,9 @@ const (
 	ClustersNone Clusters = "none"
 )
 
-// Units returns the number of independent observations that the given requests stand for,
-// if none of them failed. level is the number in flight; for a rate it is the mean number
-// in flight, and 0, which is unknown, counts as 1.
+// Units returns how many independent observations the given requests count as while no request
+// has failed. level is the number of requests in flight; for a rate it is the mean number. If
+// level is 0, the number is not known and counts as 1.
 func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 	switch {
 	case c == ClustersNone:
@@ -28,7 +28,7 @@ func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 		return rounds
 	}
 	if kind == metric.Users {
-		return requests // most users are thinking, so few requests are in flight together
+		return requests // most users think, so few of their requests are in flight together
 	}
 	return requests / max(level, 1)
 }

@@ -19,8 +19,8 @@ type Restart string
 const (
 	// RestartLeg gives each leg a fresh server.
 	RestartLeg Restart = "leg"
-	// RestartOrder gives each turn a fresh server: in A B B A both legs of B share a
-	// server. The block of four legs is then the unit of the verdict.
+	// RestartOrder gives each turn a fresh server: in A B B A the two legs of B are one turn
+	// and share a server. The unit of the verdict then is a block of four legs.
 	RestartOrder Restart = "order"
 	// RestartNever starts each server once. Both run at the same time, and the
 	// verdict holds only for these two starts.
@@ -46,8 +46,8 @@ type Compare struct {
 	// Answers is set if both servers answer the same prompts and the control then
 	// scores the answers of both. It requires a control that is a server.
 	Answers *Reading
-	// Skip is the reason why there is nothing to compare; "" if there is something.
-	// Unchanged is set if the reason is that both servers are the same.
+	// Skip is the reason why the two servers are not compared; "" if they are. Unchanged is set
+	// if the reason is that both servers are the same.
 	Skip      string
 	Unchanged bool
 	Policy    Policy // of the gate
@@ -87,14 +87,14 @@ type Claim struct {
 // Change is one bound on the change of a metric from control to candidate: "p95
 // +10%".
 type Change struct {
-	Metric metric.Def // Name is "capacity" for the capacity
+	Metric metric.Def // the metric; its Name is "capacity" if the capacity is bounded
 	Stat   metric.Stat
-	// Limit is the change as written, with its sign. It is a share of the control's value
-	// (0.10), or if Points is set a difference in base units, for metrics that are shares
-	// themselves (-0.01 for "-1pp").
+	// Limit is the change as written, with its sign. It is a share of the control's value: 0.10
+	// for "+10%". If Points is set, it is a difference in base units: -0.01 for "-1pp". Points
+	// are for metrics that are shares themselves.
 	Limit  float64
 	Points bool
-	// TwoSided bounds the change on both sides, to −Limit and +Limit: "mean +-10%".
+	// TwoSided bounds the change from below by −Limit and from above by +Limit: "mean +-10%".
 	// Limit is then positive.
 	TwoSided bool
 	Text     string // the bound as the author wrote it
@@ -206,9 +206,9 @@ func Differences(a, b map[string]string) []string {
 	return keys
 }
 
-// Groups returns the servers that take turns, with the comparisons that each group
-// serves. Comparisons that share a server are in one group. The order is that of the
-// plan.
+// Groups returns the groups of servers that take turns. Each group has its servers and their
+// comparisons. Comparisons that share a server are in the same group. All are in the order of
+// the plan.
 func Groups(p *Plan) []Group {
 	var out []Group
 	for _, c := range p.Compares {
@@ -252,8 +252,8 @@ func (g Group) Workloads(p *Plan) []*Workload {
 	return out
 }
 
-// ControlOnly reports whether the workload runs on the server only as the control of
-// a comparison: no threshold is checked for it there.
+// ControlOnly reports whether the workload runs on the server only as the control of a
+// comparison. Then no threshold is checked on that server.
 func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 	control := false
 	for _, c := range p.Compares {
@@ -291,8 +291,8 @@ func (p *Plan) Idle(s *Server, w *Workload) bool {
 	return idle
 }
 
-// Searches reports whether the capacity of the workload is searched on the server. If
-// the server is only a control, a comparison must bound the capacity.
+// Searches reports whether the capacity of the workload is searched on the server. For a server
+// that is only a control this is so if a comparison bounds the capacity.
 func (p *Plan) Searches(s *Server, w *Workload) bool {
 	if w.Capacity == nil || !slices.Contains(w.Servers, s) {
 		return false
@@ -302,7 +302,8 @@ func (p *Plan) Searches(s *Server, w *Workload) bool {
 	})
 }
 
-// Paired lists the bounds on metrics that come from scoring answers on the control.
+// Paired lists the changes that bound a metric computed from scored answers. The control scores
+// the answers.
 func (c *Compare) Paired() []*Change {
 	var out []*Change
 	for _, claim := range c.Claims {

@@ -57,7 +57,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// An observed fact may differ if it follows from something that may differ.
+// If a plan allows a difference, facts that follow from it may differ too.
 func TestAllowsWhatFollows(t *testing.T) {
 	for _, tt := range []struct {
 		changed, key string

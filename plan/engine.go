@@ -10,10 +10,9 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// Launch returns the words that start the server s, with its flags and args,
-// listening on host and port. For a container the first word may be its entrypoint;
-// see Entrypoint. If the plan has its own command, Launch returns that, with the port
-// in place of {port}.
+// Launch returns the command line that starts the server s, with its flags and args, listening
+// on host and port. For a container the first word may be its entrypoint; see Entrypoint. If the
+// plan has a command of its own, Launch returns it, with {port} replaced by the port.
 func (s *Server) Launch(host, port string) []string {
 	var words []string
 	if command, own := s.command(); own {
@@ -55,8 +54,8 @@ func (s *Server) command() (words []string, own bool) {
 	return nil, false
 }
 
-// program returns the engine's launcher with the model, the address and the switch
-// for its metrics. A flag of the plan replaces each of them.
+// program returns the engine's launcher with its arguments for the model, the address and the
+// metrics. A flag of the plan replaces the argument that does the same.
 func (s *Server) program(host, port string) []string {
 	e := engine.Of(s.Engine)
 	if len(e.Launch.Program) == 0 {
@@ -112,7 +111,8 @@ func (s *Server) FirstFlag(names []string) (Flag, bool) {
 	return Flag{}, false
 }
 
-// sameFlag reports whether name is one of names: most engines take - and _ alike.
+// sameFlag reports whether name is one of names. - and _ count as equal, because most engines
+// accept both.
 func sameFlag(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool {
 		return strings.ReplaceAll(n, "_", "-") == strings.ReplaceAll(name, "_", "-")

@@ -10,6 +10,6 @@ const HistoryIgnore = 0.01
 type History struct {
 	Folder   string   `plan:"folder"` // absolute, or relative to the working directory
 	Ignore   float64  // smaller changes are not reported: 0.01 is one percent; 0 reports all
-	Severity Severity `plan:"severity"` // severity of a night that is worse than the nights before
+	Severity Severity `plan:"severity"` // severity of a night that is worse than earlier nights
 	Range    hcl.Range
 }

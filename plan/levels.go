@@ -41,14 +41,14 @@ func LevelName(kind metric.LoadKind, n int) string {
 	return strconv.Itoa(n)
 }
 
-// DefaultRounds is the number of the ten default seeds that a level uses. Each round
-// gets at least the given number of waves, but there are at least five rounds,
-// because an interval over rounds needs five.
+// DefaultRounds is the default number of rounds, of at most ten. A round gets at least the given
+// number of waves of requests. There are at least five rounds, because an interval over rounds
+// needs five.
 //
-// A fixed level takes one wave a round, because more rounds make a verdict surer. If
-// rounds differ by 5 %, ten rounds of 30 requests settle a p95 at half its limit in
-// 99 of 100 simulated gates; five rounds of 60 do so in 70. A search takes two waves,
-// because it pays for the warm-up of every round at every probe.
+// A fixed level has one wave in each round, because more rounds make a verdict surer. Suppose
+// that rounds differ by 5 % and that a p95 is at half its limit. In simulations ten rounds of 30
+// requests decide it in 99 of 100 gates, and five rounds of 60 in 70. A search has two waves in
+// each round, because each round of each probe has a warm-up.
 func (l Level) DefaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
 
 // RoundRequests is the number of measured requests of round i; i counts from 0. The requests are
@@ -61,8 +61,8 @@ func (l Level) RoundRequests(i int) int {
 	return n
 }
 
-// RoundTime is the time during which a round starts measured requests; 0 if the round
-// ends with its RoundRequests.
+// RoundTime is the time in which a round starts measured requests. It is 0 if the round ends
+// after its RoundRequests instead.
 func (l Level) RoundTime() time.Duration { return l.Duration / time.Duration(max(l.Rounds, 1)) }
 
 // Seed is the seed of round i (from 0); bursts cycle through the seeds.
@@ -81,7 +81,7 @@ func (c *Capacity) Bounded(w *Workload) bool {
 // first is the number at its first look. The result is at least first.
 func (w *Workload) MostRequests(first int) int {
 	if w.Capacity.Over == metric.Users {
-		return 4 * first // windows have no fixed number of requests
+		return 4 * first // a window has no fixed number of requests
 	}
 	most := cmp.Or(w.Capacity.MaxRequests, w.Policy.MaxRequests, 16*first)
 	return max(most, first)
@@ -121,7 +121,8 @@ func (c *Capacity) Level(n int) Level {
 	return l
 }
 
-// speedup is a level of a search over recorded traffic: one replay.
+// speedup returns the level of a capacity search at n times SpeedupStep. The level replays the
+// recorded traffic once.
 func (c *Capacity) speedup(n int) Level {
 	t, times := c.Load.Open.Trace, float64(n)*SpeedupStep
 	l := Level{Name: "probe " + TraceName(times), Speedup: times, Rate: t.Rate() * times, Requests: t.Due, Range: c.Range}
@@ -137,7 +138,7 @@ func (c *Capacity) rate(n int) Level {
 	return l
 }
 
-// Amount writes a load of the search for people: "39", "8.1 req/s".
+// Amount writes a load of the search as text for people: "39", "8.1 req/s".
 func (c *Capacity) Amount(n int) string {
 	switch c.Over {
 	case metric.OpenLoop:
@@ -164,9 +165,9 @@ func PlainDuration(d time.Duration) string {
 // given up. It applies only while no request has completed.
 func Hopeless(n int) int { return max(20, 3*n) }
 
-// Hanging is the time that the plan's levels take on a server that accepts requests
-// and never ends one, until each level is given up. Every request takes its time-out,
-// n at a time. Searches and comparisons are not included.
+// Hanging is how long the plan's levels take on a server that accepts requests and ends none,
+// until each level is given up. n requests run at a time, and each takes its time-out. Searches
+// and comparisons are not included.
 func (p *Plan) Hanging() time.Duration {
 	var sum time.Duration
 	for _, w := range p.Workloads {

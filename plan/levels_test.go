@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The longest answer is rounded up, but a rounding error in binary adds no token.
+// The length of the longest answer is rounded up. An error of binary rounding adds no token.
 func TestOutputMax(t *testing.T) {
 	for _, row := range []struct {
 		out  Output

@@ -15,17 +15,17 @@ type Look struct {
 	// Requests is the number of requests that the look judges, including those of earlier
 	// looks: the first ones by start. For a level with a Duration it is the minimum.
 	Requests int
-	// Spent is the share of the plan's error that may be spent up to and including this look, in
-	// (0, 1]. At 0 the look can only fail the level; it then spends the error divided by Planned,
-	// on top of the plan's.
+	// Spent is the share of the plan's error that all looks up to this one may spend together,
+	// in (0, 1]. If it is 0, the look can only fail the level. The look then spends the plan's
+	// error divided by Planned, in addition to the plan's error.
 	Spent   float64
 	Planned int  // number of looks that share the error; if Spent is 0, the divisor of the error
 	Ahead   bool // the look comes before the planned end of the level
 	Extends bool // beyond it
 }
 
-// A look that can only fail a level may spend the plan's error divided by abortShare.
-// That small chance of a false failure is all that it costs a sound server.
+// abortShare is the divisor of the plan's error at a look that can only fail a level. A sound
+// server fails such a look with this small chance.
 const abortShare = 10
 
 // early lists when early looks are taken, in tenths of a level's rounds.
@@ -78,7 +78,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	if w.Policy.OnInconclusive == Extend {
 		most := w.Policy.MaxRequests
 		if level.Duration > 0 {
-			most = 0 // the number of requests is known only afterwards
+			most = 0 // the number of requests is known only after the level
 		}
 		ends = Doubled(load.Kind, level, most)
 	}
@@ -126,8 +126,8 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
-// partLooks returns the looks at a level of the part's mix, with the number of
-// requests that the part then has.
+// partLooks returns the looks at a level of a part of a mix. They are the looks at the mix, with
+// the number of requests that belong to the part.
 func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	whole := level
 	if own := w.Of.Fixed(level.Name); own != nil {
@@ -166,9 +166,9 @@ func (w *Workload) required(level string) []*Threshold {
 	return out
 }
 
-// early reports whether a threshold could pass after the given number of rounds, at that
-// share of the error. Exact statistics are about all planned requests, and scaling needs
-// another level, so neither can pass early.
+// early reports whether a threshold could pass after the given number of rounds, with the given
+// share of the error. An exact statistic cannot, because it is about all planned requests.
+// Scaling efficiency cannot either, because it needs another level.
 func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {
 	n := level.sent(rounds)
 	switch {

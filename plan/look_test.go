@@ -38,8 +38,8 @@ func TestLooks(t *testing.T) {
 		bounds   []*Threshold
 		want     string // each look as "requests/share of the error/rounds"
 	}{
-		// The first look spends a quarter of 5 %, which is 0.0125. The chance that 100
-		// requests meet a p95 by luck is 0.95^100 = 0.0059, which is less.
+		// The first look spends a quarter of 5 %, which is 0.0125. By chance 100 requests
+		// meet a p95 with a probability of 0.95^100 = 0.0059, which is less.
 		{"p95", 200, 10, nil, []*Threshold{p95}, "100/0.25/5 140/0.49/2 200/1.00/3"},
 		// The chance of 75 good requests is 0.95^75 = 0.0213, which is above the error of
 		// that look, 0.0125. The chance of 105 good requests is 0.95^105 = 0.0046, which is

@@ -165,8 +165,8 @@ func (w *Workload) Portion(level Level) Level {
 	return level
 }
 
-// Own returns how many of the given requests of the mix belong to the part. A
-// workload outside a mix has them all.
+// Own returns how many of the given requests of the mix belong to the part. A workload that is
+// not a part has all of them.
 func (w *Workload) Own(requests int) int {
 	if w.Of == nil {
 		return requests
@@ -174,8 +174,8 @@ func (w *Workload) Own(requests int) int {
 	return requests * w.Share / traffic.Whole
 }
 
-// OfWhole returns how many requests of the mix contain the given number of requests of
-// the part. For a workload outside a mix it is that number.
+// OfWhole returns the number of requests of the mix in which the part has the given number of
+// requests. A workload that is not a part returns the given number.
 func (w *Workload) OfWhole(requests int) int {
 	if w.Of == nil {
 		return requests
@@ -186,8 +186,8 @@ func (w *Workload) OfWhole(requests int) int {
 // OfMix is the part's share of the requests of its mix; 0 if it belongs to no mix.
 func (w *Workload) OfMix() float64 { return float64(w.Share) / traffic.Whole }
 
-// OfWhole returns how many requests of a mix contain the given number of requests of a
-// part with that share; share 0 means no mix, and the number stays.
+// OfWhole returns the number of requests of a mix in which a part with the given share has the
+// given number of requests. If share is 0 there is no mix, and OfWhole returns the given number.
 func OfWhole(requests int, share float64) int {
 	// Computing with whole millionths makes 59 requests with a share of 5% exactly 1,180.
 	return ofWhole(requests, int(math.Round(share*traffic.Whole)))

@@ -21,9 +21,9 @@ const (
 // Open holds the settings of a load block with a rate or a trace.
 type Open struct {
 	Arrivals Arrivals `plan:"arrivals"`
-	// Burstiness is the shape of gamma distributed gaps. At 1 they are Poisson; below
-	// 1 requests come in bursts, above 1 more evenly. 0 means that Arrivals is not
-	// Gamma.
+	// Burstiness is the shape of gamma distributed gaps; 0 if Arrivals is not Gamma. At 1 the
+	// gaps are those of Poisson arrivals. Below 1 requests come in bursts, and above 1 they
+	// come more evenly.
 	Burstiness  float64 `plan:"burstiness"`
 	MaxInFlight int     `plan:"max_in_flight"` // requests in flight at which a level is given up
 	// Warmup is the time before the window. OpenWarmupAuto lasts until the backlog no longer

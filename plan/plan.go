@@ -194,9 +194,9 @@ const (
 	PullNever   Pull = "never"
 )
 
-// GPUs is the set of GPUs that a server gets: a number of free ones, some by name, or
-// all that tokgate itself may use. At most one of the three fields is set; if none
-// is, the server gets no GPU.
+// GPUs is the set of GPUs that a server gets. Count asks for a number of free GPUs, IDs names
+// GPUs, and All means all that tokgate may use. At most one of the three is set. If none is set,
+// the server gets no GPU.
 type GPUs struct {
 	Count int
 	IDs   []string // index or UUID of each GPU, as nvidia-smi prints them
@@ -285,16 +285,16 @@ type Workload struct {
 	Key         string // of for_each; ""
 	Title       string `plan:"title"` // title for people; "" means the address
 	Description string `plan:"description"`
-	// Users is the number of people that one request in flight stands for, as a lower
-	// and an upper bound; zero if unknown.
+	// Users says for how many people one request in flight stands: a lower and an upper bound.
+	// It is zero if this is not known.
 	Users [2]float64
 	// Mix holds the parts of a mix; nil if the workload is not a mix. A part is a workload
 	// named "mix/part", and the parts follow the mix in the plan. The mix itself has no API,
 	// Input, Output, Request and Prompt.
 	Mix []*Workload
-	// Of is the mix that a part belongs to; nil if the workload is not a part. Share is
-	// the part's share of the requests in millionths (traffic.Whole); 0 if it is not a
-	// part. The part's Loads are those of the mix, with the part's number of requests.
+	// Of is the mix that a part belongs to. Share is the part's share of the requests of the
+	// mix in millionths (traffic.Whole). The Loads of a part are those of the mix, with the
+	// part's number of requests. If the workload is not a part, Of is nil and Share is 0.
 	Of    *Workload
 	Share int
 	// Type is the type of the trace rows that belong to the part; "" if rows are assigned at
@@ -323,7 +323,7 @@ func (w *Workload) Address() string { return Address(w.Name, w.Key) }
 
 // Output sets the length of the answers.
 type Output struct {
-	Mean    int     // tokens; the maximum of a natural answer
+	Mean    int     // tokens; if Natural is set, the largest number of tokens
 	Jitter  float64 // lengths are uniform in Mean·(1±Jitter); in [0, 1)
 	Natural bool    // the model ends the answer itself; the length is not checked
 }
@@ -408,7 +408,8 @@ type Capacity struct {
 	// times the first look.
 	MaxRequests int  `plan:"max_requests"`
 	Confirm     bool // confirm the answer on fresh requests
-	// Load sets how probes send (seeds, warm-up, stagger, pause, time-out), without levels.
+	// Load sets how probes send requests: seeds, warm-up, stagger, pause and time-out. It has
+	// no levels.
 	Load  *Load
 	Range hcl.Range
 }
@@ -455,9 +456,9 @@ type Assert struct {
 	Name         string
 	Condition    hcl.Expression
 	ErrorMessage hcl.Expression
-	// Context holds variables, locals, the environment and functions. The caller adds
-	// result, of type ResultType, in a child context. Results may carry marks: unmark
-	// them.
+	// Context holds variables, locals, the environment and functions. To evaluate the assert,
+	// add the variable result, of type ResultType, in a child context. The value of the
+	// condition may carry marks, which must be removed.
 	Context *hcl.EvalContext
 	Range   hcl.Range
 }
@@ -477,8 +478,8 @@ const PortPlaceholder = "{port}"
 // protocol.
 var Engines = []string{"vllm", "sglang", "llama.cpp", "openai"}
 
-// Alpha is the one-sided significance level, 1 − Confidence. A confidence
-// outside (0.5, 1) cannot come from a checked plan; 0.95 takes its place.
+// Alpha is the one-sided significance level, 1 − Confidence. If Confidence is outside (0.5, 1),
+// which no checked plan has, 0.95 takes its place.
 func (p Policy) Alpha() float64 {
 	if p.Confidence > 0.5 && p.Confidence < 1 {
 		return 1 - p.Confidence

@@ -35,7 +35,7 @@ type Prompt struct {
 	// themselves.
 	Shared  traffic.Shared
 	HitRate float64
-	// Warm sends each shared prefix once before a level begins.
+	// Warm is set if each shared prefix is sent once before a level begins.
 	Warm  bool          `plan:"warm"`
 	Turns traffic.Turns // turns of a conversation; the zero Turns is one turn
 	Range hcl.Range
@@ -72,7 +72,8 @@ func (p Prompt) String() string {
 	return fmt.Sprintf("%s, %d rows, %s", p.Name, len(p.Dataset.Rows), p.Order)
 }
 
-// hash identifies the kind of prompts; "" for synthetic, unique ones.
+// hash returns a hash of the source of prompts. It is "" for synthetic prompts that share
+// nothing.
 func (p Prompt) hash() string {
 	if p.Dataset == nil && p.Shared.Groups == 0 && !p.Turns.Several() {
 		return ""

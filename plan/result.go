@@ -44,8 +44,9 @@ var resultCounts = []string{
 // an error and never holds.
 func ResultType(p *Plan) cty.Type { return UnknownResult(p).Type() }
 
-// UnknownResult is a value of type ResultType whose numbers are unknown. Evaluating a
-// condition on it finds every wrong name, also inside for expressions.
+// UnknownResult is a value of type ResultType in which all numbers are unknown. If a condition
+// uses a wrong name, evaluating the condition on this value finds it, even inside a for
+// expression.
 func UnknownResult(p *Plan) cty.Value {
 	level := unknownLevelValue(p)
 	servers := instances{}

@@ -23,14 +23,14 @@ type Telemetry struct {
 // condition is invalid. A nil field requires nothing, except that nil Throttled means
 // MostThrottled.
 type Require struct {
-	// Throttled is the share of readings under thermal or hardware slowdown that a round must
-	// stay below. A value above 1 allows any share.
+	// Throttled bounds the share of readings under thermal or hardware slowdown: in a round it
+	// must be below Throttled. A value above 1 allows any share.
 	Throttled *float64
 	// ClockSpread is the share by which the mean clocks of the two legs of a round may differ;
 	// they must differ by less.
 	ClockSpread *float64
-	// ForeignProcesses is the number of processes not started by the run that may compute on the
-	// GPUs.
+	// ForeignProcesses bounds the number of processes that compute on the GPUs and were not
+	// started by the run.
 	ForeignProcesses *int
 }
 

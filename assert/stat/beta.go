@@ -85,8 +85,8 @@ func lgamma(x float64) float64 {
 func fraction(x, a, b float64) float64 {
 	const tiny = 1e-300
 	f, c, d := 1.0, 1.0, 0.0
-	// The fraction converges in O(√max(a, b)) terms; the cap only ends a loop that a mistake would
-	// cause.
+	// The fraction converges in O(√max(a, b)) terms. The limit on the loop is only for the case
+	// of a mistake.
 	for i := 0; i < 1_000_000; i++ {
 		m := float64(i / 2)
 		var num float64

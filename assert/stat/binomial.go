@@ -20,8 +20,8 @@ func AtMost(k, n, p float64) float64 {
 	return lower
 }
 
-// AtLeast is P(Bin(n, p) ≥ k) = I_p(k, n−k+1) (DLMF 8.17.5), for the same arguments as AtMost. It
-// is 1 if k ≤ 0 and 0 if k > n.
+// AtLeast is P(Bin(n, p) ≥ k) = I_p(k, n−k+1) (DLMF 8.17.5). n and k may be fractions, as in
+// AtMost. It is 1 if k ≤ 0 and 0 if k > n.
 func AtLeast(k, n, p float64) float64 {
 	switch {
 	case math.IsNaN(k + n + p):

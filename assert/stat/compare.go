@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Welch returns the difference of two means of independent units, b − a, and its
-// bounds at alpha on each side (Welch, Biometrika 34, 1947; degrees of freedom by
-// Satterthwaite, Biometrics Bulletin 2, 1946). ok is false with fewer than two units
-// on a side, or if a number is not finite.
+// Welch returns the difference b − a of the means of two samples of independent units, with its
+// bounds at alpha on each side (Welch, Biometrika 34, 1947; degrees of freedom by Satterthwaite,
+// Biometrics Bulletin 2, 1946). ok is false if a or b has fewer than two units, or if a number
+// is not finite.
 func Welch(a, b []float64, alpha float64) (diff, low, high float64, ok bool) {
 	if len(a) < 2 || len(b) < 2 {
 		return 0, math.Inf(-1), math.Inf(1), false
@@ -29,11 +29,10 @@ func Welch(a, b []float64, alpha float64) (diff, low, high float64, ok bool) {
 	return diff, diff - half, diff + half, true
 }
 
-// ShareDifference bounds the difference of two shares, b − a, at alpha on each side,
-// by the hybrid score method (Newcombe, Statistics in Medicine 17, 1998, method 10).
-// The shares are ka of na observations and kb of nb, which need not be whole numbers.
-// The interval has a width even if both shares are 0 or 1. ok is false without
-// observations.
+// ShareDifference bounds the difference b − a of two shares, at alpha on each side, by the
+// hybrid score method (Newcombe, Statistics in Medicine 17, 1998, method 10). The share a is ka
+// of na observations, and the share b is kb of nb. These numbers need not be whole. The interval
+// is not empty even if both shares are 0 or 1. ok is false if a or b has no observations.
 func ShareDifference(ka, na, kb, nb, alpha float64) (low, high float64, ok bool) {
 	if !(na > 0) || !(nb > 0) || !(alpha > 0 && alpha < 1) {
 		return -1, 1, false
@@ -86,10 +85,10 @@ func Holm(p []float64, alpha float64) []bool {
 	return out
 }
 
-// NonInferior is the chance that the upper bound of a t interval at alpha over the given number of
-// units stays below delta, if the units are normally distributed with the given mean and standard
-// deviation sigma. It is the power of a non-inferiority test (Schuirmann, Journal of
-// Pharmacokinetics and Biopharmaceutics 15, 1987).
+// NonInferior is the power of a non-inferiority test (Schuirmann, Journal of Pharmacokinetics
+// and Biopharmaceutics 15, 1987). It is the chance that the upper bound of a t interval at alpha
+// stays below delta. The units are normally distributed, with the given mean and the standard
+// deviation sigma.
 func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	if units < 2 {
 		return 0
@@ -102,8 +101,8 @@ func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	}
 	root, t := math.Sqrt(float64(units)), StudentQuantile(1-alpha, float64(units-1))
 	return chi(float64(units - 1)).mean(func(x float64) float64 {
-		// If the sample's standard deviation is sigma·x, the mean must stay below delta −
-		// t·sigma·x/√units.
+		// Suppose that the sample's standard deviation is sigma·x. Then the mean must be
+		// below delta − t·sigma·x/√units.
 		return 0.5 * math.Erfc(-((delta-mean)/sigma*root-t*x)/math.Sqrt2)
 	})
 }

@@ -32,7 +32,7 @@ func TestShareDifference(t *testing.T) {
 	if !ok || math.Abs(low-0.0524) > 5e-5 || math.Abs(high-0.3339) > 5e-5 {
 		t.Errorf("%v to %v", low, high)
 	}
-	// For 10/10 against 20/20 the interval of p1 − p2 is −0.2775 to 0.1611.
+	// The published interval of p1 − p2 for 10/10 and 20/20 is −0.2775 to 0.1611.
 	low, high, _ = ShareDifference(20, 20, 10, 10, 0.025)
 	if math.Abs(low+0.2775) > 5e-5 || math.Abs(high-0.1611) > 5e-5 {
 		t.Errorf("%v to %v", low, high)

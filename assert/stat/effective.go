@@ -195,13 +195,13 @@ func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float6
 	return effective
 }
 
-// discounted is a design effect as verdicts use it, at least 1. For independent observations an
-// effect estimated from b groups varies by chance with the standard deviation of χ²/(b−1),
-// √(2/(b−1)). This is subtracted first. What remains above 1 is multiplied by (t/z)⁴ instead of the
-// usual (t/z)² (Korn and Graubard), because skewed rounds hide more of their spread than normal
-// ones. Both choices come from simulation (make characteristics). They keep the promised error for
-// rounds in which a tenth to nine tenths of the variance is shared and exponential, and hardly
-// reduce the number of independent requests.
+// discounted is a design effect as verdicts use it; it is at least 1. Even for independent
+// observations an effect that is estimated from b groups varies by chance, with the standard
+// deviation of χ²/(b−1), which is √(2/(b−1)). This is subtracted first. The rest above 1 is
+// multiplied by (t/z)⁴. Korn and Graubard use (t/z)², but skewed rounds hide more of their
+// spread than normal ones. Both choices come from simulation (make characteristics). With them
+// the error is as promised for rounds in which a tenth to nine tenths of the variance is shared
+// and exponential. They hardly reduce the number of independent requests.
 func discounted(effect float64, b int, alpha float64) float64 {
 	if b < 2 {
 		return 1

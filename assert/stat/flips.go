@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// mostFlips is the largest number of sign patterns that are tried. For up to 12 units these are all
-// 2^n patterns.
+// mostFlips is the largest number of sign patterns that are tried. For n ≤ 12 units all 2^n
+// patterns are tried.
 const mostFlips = 1 << 12
 
 // Flips returns a p-value for each of several quantities that were measured in the same units,

@@ -19,7 +19,8 @@ func TestFlips(t *testing.T) {
 		{"nothing", nil, []float64{}},
 		// Of 2^3 sign patterns only the measured one has a sum this large.
 		{"all above", [][]float64{{1, 2, 3}}, []float64{1. / 8}},
-		// The patterns +1+2+3 and −1+2+3 have sums of at least 4.
+		// Of 2^3 sign patterns, only +1+2+3 and the measured −1+2+3 have a sum of at least
+		// 4.
 		{"the smallest below", [][]float64{{-1, 2, 3}}, []float64{2. / 8}},
 		// Minus their mean the values are +1, 0 and −1. With all patterns of signs their
 		// sum exceeds the measured −6/√2.

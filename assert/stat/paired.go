@@ -27,10 +27,10 @@ func pairedBelow(lost, won, n, d, alpha float64) bool {
 	return pairedScore(lost, won, n, d) <= -NormalQuantile(1-alpha) && (won > 0 || AtMost(lost, n, d) <= alpha)
 }
 
-// pairedScore is how far the change is above d, in standard errors under the hypothesis that the
-// change is d. Of m items, b were lost and c won.
+// pairedScore is the distance of the change above d, in standard errors that hold if the change
+// is d. Of m items, b were lost and c were won.
 func pairedScore(b, c, m, d float64) float64 {
-	// This is the likeliest share of items won if the change is d.
+	// q is the likeliest share of items won if the change is d.
 	linear := -b - c + (2*m-b+c)*d
 	q := (math.Sqrt(max(linear*linear+8*m*c*d*(1-d), 0)) - linear) / (4 * m)
 	variance := m * (2*q + d*(1-d))
@@ -40,9 +40,9 @@ func pairedScore(b, c, m, d float64) float64 {
 	return (b - c - m*d) / math.Sqrt(variance)
 }
 
-// PairedPower is the chance that n items certify a change below margin at alpha, if the share
-// disagree of the items changes, half of them in each direction. It is exact: the sum over all
-// outcomes.
+// PairedPower is the chance that n items certify a change below margin at alpha. The parameter
+// disagree is the share of items that change, half of them in each direction. The result is
+// exact: it is a sum over all outcomes.
 func PairedPower(n int, disagree, margin, alpha float64) float64 {
 	if n < 1 || !(disagree >= 0 && disagree < 1) {
 		return 0
@@ -98,9 +98,9 @@ func binomials(n int, p float64) []float64 {
 	return out
 }
 
-// PairedNeeded is the smallest number of items that certifies a change below margin with the given
-// power, if the two sides disagree on the share disagree of them. ok is false if more than most
-// items would be needed.
+// PairedNeeded is the smallest number of items that certifies a change below margin with the
+// given power. The parameter disagree is the share of items on which the two sides differ. The
+// parameter most bounds the result: ok is false if more items would be needed.
 func PairedNeeded(disagree, margin, alpha, power float64, most int) (n int, ok bool) {
 	// A normal approximation gives the number of items: about z²·disagree/margin².
 	z := NormalQuantile(1-alpha) + NormalQuantile(power)

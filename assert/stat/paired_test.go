@@ -44,8 +44,8 @@ func TestPairedScoreIsTheMostLikely(t *testing.T) {
 	}
 }
 
-// The bounds are the points at which the slow score test no longer rejects or, if all changes go in
-// one direction, at which an exact share is proven.
+// A bound of PairedShare is the point at which the slow score test no longer rejects. If all
+// changes go in one direction, it may also be the point at which an exact share is proven.
 func TestPairedShare(t *testing.T) {
 	const z = 1.6448536269514722
 	slow := func(b, c, n int) float64 {
@@ -81,9 +81,9 @@ func TestPairedShare(t *testing.T) {
 	}
 }
 
-// Tango's bounds are roots of a polynomial of the fourth degree (Yang, Sun and Hardin, Statistics
-// in Medicine 32:1336, 2013), which is derived without likelihoods. The polynomial changes its sign
-// at each bound.
+// Tango's bounds are roots of a polynomial of the fourth degree (Yang, Sun and Hardin,
+// Statistics in Medicine 32:1336, 2013). The paper derives it without likelihoods. The
+// polynomial changes its sign at each bound.
 func TestPairedShareIsARoot(t *testing.T) {
 	const z = 1.6448536269514722
 	for _, x := range [][3]float64{{12, 2, 50}, {5, 5, 600}, {9, 4, 500}, {11, 10, 603}, {3, 1, 100}, {2, 12, 50}} {

@@ -15,8 +15,8 @@ func MostBelow(n int, effective, allowed, alpha float64) int {
 	}) - 1
 }
 
-// LeastAbove is the smallest number of bad observations among n for which Share returns Above; n+1
-// if even n are not enough.
+// LeastAbove is the smallest number of bad observations among n for which Share returns Above.
+// The result is n+1 if even n bad observations are not enough.
 func LeastAbove(n int, effective, allowed, alpha float64) int {
 	scale := effective / float64(n)
 	return sort.Search(n+1, func(k int) bool {
@@ -84,10 +84,10 @@ func MinimumN(allowed, alpha float64) (n int, ok bool) {
 // with a chance of at most alpha (Bonferroni). looks below 1 counts as 1.
 func SplitAlpha(alpha float64, looks int) float64 { return alpha / float64(max(looks, 1)) }
 
-// Needed is the smallest effective number of observations at which Share would decide if the share
-// of bad observations stayed the same. ok is false if even a hundred million would not decide,
-// because share is nearly equal to allowed. The result is an estimate, because the share will
-// change.
+// Needed is the smallest effective number of observations at which Share would decide, if the
+// share of bad observations stayed the same. It is an estimate, because the share will change.
+// ok is false if a hundred million observations would not decide, because share is nearly equal
+// to allowed.
 func Needed(share, allowed, alpha float64) (n int, ok bool) {
 	if math.IsNaN(share) || share < 0 || share > 1 || !(alpha > 0 && alpha < 1) {
 		return 0, false

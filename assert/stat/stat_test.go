@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// exactAtMost sums the binomial distribution in rational numbers, which are rounded only at the
-// end.
+// exactAtMost returns P(Bin(n, p) ≤ k). It sums rational numbers and rounds only the result.
 func exactAtMost(k, n int64, p *big.Rat) float64 {
 	q := new(big.Rat).Sub(big.NewRat(1, 1), p)
 	sum := new(big.Rat)
@@ -96,8 +95,9 @@ func TestBetaRecurrence(t *testing.T) {
 }
 
 func TestShareTable(t *testing.T) {
-	// For p95 at 95% confidence, these are the largest number of bad requests that passes and the
-	// smallest that fails, by exact sums. TestLongAtMostAgainstExactSums checks the sums up to 400.
+	// These are, for p95 at 95% confidence, the largest number of bad requests that passes and
+	// the smallest number that fails. They come from exact sums. TestLongAtMostAgainstExactSums
+	// checks such sums up to n = 400.
 	for _, c := range []struct{ n, pass, fail int }{
 		{59, 0, 7}, {100, 1, 10}, {200, 4, 16}, {400, 12, 28}, {800, 29, 51}, {1600, 65, 96},
 	} {
@@ -120,8 +120,8 @@ func TestShareTable(t *testing.T) {
 	if got := MostBelow(58, 58, 0.05, 0.05); got != -1 {
 		t.Errorf("MostBelow(58) = %d, want -1: 0.95^58 = 0.0510", got)
 	}
-	// With one bad observation at 99% confidence, these are the minimums that MLPerf Endpoints
-	// lists in docs/early_stopping.md.
+	// For one bad observation at 99% confidence, MLPerf Endpoints lists these minimums in
+	// docs/early_stopping.md.
 	for _, c := range []struct {
 		n       float64
 		allowed float64
@@ -205,8 +205,8 @@ func TestStudentTable(t *testing.T) {
 		near(t, "StudentQuantile", StudentQuantile(c.p, c.df), c.want, 5.1e-4)
 		near(t, "StudentCDF of its quantile", StudentCDF(StudentQuantile(c.p, c.df), c.df), c.p, 1e-12)
 	}
-	// With one degree of freedom Student's t is the Cauchy distribution, ½ + arctan(t)/π. With two
-	// it is ½ + t/(2√(2+t²)).
+	// Student's t with one degree of freedom has the distribution function ½ + arctan(t)/π
+	// (Cauchy). With two degrees of freedom it is ½ + t/(2√(2+t²)).
 	for _, x := range []float64{-1e6, -3, -0.1, 0, 0.5, 2, 50} {
 		near(t, "df 1", StudentCDF(x, 1), 0.5+math.Atan(x)/math.Pi, 1e-12)
 		near(t, "df 2", StudentCDF(x, 2), 0.5+x/(2*math.Sqrt(2+x*x)), 1e-12)
@@ -238,13 +238,13 @@ func TestPercentileRanks(t *testing.T) {
 			t.Errorf("PercentileRanks(%d, %v) = %d, %d, want %d, %d: %s", c.n, c.q, low, high, c.low, c.high, c.explanation)
 		}
 	}
-	// P(Bin(3, 0.05) ≥ 2) = 0.00725, but P(Bin(3, 0.05) ≥ 1) = 0.143, so the lower bound is the
-	// second-largest value.
+	// P(Bin(3, 0.05) ≥ 2) = 0.00725 is below 0.05, and P(Bin(3, 0.05) ≥ 1) = 0.143 is not. So
+	// the lower bound is the second-largest value.
 	if low, high := PercentileBounds([]float64{1, 2, 3}, 0, 3, 0.95, 0.05); low != 2 || !math.IsInf(high, 1) {
 		t.Errorf("bounds of three values = %v, %v, want 2, +Inf", low, high)
 	}
-	// The worst observations lie above all values, so the bound is +Inf once its rank falls on one
-	// of them.
+	// The observation that is worse than all values has the last rank. The upper bound has this
+	// rank too, so it is +Inf.
 	if _, high := PercentileBounds(make([]float64, 58), 1, 59, 0.95, 0.05); !math.IsInf(high, 1) {
 		t.Errorf("a failure among 59 leaves the bound at %v", high)
 	}
@@ -333,7 +333,7 @@ func TestEffective(t *testing.T) {
 	// is 20.833.
 	groups := []Group{{20, 100}, {0, 100}, {0, 100}, {0, 100}, {0, 100}}
 	near(t, "ShareEffect", ShareEffect(groups), 20.8333, 0.001)
-	// If bad observations are evenly distributed, the groups show no spread.
+	// Here all groups have the same share of bad observations, so they show no spread.
 	near(t, "ShareEffect", ShareEffect([]Group{{4, 100}, {4, 100}, {4, 100}, {4, 100}, {4, 100}}), 0, 0)
 	near(t, "ShareEffect of nothing bad", ShareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
 	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
@@ -342,10 +342,11 @@ func TestEffective(t *testing.T) {
 	// rest above 1, 19.1262, is multiplied by (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175. So the
 	// result is 1 + 2.82175·19.1262 = 54.9694.
 	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05), 500/54.9694, 0.001)
-	// Of ten rounds of 20, two have 4 bad observations: p̂ = 0.04, and v = (2·3.2² +
-	// 8·0.8²)/200²·10/9 = 0.00071111. Independent observations have 0.000192, so the ratio is
-	// 3.7037. After subtraction of √(2/9) = 0.47140, with (1.83311/1.64485)⁴ = 1.54259, the effect
-	// is 1 + 1.54259·2.23230 = 4.44353.
+	// Two of ten rounds of 20 have 4 bad observations: p̂ = 0.04, and v = (2·3.2² +
+	// 8·0.8²)/200²·10/9 = 0.00071111. The variance for independent observations is 0.000192, so
+	// the ratio is 3.7037. √(2/9) = 0.47140 of it may be chance and is subtracted. The rest
+	// above 1 is multiplied by (1.83311/1.64485)⁴ = 1.54259. So the effect is 1 +
+	// 1.54259·2.23230 = 4.44353.
 	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
 	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
 	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05), 200/4.44353, 0.001)
@@ -393,8 +394,8 @@ func TestExcess(t *testing.T) {
 
 func TestEffectiveOfFewValues(t *testing.T) {
 	groups := []Group{{20, 40}, {20, 40}}
-	// Only half of the 80 requests have a value, and all values are equal: 40 of 40 count, so all
-	// 80 do.
+	// Only half of the 80 requests have a value, and all values are equal. The 40 values count
+	// as 40 independent ones, so the 80 requests count as 80.
 	alike := make([]float64, 20)
 	near(t, "half without a value", Effective(80, groups, [][]Ascending{ascending(alike, alike)}, 0.05), 80, 0)
 	near(t, "none with a value", Effective(80, groups, [][]Ascending{ascending(nil, nil)}, 0.05), 80, 0)
@@ -438,8 +439,8 @@ func TestNeeded(t *testing.T) {
 	if !ok || Share(0.03*float64(n), float64(n), 0.05, 0.05) != Below || Share(0.03*float64(n-1), float64(n-1), 0.05, 0.05) != Open {
 		t.Errorf("Needed(3%%, 5%%) = %d, %v is not the first that decides", n, ok)
 	}
-	// Mean 3, s² = 2.5, limit 5: half the interval, t·1.5811/√n, must fall below 2. For n = 3 it is
-	// 2.920·0.9129 = 2.67, and for n = 4 it is 2.353·0.7906 = 1.86.
+	// The mean is 3, s² is 2.5 and the limit is 5. So half of the interval, t·1.5811/√n, must
+	// be below 2. For n = 3 it is 2.920·0.9129 = 2.67, and for n = 4 it is 2.353·0.7906 = 1.86.
 	if n, ok := MeanNeeded([]float64{1, 2, 3, 4, 5}, 5, 0.05); !ok || n != 4 {
 		t.Errorf("MeanNeeded = %d, %v, want 4", n, ok)
 	}
@@ -531,8 +532,8 @@ func TestLongFalsePass(t *testing.T) {
 }
 
 func TestLongLogMeanBound(t *testing.T) {
-	// The quantiles come from 200,000 draws, for logarithms with m = 1 and s² = 1, and with m = 0
-	// and s² = 0.01.
+	// The expected quantiles come from 200,000 draws. The logarithms have m = 1 and s = 1, or m
+	// = 0 and s = 0.1.
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
 		m, s float64
@@ -587,9 +588,9 @@ func TestLongLogMeanBound(t *testing.T) {
 	}
 }
 
-// Groups that are partly bad count by their share. If the true share is at the limit, they pass no
-// more often than groups that are bad as a whole. Every group has the share low or the share high,
-// such that the mean share is the limit.
+// A group that is partly bad counts by its share of bad observations. If the true share is at
+// the limit, such groups pass no more often than groups that are bad as a whole. Here every
+// group has the share low or the share high, and the mean share is the limit.
 func TestLongShareOfParts(t *testing.T) {
 	const alpha = 0.05
 	for _, n := range []float64{10, 59, 60, 149, 150, 200, 400} {
@@ -599,7 +600,7 @@ func TestLongShareOfParts(t *testing.T) {
 					if high <= limit {
 						continue
 					}
-					q := (limit - low) / (high - low) // chance that a group has the high share
+					q := (limit - low) / (high - low) // chance that a group has the share high
 					passes := 0.0
 					for k := 0.0; k <= n && Share(k*high+(n-k)*low, n, limit, alpha) == Below; k++ {
 						passes = AtMost(k, n, q)
@@ -613,8 +614,9 @@ func TestLongShareOfParts(t *testing.T) {
 	}
 }
 
-// At e = ½ the integral is ∫√((1−r)/(1+r))dr/(π/4) = (π/2 − 1)·4/π = 0.7268. For other e it is
-// summed over r by plackett, which is less exact because the root is not smooth at r = 1.
+// At e = ½ the integral is ∫√((1−r)/(1+r))dr/(π/4) = (π/2 − 1)·4/π = 0.7268. For other e the
+// function plackett computes it, as a sum over r. This is less exact, because the root is not
+// smooth at r = 1.
 func TestPerLifetime(t *testing.T) {
 	for e, want := range map[float64]float64{0.5: 1 / ((math.Pi/2 - 1) * 4 / math.Pi), 0.05: 0, 0.01: 0} {
 		if want == 0 {
@@ -645,8 +647,8 @@ func TestMeanAbove(t *testing.T) {
 	}
 }
 
-// V(1) = 2/3 and V(0.1) = 29/30, so the means of ten parts of one lifetime are √(9·(2/3)/(29/30 −
-// 2/3)) times closer to each other than independent means.
+// Ten parts of one lifetime have V(1) = 2/3 and V(0.1) = 29/30. Their means are √(9·(2/3)/(29/30
+// − 2/3)) times closer to each other than independent means.
 func TestPersistence(t *testing.T) {
 	for _, tt := range []struct {
 		lifetimes float64
@@ -683,7 +685,7 @@ func TestLongPerLifetime(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var shares []float64
 	for range windows {
-		var ends []float64 // arrivals before now − 1 have ended
+		var ends []float64 // ends of requests; every request lasts 1
 		at, over, moments, first := 0.0, 0.0, 0.0, 0
 		for now := 1.0; now < 1+length; now += step {
 			for ; at < now; at += r.ExpFloat64() / many {

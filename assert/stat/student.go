@@ -122,11 +122,12 @@ func MeanAbove(units []float64, limit float64) float64 {
 	return StudentCDF(-distance/math.Sqrt(variance/b), b-1)
 }
 
-// LogMeanBound is an upper bound, at confidence 1−alpha, of the mean of the distribution that the
-// units come from, if the units' logarithms are about normal: the generalised pivotal quantity of
-// Krishnamoorthy and Mathew (Journal of Statistical Planning and Inference 115, 2003). For B units
-// whose logarithms have mean m and variance s², and χ² with B−1 degrees of freedom, it is e to the
-// power of the 1−alpha quantile of
+// LogMeanBound is an upper bound of a mean at confidence 1−alpha. It is the mean of the
+// distribution that the units come from; the units' logarithms must be about normal. The method
+// is the generalised pivotal quantity of Krishnamoorthy and Mathew (Journal of Statistical
+// Planning and Inference 115, 2003). B is the number of units, m and s² are the mean and the
+// variance of their logarithms, Z is normal, and χ² has B−1 degrees of freedom. The bound is e
+// to the power of the 1−alpha quantile of
 //
 //	m + s·√((B−1)/χ²)·Z/√B + s²·(B−1)/(2χ²)
 //
@@ -171,9 +172,9 @@ func LogMeanBound(units []float64, apart, alpha float64) float64 {
 	return math.Exp(m + high)
 }
 
-// MeanNeeded is the number of units at which the interval of MeanInterval would
-// exclude the limit, if mean and spread stayed the same. ok is false if no number up
-// to a million does.
+// MeanNeeded is the number of units at which the interval of MeanInterval would exclude the
+// limit, if the mean and the spread stayed the same. ok is false if a million units would not
+// suffice.
 func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 	if len(units) < 2 {
 		return 0, false
@@ -203,10 +204,10 @@ func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 	return hi, true
 }
 
-// Moments returns the mean of all values in the lists and their sample variance (divisor n−1), in
-// two passes; both are NaN if there are too few values. The mean is corrected by the mean
-// difference of the values from it (Chan, Golub and LeVeque, The American Statistician 37, 1983),
-// so that equal values have exactly that value as their mean.
+// Moments returns the mean of all values in the lists, and their sample variance with the
+// divisor n−1. Both are NaN if there are too few values. It makes two passes and corrects the
+// mean by the mean distance of the values from it (Chan, Golub and LeVeque, The American
+// Statistician 37, 1983). So the mean of equal values is exactly their value.
 func Moments(lists ...[]float64) (mean, variance float64) {
 	all := make([]Ascending, len(lists))
 	for i, values := range lists {
@@ -233,7 +234,7 @@ func moments(lists ...Ascending) (mean, variance float64) {
 	return mean, sum(lists, func(x float64) float64 { return (x - mean) * (x - mean) }) / (n - 1)
 }
 
-// sum adds up a term of every observation.
+// sum returns the sum of a term over all observations.
 func sum(lists []Ascending, term func(x float64) float64) (sum float64) {
 	for _, xs := range lists {
 		for i, x := range xs.Values {
@@ -243,9 +244,9 @@ func sum(lists []Ascending, term func(x float64) float64) (sum float64) {
 	return sum
 }
 
-// Ascending holds observations in ascending order. Until[i] is the number of observations that are
-// at most Values[i], for lists in which equal observations share an entry. nil means that each
-// value is one observation.
+// Ascending holds observations in ascending order. If equal observations share an entry of
+// Values, Until[i] is the number of observations that are at most Values[i]. If Until is nil,
+// each value is one observation.
 type Ascending struct {
 	Values []float64
 	Until  []int

@@ -66,7 +66,7 @@ func noncentralT(t, nu, delta float64) float64 {
 // points holds values of a variable, each with its weight.
 type points []struct{ x, weight float64 }
 
-// mean is the mean of a function of the variable.
+// mean returns the weighted mean of f over the points.
 func (p points) mean(f func(x float64) float64) (sum float64) {
 	for i := range p {
 		sum += p[i].weight * f(p[i].x)

@@ -11,7 +11,7 @@ type event struct {
 	at    time.Duration
 	seq   uint64
 	f     func()
-	index int // place in the queue; -1 after the event left
+	index int // index in the queue; -1 if the event is not in the queue
 }
 
 // queue is a heap of events: the earliest comes first, and of several at the same time the one

@@ -61,8 +61,8 @@ func (c *Real) Timer(t time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// Post implements Clock. A posted function is an event that is due at the moment of
-// posting, so timers with an earlier time run first.
+// Post implements Clock. The posted function becomes an event that is due now. Timers with an
+// earlier time run before it.
 func (c *Real) Post(f func()) {
 	c.mu.Lock()
 	c.queue.add(c.Now(), f)

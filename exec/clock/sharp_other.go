@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// alarm is not needed: the runtime's timers are finer than a millisecond.
+// alarm does nothing here. The runtime's timers are finer than a millisecond on this system, so
+// no alarm is needed.
 type alarm struct{}
 
 func newAlarm(func()) (*alarm, error) { return nil, errors.ErrUnsupported }

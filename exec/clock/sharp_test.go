@@ -35,8 +35,8 @@ func TestSharp(t *testing.T) {
 	}
 }
 
-// BenchmarkLate reports how late timers of an idle clock are on average, 5 ms apart: the
-// runtime's timers and sharp ones.
+// BenchmarkLate reports how late a timer of an idle clock is on average, for the runtime's
+// timers and for sharp timers. The timers are 5 ms apart.
 func BenchmarkLate(b *testing.B) {
 	for _, sharp := range []bool{false, true} {
 		name := "runtime"

@@ -50,9 +50,9 @@ func (c *Virtual) Post(f func()) {
 	c.queue.add(c.now, f)
 }
 
-// Settled makes Wait call f whenever everything due at an instant has run and time is
-// about to move on, until stop is called. So f sees all that happened at that
-// instant, in any order. It may post and set timers. Call it only from the loop.
+// Settled makes Wait call f until stop is called. Wait calls f when everything that was due at
+// an instant has run and time is about to move on. So f sees all that happened at that instant,
+// in whatever order. f may post functions and set timers. Call Settled only from the loop.
 func (c *Virtual) Settled(f func()) (stop func()) {
 	p := &f
 	c.settled = append(c.settled, p)

@@ -16,8 +16,8 @@ func Until(ctx context.Context, c Clock, done func() bool) error {
 	return nil
 }
 
-// Shared is a clock on which several sequences of code may wait in turns. While Yield is set,
-// waiting lets the others run, and the owner of Yield runs the clock.
+// Shared is a clock on which several sequences of code wait in turns. While Yield is set,
+// waiting lets another sequence run, and whoever set Yield runs the clock.
 type Shared struct {
 	Clock
 	Yield func() // returns after something has happened; if nil, waiting runs the clock itself
@@ -40,10 +40,10 @@ func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	return Until(ctx, c, func() bool { return over })
 }
 
-// Await runs the clock while f works in a goroutine, and returns f's result. So the
-// loop can do something slow without stopping. f must end when its context does;
-// Await always waits for it, so that nothing keeps running. Call it only from the
-// loop, and not on a virtual clock, which cannot wait for a goroutine.
+// Await runs the clock while f works in a goroutine, and returns the result of f. So the loop
+// does not stop while something slow is done. f must end when its context ends. Await always
+// waits for f, so that nothing keeps running. Call Await only from the loop, and not on a
+// virtual clock, which cannot wait for a goroutine.
 func Await[T any](ctx context.Context, c Clock, f func(context.Context) (T, error)) (T, error) {
 	var value T
 	var err error
@@ -52,7 +52,7 @@ func Await[T any](ctx context.Context, c Clock, f func(context.Context) (T, erro
 		v, e := f(ctx)
 		c.Post(func() { value, err, done = v, e, true })
 	}()
-	// The end of ctx reaches f; here only the end of f counts.
+	// f sees the end of ctx by itself. Here wait until f has ended.
 	if failed := Until(context.WithoutCancel(ctx), c, func() bool { return done }); failed != nil {
 		return value, failed
 	}

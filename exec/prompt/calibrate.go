@@ -19,10 +19,10 @@ type Counter func(ctx context.Context, p client.Prompt) (int, error)
 type Options struct {
 	// Salt makes the prompts of one run differ from those of any other.
 	Salt uint64
-	// Tokenizer counts without running the model. If it is nil, or if its first call
-	// returns client.ErrNoTokenizer, the server has no tokenizer to ask. It may leave out
-	// the tokens that the server puts around a prompt if they are the same for all prompts,
-	// because Usage shows them.
+	// Tokenizer counts tokens without running the model. The server has no tokenizer to ask if
+	// Tokenizer is nil, or if its first call returns client.ErrNoTokenizer. Tokenizer may leave
+	// out the tokens that the server puts around a prompt, if their number is the same for all
+	// prompts: Usage shows it.
 	Tokenizer Counter
 	// Usage returns prompt_tokens of a real request for one token. Required.
 	Usage Counter
@@ -44,7 +44,7 @@ type effort struct {
 	volley  int  // number of words in one of the first questions
 	segment int  // words of one question
 	hunts   int  // questions to find words whose counts do not add up
-	halve   bool // half of the words are tried before such words are looked for
+	halve   bool // half of the words is tried before words that do not add up are looked for
 	atOnce  int  // questions under way
 }
 
@@ -56,10 +56,10 @@ var (
 // mostAtOnce bounds the questions that are under way at a time.
 const mostAtOnce = 16
 
-// Calibrate learns how the server counts. If the server has a tokenizer that returns its tokens, or
-// if each word is a token, it asks the tokenizer six questions and the model for two tokens. Without
-// a tokenizer it asks the model for about six tokens if each word is a token. Other vocabularies
-// need about 25 questions in five or six waves.
+// Calibrate learns how the server counts. If the tokenizer returns its tokens, or if each word
+// is a token, Calibrate asks the tokenizer six questions and the model for two tokens. If there
+// is no tokenizer and each word is a token, it asks the model for about six tokens. Other
+// vocabularies need about 25 questions in five or six waves.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
 		return nil, errors.New("prompt: Options.Usage is missing")
@@ -78,8 +78,8 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 			if m.exact, err = m.agree(ctx, o.Usage); m.exact || err != nil {
 				return m, err
 			}
-			// The tokenizer's count differs from what the model is charged for. The plan's
-			// numbers mean what is charged.
+			// The tokenizer's count differs from the number of tokens that the model is
+			// charged for. A plan's numbers mean what is charged, so the usage counts.
 		case !errors.Is(err, errNotAdditive) && !errors.Is(err, client.ErrNoTokenizer):
 			return nil, fmt.Errorf("could not ask the tokenizer: %w", err)
 		}
@@ -175,8 +175,8 @@ func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, erro
 	return m, nil
 }
 
-// separators are tried in turn: the first fails if a vocabulary has tokens that span
-// words.
+// separators lists the texts between words, in the order in which they are tried. A separator
+// fails if the vocabulary has tokens that span words.
 var separators = []string{" ", "\n", ", "}
 
 // calibrateText learns to make prompts of text. ids, if not nil, returns the token ids
@@ -196,8 +196,8 @@ func calibrateText(ctx context.Context, count Counter, ids func(context.Context,
 	return nil, last
 }
 
-// learn fills in pool and lead. It guesses what words cost, and asks only if the guess does not
-// hold.
+// learn fills in the fields pool and lead. It first guesses the costs of words and tests the
+// guess. If the guess is wrong, it asks the server for the costs.
 func (m *Maker) learn(q *questions, e effort) error {
 	quick := *q // these questions are long: if the server refuses them, shorter questions follow
 	brief := e
@@ -243,11 +243,13 @@ func (m *Maker) take(q *questions, list []word, e effort) bool {
 	return m.usable()
 }
 
-// begin counts what every prompt begins with, including what surrounds a prompt.
+// begin learns the cost of the words that every prompt begins with, together with the tokens
+// around a prompt.
 func (m *Maker) begin(q *questions) error {
 	m.lead = word{lead(m.sep), q.base}
 	if joint := m.sep + opening[1]; !slices.ContainsFunc(m.pool, func(w word) bool { return w.text == joint }) {
-		// Words that are not in the pool were not tried before other words.
+		// The second opening word is not in the pool, so its count may not add up. Use the
+		// cheapest word of the pool instead.
 		cheapest := slices.MinFunc(m.pool, func(a, b word) int { return cmp.Compare(a.cost, b.cost) })
 		m.lead.text = opening[0] + cheapest.text
 		if m.lead.cost, q.err = q.total(m.lead.text); q.err != nil {
@@ -257,7 +259,7 @@ func (m *Maker) begin(q *questions) error {
 	return m.confirm(q)
 }
 
-// confirm checks what was learnt with two prompts of the kind that will be made.
+// confirm checks the calibration with two prompts of the kind that will be made.
 func (m *Maker) confirm(q *questions) error {
 	sizes := []int{20, 1000}
 	q.each(len(sizes), len(sizes), func(i int) error {
@@ -278,8 +280,8 @@ func (m *Maker) confirm(q *questions) error {
 	return q.err
 }
 
-// off makes two prompts, and returns how many more tokens usage counts for each than were
-// requested.
+// off makes two prompts of the requested lengths. It returns, for each prompt, how many more
+// tokens usage counts than were requested.
 func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
 	q := questions{ctx: ctx}
 	q.each(len(off), len(off), func(i int) error {

@@ -15,7 +15,7 @@ import (
 // fit describes how a row gets the requested length.
 type fit struct {
 	bytes int    // bytes of the row's question and the texts after it
-	pad   string // text that follows them; "" for none
+	pad   string // text after these bytes; "" if there is none
 }
 
 // Fit cuts or extends the first rows of the order to the requested number of tokens, by the
@@ -115,7 +115,8 @@ func (f *fitter) failed(err error) error {
 	return err
 }
 
-// learn compares tokenizer and model with two prompts that are like the first row.
+// learn compares the tokenizer with the usage of the model, for two prompts that have the form
+// of the first row.
 func (f *fitter) learn(usage Counter) error {
 	var off [2]int
 	for i, n := range []int{16, 200} {
@@ -138,7 +139,8 @@ func (f *fitter) learn(usage Counter) error {
 	return nil
 }
 
-// counted returns how many tokens the prompt at a place has with a fit.
+// counted returns how many tokens the prompt of one row has if x describes it. place is the
+// row's index in the order.
 func (f *fitter) counted(place int, x fit) (int, error) {
 	n, err := f.count(f.ctx, f.rows.fitted(place, x))
 	return n + f.off, err

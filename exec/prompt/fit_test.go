@@ -47,8 +47,8 @@ func counting(leaves int) Options {
 	return Options{Tokenizer: count(leaves), Usage: count(0)}
 }
 
-// Each row has the requested length, whether it is cut or joined, and its beginning
-// is unchanged.
+// Every row has the requested length, whether it was cut or extended by other rows. The
+// beginning of the row is unchanged.
 func TestFit(t *testing.T) {
 	set := mixed(t)
 	for _, tokens := range []int{64, 257, 2000} {
@@ -66,7 +66,7 @@ func TestFit(t *testing.T) {
 		if asked > 40*12 {
 			t.Errorf("%d questions for 40 rows of %d tokens", asked, tokens)
 		}
-		for i := range 50 { // there are 40 rows, so the last ten requests repeat rows
+		for i := range 50 { // there are 40 rows, so ten requests repeat a row
 			p := r.Prompt(metric.Measured, i)
 			row := set.Rows[p.Row-1]
 			if n, err := sim.CountChat(p.Text, p.Messages); n != tokens || err != nil {
@@ -78,7 +78,7 @@ func TestFit(t *testing.T) {
 			before, _ := row.Question()
 			sent := traffic.Row{Prompt: p.Text, Messages: p.Messages}
 			after, err := sent.Question()
-			if strings.Contains(before, "は") { // one more character is too many, so words fill the rest
+			if strings.Contains(before, "は") { // words may follow the cut
 				after = strings.TrimRight(after, " a")
 			}
 			if same := min(len(before), len(after)); err != nil || before[:same] != after[:same] {

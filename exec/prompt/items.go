@@ -15,7 +15,7 @@ import (
 type Items struct {
 	maker *Maker
 	items []answers.Item
-	costs []int // tokens of each item without its filler
+	costs []int // tokens of each item without filler
 	exact bool
 }
 

@@ -23,7 +23,8 @@ type Measured struct {
 	Cost int    `json:"cost"`
 }
 
-// Known returns what m learnt; nil for a server whose counts do not add up by words.
+// Known returns what m learnt about the server's counts. It returns nil if the counts do not add
+// up by words.
 func (m *Maker) Known() *Known {
 	if m.perToken > 0 {
 		return nil
@@ -35,7 +36,8 @@ func (m *Maker) Known() *Known {
 	return k
 }
 
-// Longer lists are rejected: there are only a few hundred words.
+// mostWords and mostIDs bound the lists of a file. Longer lists are rejected: there are only a
+// few hundred words.
 const (
 	mostWords = 1 << 12
 	mostIDs   = 1 << 20
@@ -79,8 +81,8 @@ func remembered(list []Measured, most int) (out []word) {
 	return out
 }
 
-// recall makes a Maker from what is known, if two requests for one token confirm its
-// counts.
+// recall makes a Maker from an earlier calibration. It sends two requests for one token to
+// confirm the counts, and returns nil if they do not.
 func (o Options) recall(ctx context.Context) *Maker {
 	if o.Known == nil {
 		return nil

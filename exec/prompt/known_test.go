@@ -11,8 +11,7 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 )
 
-// What was learnt about a server is used again if two requests confirm it, and makes the
-// same prompts.
+// A calibration is used again if two requests confirm it. It then makes the same prompts.
 func TestKnown(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -42,8 +41,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// For another server or another template, calibration starts again. The same happens if a
-// file's content cannot be right.
+// If the server or its template is another one, calibration starts again. It also starts again
+// if the content of a file cannot be right.
 func TestKnownOfAnother(t *testing.T) {
 	words := calibrated(t, &fake{t: byWord, around: 9}, 7).Known()
 	for name, f := range map[string]*fake{
@@ -84,7 +83,7 @@ func TestKnownOfAnother(t *testing.T) {
 	if m := ids.maker(1); m == nil || m.Least() != 1 {
 		t.Error("ids that are sound were not believed")
 	}
-	// Token ids do not help if text is asked for.
+	// Known token ids are of no use if prompts are text.
 	f := &fake{t: byWord, around: 9}
 	o := f.options(7)
 	if o.Known = ids; o.recall(t.Context()) != nil {

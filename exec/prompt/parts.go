@@ -56,9 +56,9 @@ func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
 	return ids
 }
 
-// partWords writes words. The tokens that the server may put after a prompt are added to the end
-// of each part, so that a part's tokens hold its words whatever comes next. They are removed from
-// the end of the prompt.
+// partWords writes the words of the parts. A server may put tokens after a prompt. Each part
+// gets that many tokens more at its end, so that its words stay the same whatever follows it. At
+// the end of the prompt these tokens are left out.
 func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, error) {
 	var b strings.Builder
 	b.Grow(len(m.lead.text) + total*m.average + 32)
@@ -82,7 +82,8 @@ func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, er
 	return b.String(), nil
 }
 
-// proportionalParts writes as many bytes as tokens are estimated to take.
+// proportionalParts makes a prompt of parts. It writes as many bytes as the tokens are estimated
+// to take.
 func (m *Maker) proportionalParts(h uint64, parts []traffic.Part, total int) string {
 	size := int(m.perToken*float64(total) + m.before + 0.5)
 	b := append(make([]byte, 0, size+longest), m.lead.text...)

@@ -50,8 +50,9 @@ func TestParts(t *testing.T) {
 					for same < min(len(texts[i]), len(texts[j])) && texts[i][same] == texts[j][same] {
 						same++
 					}
-					// Words may be alike by chance. If words have several tokens, the last
-					// ones of a cut part may be chosen because they fit.
+					// Two prompts may share words by chance. If words have
+					// several tokens, the last words of a cut part may be
+					// chosen because they fit.
 					if low := want[i][j] - f.around - m.costs; same < low || same > want[i][j]+mostBehind+12 {
 						t.Errorf("prompts %d and %d share %d tokens, want about %d", i, j, same, want[i][j])
 					}

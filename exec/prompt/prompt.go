@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Key identifies one prompt of a run. The server is not part of it: servers that are
-// compared get the same prompts.
+// Key identifies one prompt of a run. It does not name the server, so that compared servers get
+// the same prompts.
 type Key struct {
 	Seed     int64
 	Workload string
@@ -43,7 +43,7 @@ type Maker struct {
 	salt  uint64
 	exact bool
 
-	// For text: the lead, then any words of the pool.
+	// The next fields are for prompts of text: the lead, and then words of the pool.
 	sep     string
 	lead    word   // its cost includes the tokens around a prompt
 	pool    []word // words of the pool, each spelled with its separator
@@ -183,8 +183,8 @@ func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (stri
 	return b.String(), true
 }
 
-// numbered writes the two words, except one after which the rest could not be made. It
-// returns how many tokens are left.
+// numbered writes the two words that encode the number of a prompt. It leaves a word out if the
+// remaining tokens could then not be made. It returns the number of tokens that are left.
 func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
 	for _, n := range numbers {
 		if w := m.pool[n]; rest >= w.cost && m.makes(rest-w.cost) {
@@ -195,7 +195,8 @@ func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
 	return rest
 }
 
-// words writes rest tokens from the pool, which must be able to make that number.
+// words writes words of the pool with rest tokens in total. The pool must be able to make that
+// number.
 func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	n := uint64(len(m.pool))
 	if m.single {

@@ -279,9 +279,9 @@ func TestTurnedAway(t *testing.T) {
 	})
 }
 
-// No two prompts of a run are equal. If there are enough words, the prompts of a round
-// differ right after the two words that all prompts begin with. No two prompts share more
-// than a few words.
+// All prompts of a run differ. If there are enough words, the prompts of a round differ right
+// after the two words that all prompts begin with. Two prompts never share more than a few
+// words.
 func TestUnique(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -487,7 +487,7 @@ func TestErrors(t *testing.T) {
 	if _, err := Calibrate(t.Context(), Options{}); err == nil {
 		t.Error("no usage, no error")
 	}
-	// A length is impossible for a server that counts everything as one token.
+	// If a server counts every prompt as one token, no prompt can have a requested length.
 	one := func(context.Context, client.Prompt) (int, error) { return 1, nil }
 	if _, err := Calibrate(t.Context(), Options{Usage: one}); err == nil {
 		t.Error("a constant count was believed")
@@ -593,7 +593,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Every ordered pair occurs once, in the shortest sequence that has all of them.
+// Every ordered pair occurs once. No shorter sequence has all pairs.
 func TestEveryPair(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 12, 40} {
 		s := everyPair(n)

@@ -67,8 +67,8 @@ func (q *questions) each(n, atOnce int, f func(i int) error) {
 	}
 }
 
-// likely returns up to want words with their costs: from the ids that the server returns for
-// all of them, or one token each if it returns none.
+// likely returns at most want words with their likely costs. If the server returns token ids,
+// the costs are taken from the ids. If it does not, each word is taken to cost one token.
 func (q *questions) likely(want int) []word {
 	if q.ids != nil {
 		if list := q.counted(); list != nil {
@@ -118,7 +118,8 @@ func (q *questions) counted() []word {
 		}
 		at++
 	}
-	if len(ends) != len(list)+1 { // the mark stands after each word, once before all words, and once more at the end
+	// The mark stands before the first word, after each word, and once more at the end.
+	if len(ends) != len(list)+1 {
 		return nil
 	}
 	list[0].cost = size
@@ -145,9 +146,9 @@ func chosen(list []word, want int) []word {
 	return list[:min(want, len(list))]
 }
 
-// scale is a way to weigh several words with one question. The first word is written once, the
-// next one base times, the third base² times. The extra tokens of each word are then one digit
-// of the count.
+// scale is a way to weigh several words with one question. The text repeats the words: the first
+// word once, the second word base times, the third word base² times. So the extra tokens of each
+// word are one digit of the count, in the given base.
 type scale struct{ base, words int }
 
 // scales lists two ways to weigh words: base 4 for words of few tokens, and base 16 for words of
@@ -183,9 +184,9 @@ func (q *questions) weigh(by scale, count, atOnce int) []word {
 	return slices.DeleteFunc(list, func(w word) bool { return w.cost == 0 })
 }
 
-// additive drops words until the counts of the rest add up in any order. One text
-// with every ordered pair of words tests this. If it does not add up, halving finds
-// the pairs that do not. ok is false if there are too many.
+// additive drops words until the token counts of the others add up in any order. It tests this
+// by one text with every ordered pair of words. If the counts of the text do not add up, it
+// searches the pairs that are wrong. ok is false if there are too many such pairs.
 func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	if len(pool) < 2 {
 		return nil, false
@@ -266,7 +267,7 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 				s.pairs = append(s.pairs, [2]int(segment))
 				continue
 			}
-			step := (len(segment) + 2) / 4 // a quarter of the pairs of neighbours, rounded up
+			step := (len(segment) + 2) / 4 // a quarter of the neighbouring pairs, rounded up
 			for from := 0; from < len(segment)-1; from += step {
 				parts = append(parts, segment[from:min(from+step+1, len(segment))])
 			}

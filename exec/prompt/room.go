@@ -13,10 +13,10 @@ import (
 // counted.
 const mostCounted = 256
 
-// TooLong returns the first row of a data set, by line, whose text has more tokens than
-// there is room for, and their number. It returns nil if none of the longest rows is too
-// long, or if the server has no tokenizer to ask. Every token has at least one byte, so
-// rows with fewer bytes are not counted.
+// TooLong returns the first row of a data set, by line, whose text has more tokens than room
+// allows. It also returns the number of tokens. It returns nil if none of the longest rows is
+// too long, or if the server has no tokenizer to ask. A row with fewer bytes than room allows
+// tokens is not counted, because a token has at least one byte.
 func TooLong(ctx context.Context, o Options, set *traffic.Dataset, room func(*traffic.Row) int) (row *traffic.Row, tokens int, err error) {
 	var rows []*traffic.Row
 	var texts []string

@@ -36,9 +36,9 @@ func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 // share of the prompt's bytes.
 const byBytes = 1.25
 
-// Prompt returns the prompt of a request. For a measured request, number is its number
-// among all that the server is sent, from 0. No row is repeated before all were sent.
-// Requests that are not measured get the rows that would come last.
+// Prompt returns the prompt of a request. Measured requests are numbered from 0 over all that
+// the server gets. No row is repeated before every row was sent. Requests that are not measured
+// get rows from the end of the order.
 func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	n := len(r.order)
 	if number %= n; phase != metric.Measured {
@@ -49,7 +49,9 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	if r.fits != nil {
 		whole := p.Bytes()
 		p = r.fitted(number, r.fits[number])
-		share *= max(1, float64(whole)/float64(p.Bytes())) // the part that is cut off belongs to the row alone
+		// Other rows do not share the text that was cut off, so the kept text has a larger
+		// shared part.
+		share *= max(1, float64(whole)/float64(p.Bytes()))
 	}
 	p.Row, p.Shared = i+1, min(share, 1)
 	if r.used[i] {

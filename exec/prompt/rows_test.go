@@ -86,7 +86,7 @@ func TestRowAsSent(t *testing.T) {
 	if diff := cmp.Diff(want, r.Prompt(metric.Measured, 0)); diff != "" {
 		t.Error(diff)
 	}
-	// Requests that are not measured get the rows that would come last.
+	// A request that is not measured gets a row from the end of the order.
 	if p := r.Prompt(metric.Warmup, 0); p.Row != 2 || p.Text != "c" || p.Shared != 0 {
 		t.Errorf("%+v", p)
 	}

@@ -40,9 +40,9 @@ func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 	return server, h
 }
 
-// The built-in server stands in for each engine that it can imitate. Every prompt is
-// charged exactly as it was made, and none finds anything in a cache except the beginning
-// of the template.
+// The simulated server is tested as each engine that it can imitate. Every prompt is charged
+// exactly the number of tokens that it was made for. No prompt finds anything in a cache except
+// the beginning of the template.
 func TestAgainstServer(t *testing.T) {
 	for _, tt := range []struct {
 		engine, api string
@@ -53,7 +53,7 @@ func TestAgainstServer(t *testing.T) {
 		{"vllm", "completions", false, true},
 		{"vllm", "completions", true, true},
 		{"sglang", "chat", false, true}, // the tokenizer takes bare text only
-		{"openai", "chat", false, true}, // the form of the tokenizer has to be detected
+		{"openai", "chat", false, true}, // the form of its tokenizer must be found out
 		{"none", "chat", false, false},
 	} {
 		t.Run(tt.engine+" "+tt.api, func(t *testing.T) {
@@ -75,7 +75,8 @@ func TestAgainstServer(t *testing.T) {
 				if m.Exact() != tt.exact {
 					t.Errorf("exact %v", m.Exact())
 				}
-				// The server is new. Only its own time counts, without what Go adds.
+				// The server is new. Only the time that the server takes counts
+				// here.
 				if n, took := asked.Load(), time.Since(begin); tt.exact && (n > 8 || took > 150*time.Millisecond) {
 					t.Errorf("%d questions in %v, want at most 8 in 150 ms", n, took)
 				}

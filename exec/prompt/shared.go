@@ -9,9 +9,9 @@ import (
 // group returns the key of the text that all prompts of the group begin with.
 func (k Key) group() Key { return Key{Workload: k.Workload, Phase: "shared", Order: k.Shared.Group} }
 
-// behind returns how many tokens longer a shared prefix of text is than requested. The
-// server may put up to that many tokens after a prompt, which count as the prompt's own. A
-// prefix that was too short would lose a whole block of a cache.
+// behind returns how many tokens are added to a shared prefix of text. The server may put up to
+// that many tokens after a prompt, and they count as the prompt's own. Without the addition the
+// shared prefix would be too short, and a whole block of a cache would be lost.
 func (m *Maker) behind() int {
 	if m.ids != nil || m.perToken > 0 {
 		return 0

@@ -53,8 +53,9 @@ func TestSharedPrefixes(t *testing.T) {
 					case a.Shared.More == 64 && b.Shared.More == 64:
 						low, high = low+64, high+64
 					}
-					// Of the two words that number a prompt, one may be the same, and the
-					// word after them may begin with the same tokens.
+					// Two words encode the number of a prompt. Two prompts may
+					// have one of these words in common, and the words that
+					// differ may begin with the same tokens.
 					if same < low-f.around || same > high+8 {
 						t.Fatalf("%+v and %+v share %d tokens, want %d to %d", a, b, same, low, high)
 					}
@@ -64,8 +65,8 @@ func TestSharedPrefixes(t *testing.T) {
 	}
 }
 
-// If tokens are estimated from bytes, two prompts share the bytes that the requested tokens
-// are estimated to take.
+// If tokens are estimated from bytes, two prompts share as many bytes as the shared tokens are
+// estimated to take.
 func TestSharedEstimates(t *testing.T) {
 	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
 	f := &fake{t: estimate, around: 12}

@@ -36,8 +36,8 @@ func (f Format) Ext() string {
 	return cmp.Or(f.Kind, strings.TrimPrefix(path.Ext(cmp.Or(f.File, "."+f.Flag)), "."))
 }
 
-// All lists the formats in the order in which a run writes them. The first is the one
-// from which the others can be made again.
+// All lists the formats in the order in which a run writes them. From the first format all other
+// formats can be made again.
 var All = []Format{
 	{
 		Name: "the results (JSON)", Flag: "json", File: "results.json", For: "programs",

@@ -131,7 +131,7 @@ func TestCutAndPad(t *testing.T) {
 	}{
 		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 1, "…"}, {"abcd", 0, ""},
 		{"漢字", 4, "漢字"}, {"漢字", 3, "漢…"},
-		{"漢字漢", 4, "漢…"}, // two cells for 漢 and one for …; 字 would need 5
+		{"漢字漢", 4, "漢…"}, // 漢 takes two cells and … takes one; with 字 it would be five
 	}
 	for _, tt := range tests {
 		if got := Cut(tt.in, tt.width); got != tt.want {
@@ -153,7 +153,7 @@ func TestWrap(t *testing.T) {
 		{"a bb ccc", 8, "a bb ccc"},
 		{"abcdefgh ij", 3, "abc/def/gh/ij"},
 		{"漢字漢 a", 4, "漢字/漢 a"},
-		{"漢字", 1, "漢/字"}, // wider than the line, so one rune
+		{"漢字", 1, "漢/字"}, // a rune wider than the line has a line of its own
 		{"", 10, ""},
 		{"\u0301", 10, "\u0301"},
 	}
