@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// burst runs a burst after its warm-up. With warm-up "auto" only the first burst has a warm-up,
-// and the server is idle before every other burst.
+// burst runs a burst after its warm-up. With "auto" only the first burst has a warm-up, so every
+// burst meets an idle server.
 func (rd *round) burst(health *func() metric.Health) {
 	warmup := rd.Load.Warmup
 	if warmup == plan.WarmupAuto {

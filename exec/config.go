@@ -79,8 +79,8 @@ func Cases(p *plan.Plan) []Case {
 	return cases
 }
 
-// CapacityLevel is the level name of a search in Config.Only, which gets a search as a Case with
-// this name and without a Load.
+// CapacityLevel is the level name of a capacity search. Config.Only gets a search as a Case with
+// this level name and without a Load.
 const CapacityLevel = "capacity"
 
 // Searches lists the searches of a plan in the order of the run. Each follows

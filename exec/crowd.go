@@ -10,8 +10,8 @@ import (
 // crowd is the round of a number of users. A user has one conversation after another, and thinks
 // before every message. A crowd is one window: first the users join one after another, then the
 // window warms up, then it measures. Equal parts of the window become the rounds of the level.
-// Requests that are due in the window are measured. After it users continue, without being
-// judged, until the last measured request has ended.
+// Requests that are due in the window are measured. After the window users continue, without
+// being judged, until the last measured request has ended.
 type crowd struct {
 	*round
 	parts  int

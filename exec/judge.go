@@ -6,8 +6,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Judge returns the result of a level as measured so far. If the level has a Probe, the
-// thresholds of the workload's capacity decide. Otherwise the thresholds of that level decide.
+// Judge returns the result of a level as measured so far. If the level has a Probe, it is judged
+// by the thresholds of the workload's capacity. Otherwise it is judged by the thresholds that
+// apply to the level.
 type Judge func(w *plan.Workload, l *metric.Level, look Look) Judgement
 
 // Look is a planned moment at which a level is judged. The field Requests says how many measured

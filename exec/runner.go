@@ -52,7 +52,7 @@ type runner struct {
 	fixed       time.Duration // total time of the fixed levels so far
 	fixedLevels int
 	rounds      int                             // rounds of the fixed levels so far
-	levelBegan  time.Duration                   // begin of the current fixed level; 0 if none
+	levelBegan  time.Duration                   // beginning of the current fixed level; 0 if none
 	took        map[*metric.Level]time.Duration // time of each level
 }
 
@@ -190,8 +190,8 @@ func (r *runner) why() string {
 
 func (r *runner) selected(c Case) bool { return r.Only == nil || r.Only(c) }
 
-// skip adds levels that do not run to the report. A level that the user did not select gets
-// metric.SkippedOnly as its reason.
+// skip reports cases that do not run, each as a level with the reason. A case that the user did
+// not select has metric.SkippedOnly as its reason.
 func (r *runner) skip(cases []Case, why string) {
 	for _, c := range cases {
 		l := r.newLevel(c)

@@ -144,8 +144,8 @@ func (s *saturation) joins(had int) {
 	}
 }
 
-// fresh restarts requests that wait in the server's queue although they were meant to begin in
-// the middle of their answer. They no longer need to: a queued request has no answer yet.
+// fresh restarts requests that wait in the server's queue although their prompts contain the
+// beginning of their answer. They begin again without it: a queued request has no answer yet.
 func (s *saturation) fresh(waiting int) {
 	if !s.steps.Queues(waiting) {
 		return

@@ -94,8 +94,8 @@ func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 func (t *turns) start(x *side) bool { return t.launched(x) && t.prepare(x) }
 
 // startAll starts the servers that keep running; all of them run before the first leg. They
-// start at the same time. Only if two of them share a GPU, they start one after the other,
-// because an engine measures the free memory of a GPU while it starts.
+// start at the same time, unless two of them share a GPU. An engine measures the free memory of
+// a GPU while it starts, so these start one after the other.
 func (t *turns) startAll() bool {
 	var sides []*side
 	for _, x := range t.sides {

@@ -349,7 +349,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 	}{
 		{plan.RestartNever, nil, "start a, start b, end a, end b, compared b"},
 		{plan.RestartLeg, nil, "start a, leg a 0, end a, start b, end b, compared b"},
-		{plan.RestartOrder, []string{"image"}, ""}, // the version follows from the image, which may differ
+		{plan.RestartOrder, []string{"image"}, ""}, // the version follows from the image
 	} {
 		d := newDuel(4, row.restart, "a", "b")
 		d.Compares[0].Changed = row.changed

@@ -176,7 +176,7 @@ type Container struct {
 	GPUs       *GPUs    // nil: none
 	Volumes    []string // host:container[:options]; a host path that begins with a dot is relative to the plan's folder
 	SharedMem  string   `plan:"shm_size"` // size of /dev/shm, such as "16g"; "" keeps the runtime's default
-	Network    string   `plan:"network"`  // "" uses the runtime's network and publishes the port; "host" publishes no port
+	Network    string   `plan:"network"`  // "" uses the runtime's network and publishes the port; "host" publishes none
 	User       string   `plan:"user"`
 	Options    []string `plan:"options"` // further options of docker or podman run
 	Port       int      `plan:"port"`    // port on 127.0.0.1; 0 chooses a free one

@@ -41,8 +41,8 @@ func Flips(quantities [][]float64) []float64 {
 		}
 		return 0
 	})
-	// reached[k] counts sign patterns. A pattern counts if one of the first k quantities then
-	// is at least as large as the measured quantity k.
+	// reached[k] counts sign patterns. A pattern counts if with its signs quantity k, or a
+	// quantity after it in the order, is at least as large as quantity k was measured.
 	reached, flips := make([]int, len(order)), 0
 	for signs := range turned(n) {
 		flips++

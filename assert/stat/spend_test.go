@@ -17,8 +17,9 @@ func TestSpend(t *testing.T) {
 	}{
 		{[]int{200}, []float64{1}, []float64{0.05}}, // one look has all of the error
 		{[]int{200}, []float64{0.1}, []float64{0.005}},
-		// The first boundary is crossed with a chance of 0.01 and the second with 0.0464.
-		// With a chance of 0.4 % both are crossed.
+		// The first boundary is crossed with a chance of 0.01, and the second with 0.0464.
+		// Both are crossed with a chance of about 0.0064, so the chance that at least one
+		// is crossed is 0.05.
 		{[]int{100, 200}, []float64{0.2, 1}, []float64{0.01, 0.0464}},
 		{[]int{5, 7, 10}, []float64{0.25, 0.49, 1}, []float64{0.0125, 0.0191, 0.0399}},
 		{nil, nil, nil},

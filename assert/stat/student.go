@@ -122,12 +122,12 @@ func MeanAbove(units []float64, limit float64) float64 {
 	return StudentCDF(-distance/math.Sqrt(variance/b), b-1)
 }
 
-// LogMeanBound is an upper bound of a mean at confidence 1−alpha. It is the mean of the
-// distribution that the units come from; the units' logarithms must be about normal. The method
-// is the generalised pivotal quantity of Krishnamoorthy and Mathew (Journal of Statistical
-// Planning and Inference 115, 2003). B is the number of units, m and s² are the mean and the
-// variance of their logarithms, Z is normal, and χ² has B−1 degrees of freedom. The bound is e
-// to the power of the 1−alpha quantile of
+// LogMeanBound is an upper bound, at confidence 1−alpha, of the mean of the distribution that
+// the units come from. The units' logarithms must be about normal. The method is the generalised
+// pivotal quantity of Krishnamoorthy and Mathew (Journal of Statistical Planning and Inference
+// 115, 2003). B is the number of units, m and s² are the mean and the variance of their
+// logarithms, Z is normal, and χ² has B−1 degrees of freedom. The bound is e to the power of the
+// 1−alpha quantile of
 //
 //	m + s·√((B−1)/χ²)·Z/√B + s²·(B−1)/(2χ²)
 //

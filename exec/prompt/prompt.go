@@ -56,9 +56,9 @@ type Maker struct {
 	// bytes per token, and a number of bytes in addition. perToken is 0 for other servers.
 	perToken, before float64
 
-	// For token ids; nil if text is made.
+	// ids holds the token ids that prompts are made of; nil if prompts are text.
 	ids    []int
-	around int // The next two fields are for prompts of token ids. ids is nil if prompts are text.
+	around int // tokens that the server adds to ids
 }
 
 // word is a text and its number of tokens.

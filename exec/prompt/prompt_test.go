@@ -219,7 +219,7 @@ func TestFewQuestions(t *testing.T) {
 		{&fake{t: byWord, around: 9, without: true}, 8, 2},
 		{&fake{t: byPiece, around: 9, without: true}, 26, 5},
 		{&fake{t: byByte, around: 9, without: true}, 26, 5},
-		{&fake{t: acrossSpaces, around: 9, without: true}, 30, 6}, // tries another half of the words
+		{&fake{t: acrossSpaces, around: 9, without: true}, 30, 6}, // tries half of the words next
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f, begin := tt.fake, time.Now()

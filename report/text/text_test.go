@@ -97,8 +97,8 @@ func TestTail(t *testing.T) {
 	if got := Tail("abc", 3); got != "abc" {
 		t.Errorf("Tail = %q, want all of it", got)
 	}
-	// The text has 40 bytes and the limit is 31. The mark of the cut takes 11 bytes. The last
-	// whole line has 19 bytes and fits.
+	// The text has 40 bytes and the limit is 31. The mark of the cut takes 10 bytes, so the
+	// last 21 bytes are left. They begin within the second line, so the third line is shown.
 	in := "0123456789\n" + "abcdefghi\n" + "0123456789012345678"
 	if got, want := Tail(in, 31), "… (cut)\n0123456789012345678"; got != want {
 		t.Errorf("Tail = %q, want %q", got, want)
