@@ -42,7 +42,7 @@ func run(files map[string]string) (*Report, error) {
 	return Run(strings.NewReader(files["samples.jsonl"]), strings.NewReader(files["results.json"]), junit)
 }
 
-// The figures of a mix's parts are computed from their own requests; see
+// The figures of each part of a mix are computed from the requests of that part. The plan is
 // testdata/mix.hcl.
 func TestAuditAMix(t *testing.T) {
 	files := recordedIn(t, "mix")

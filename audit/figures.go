@@ -49,7 +49,7 @@ func (d spread) mean() float64 {
 type requestMetric struct {
 	name    string
 	higher  bool
-	streams bool // an answer in one chunk is left out
+	streams bool // skip answers that came in one chunk
 	of      func(*sample) (float64, bool)
 }
 

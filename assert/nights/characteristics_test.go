@@ -86,7 +86,7 @@ func TestLongCharacteristics(t *testing.T) {
 		series      int
 		correlation float64
 		changes     changes
-		from        int // first night of the change; never if there is none
+		from        int // first night of the change; equal to never if nothing changes
 		soon, last  float64
 		ever, red   float64 // smallest allowed shares, and largest allowed number of failed mornings; 0 if nothing is promised
 	}{

@@ -30,8 +30,8 @@ func differs(a, b metric.Night, server string) []string {
 	return out
 }
 
-// sinceLastNight lists the differences between the last night and the one before,
-// each with its server; nil for a single night.
+// sinceLastNight lists what changed on the servers between the last two nights, each difference
+// with its server. It returns nil if the history has only one night.
 func sinceLastNight(nights []metric.Night) []string {
 	if len(nights) < 2 {
 		return nil

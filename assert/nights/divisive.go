@@ -46,8 +46,8 @@ func divisive(series []float64) []cut {
 	return cuts
 }
 
-// split appends the changes within xs to cuts, in order. xs begins at night from of the whole
-// series.
+// split finds the changes in the slice xs and appends them to cuts, in order. The parameter from is
+// the night of the series at which xs begins.
 func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	s := newOrder(xs)
 	at, energy := s.best()
@@ -70,8 +70,8 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	split(xs[at:], from+at, rng, cuts)
 }
 
-// order holds values in some order, with the sum of the distances from each value to all others.
-// These sums do not depend on the order.
+// order holds the values of a series in any order. For each value it has the sum of the distances
+// to all other values. A new order of the values does not change these sums.
 type order struct {
 	xs, far []float64
 	pairs   float64 // half the sum of far

@@ -18,10 +18,10 @@ const (
 	mostNight = 3
 )
 
-// latch is an alarm that stays until somebody pins a run, or until the series is back. Each night
-// is compared with the reference and with the mean since the change. The log odds of being back are
-// summed over the nights (a cumulative sum: Page, Biometrika 41, 1954); the sum starts anew
-// whenever it favours the change.
+// latch is an alarm that stays on until somebody pins a run, or until the series is back at its
+// reference. Each night adds its log odds that the series is back, instead of still at the mean
+// since the change. The sum starts again at 0 whenever it would become negative (a cumulative sum:
+// Page, Biometrika 41, 1954).
 type latch struct {
 	on, worse bool
 	from      int     // first night of the change

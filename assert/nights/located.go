@@ -11,10 +11,9 @@ import (
 // hindsight.
 const ofLocated = 0.03
 
-// located returns the changes that divisive finds in a series, up to the last of the watched
-// nights. A change counts only if the stretches before and after it differ at a significance that
-// holds for the whole plan. divisive by itself would split one unchanged series in a hundred, and
-// it runs every night.
+// located returns the changes that divisive finds in a series. A change counts only if the nights
+// before and after it differ significantly, at a level that holds for the whole plan. divisive
+// alone would find a change in one of a hundred unchanged series, every night.
 func located(c column, watched []night) []cut {
 	var seen []int
 	var xs []float64

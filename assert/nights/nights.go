@@ -96,7 +96,7 @@ type Point struct {
 // Bounds are the limits by which a night was judged.
 type Bounds struct {
 	Reference int     // nights
-	Center    float64 // geometric mean of the limits; for shares the arithmetic mean
+	Center    float64 // geometric mean of Low and High; arithmetic mean for shares
 	Low, High float64 // tonight's prediction interval
 	// Noise is the standard deviation from night to night, as a share of Center; for shares as a
 	// difference.

@@ -124,8 +124,8 @@ func TestJudgeNightsPinned(t *testing.T) {
 	if got.Outcome != verdict.Pass || !got.Recorded || got.Since != 3 || got.Pinned == nil || got.Pinned.Run != "r20" {
 		t.Errorf("after: %+v", got)
 	}
-	// If the pinned run is not in the history, it is not known which nights the pin accepts, nor
-	// whether tonight is as good.
+	// If the pinned run is not in the history, nobody knows which nights it accepts. So there is no
+	// verdict on tonight.
 	for run, words := range map[string]string{
 		"lost": "run lost, which was pinned, is not in the history: pin one that is", "r021": "did you mean r21?",
 	} {

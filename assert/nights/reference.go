@@ -15,8 +15,9 @@ const (
 	// believed is the share of the degrees of freedom that a standard deviation keeps, because
 	// outlying nights were removed before it was computed.
 	believed = 0.8
-	// uncorrelated is a number of imagined nights without correlation, which are added when
-	// correlation is estimated so that the estimate shrinks towards 0.
+	// uncorrelated is a number of imagined nights without correlation. They are added to the real
+	// nights to estimate the correlation, so that the estimate is closer to 0 if there are few
+	// nights.
 	uncorrelated = 5
 	// mostCorrelated is the largest correlation from night to night that is allowed for.
 	mostCorrelated = 0.9
@@ -131,5 +132,6 @@ func (p prediction) above(mean float64) float64 {
 	return stat.StudentCDF(-t, p.Freedom)
 }
 
-// below is the chance of a mean at most this low if nothing changed; see above.
+// below is the chance of a mean at most this low if nothing changed. The method above is its
+// counterpart for a high mean.
 func (p prediction) below(mean float64) float64 { return p.above(2*p.Center - mean) }

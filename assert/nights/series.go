@@ -24,7 +24,7 @@ type series struct {
 func gather(nights []metric.Night) []*series {
 	var list []*series
 	known := map[metric.Trend]*series{}
-	last := map[metric.Trend]*series{} // by the trend without its digest of the requests
+	last := map[metric.Trend]*series{} // the key is a trend without its digest of the requests
 	for i, n := range nights {
 		for _, f := range n.Figures {
 			s := known[f.Trend]

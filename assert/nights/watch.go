@@ -14,8 +14,8 @@ const (
 	// perPlan is the chance of a false alarm for the worse on one night, over all series of a plan,
 	// if the series are normally distributed and nothing changes.
 	perPlan = 0.007
-	// RedByChance is the largest share of nights that fail although nothing changed, including the
-	// nights until a false alarm ends (measured by `make characteristics`).
+	// RedByChance is the largest share of nights that fail although nothing changed. A false alarm
+	// lasts several nights, and all of them count. `make characteristics` measures the share.
 	RedByChance = 0.04
 )
 
@@ -33,8 +33,8 @@ var windows = []struct {
 // oneNight is the significance of one night alone, for all series together.
 var oneNight = windows[0].share * perPlan
 
-// column holds a series as the function watch needs it: one number for each night of the plan, NaN
-// if there is none.
+// column holds the values of one series, one value for each night of the plan. The value is NaN for
+// a night without a measurement.
 type column struct {
 	values []float64
 	// worse is +1 if higher is worse, -1 if lower is, 0 if every change is.

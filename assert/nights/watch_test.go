@@ -55,8 +55,9 @@ func TestPredict(t *testing.T) {
 	if got := p.below(7 - 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
-	// Ten nights with a correlation of 0.9 are too few. The inflation is 1 + 2·Σ(1−k/10)·0.9^k =
-	// 7.6, which leaves 1.3 nights, and the degrees of freedom are 0.8·10·0.19/1.81 − 1 < 0.
+	// Ten nights with a correlation of 0.9 do not allow a prediction. The variance of their mean is
+	// inflated by 1 + 2·Σ(1−k/10)·0.9^k = 7.6, so they count as 1.3 independent nights. The degrees
+	// of freedom are 0.8·10·0.19/1.81 − 1 < 0.
 	if p := (moments{N: 10, Mean: 7, Sigma: 2}).predict(1, 0.9); p.Freedom >= 1 || p.above(100) != 1 {
 		t.Errorf("%+v", p)
 	}
@@ -80,8 +81,8 @@ func TestWatchLatches(t *testing.T) {
 	}
 }
 
-// A change never becomes the reference for later nights, however many nights follow. A slow change
-// does not either, because the reference stays the first nights.
+// The reference is the first nights of a series. Nights under a change never join it, however many
+// there are. So a slow drift is found too.
 func TestWatchKeepsItsReference(t *testing.T) {
 	series := alternating(mostReference)
 	for i := range 100 {

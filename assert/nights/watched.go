@@ -37,7 +37,8 @@ func (c correlation) plus(m moments, sign float64) correlation {
 	return correlation{c.sum + n*m.Correlation, c.nights + n}
 }
 
-// allowed returns the correlation that is allowed for, between 0 and mostCorrelated.
+// allowed returns the correlation from night to night that the prediction uses: the estimate,
+// limited to the range from 0 to mostCorrelated.
 func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), mostCorrelated) }
 
 // sharedCorrelation is one correlation for all series of a plan, because they ran on one machine
@@ -125,8 +126,8 @@ func (s *watched) alarm(nights int, worse bool) {
 	s.change = latch{on: true, worse: worse, from: from}
 }
 
-// settle ends the night: a change continues or ends, and nights outside of a change
-// join the reference.
+// settle ends the night for a series. It decides whether a change continues or ends. If there is no
+// change, the night becomes part of the reference.
 func (s *watched) settle(tonight int) {
 	n := &s.nights[tonight]
 	n.New = s.change.on && s.first == tonight+1

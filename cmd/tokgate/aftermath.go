@@ -47,7 +47,7 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 	for i, p := range plans {
 		run, _, err := record.Read(dirs[i])
 		if err != nil || run.Started.Before(began) {
-			continue // this plan's run had not begun
+			continue // the crash came before the run of this plan began
 		}
 		void(run, "tokgate itself crashed during the run")
 		out := o.out

@@ -101,9 +101,9 @@ func worst(codes []int) int {
 	return order[w]
 }
 
-// resultsDir is the folder for the reports of a plan: --out, or else results/NAME.
-// For a simulated run it is results/NAME-simulated, so that it replaces no
-// measurement. With several plans each has its own folder there.
+// resultsDir is the folder for the reports of a plan: --out, or results/NAME if --out is not set.
+// If there are several plans, it is the folder NAME inside --out. A simulated run adds "-simulated"
+// to NAME, so that its reports do not overwrite a measurement.
 func resultsDir(out, planFile string, several, simulated bool) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(planFile), ".json"), ".hcl")
 	if simulated {

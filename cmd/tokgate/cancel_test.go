@@ -71,7 +71,8 @@ func (c *child) Write(p []byte) (int, error) {
 	return c.said.Write(p)
 }
 
-// output is the output so far; more is closed by the next write.
+// output returns what the process has printed so far. The channel more is closed when the process
+// prints again.
 func (c *child) output() (said string, more <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +166,7 @@ workload "w" {
 	case <-job.ended:
 	case <-time.After(sigintTimeout):
 		t.Logf("it did not end within %s of the SIGINT", sigintTimeout)
-		_ = cmd.Process.Signal(syscall.SIGTERM) // the process may have ended just now
+		_ = cmd.Process.Signal(syscall.SIGTERM) // an error only means that the process has already ended
 	}
 	code, out := job.wait()
 	if code != assert.ExitInterrupted {

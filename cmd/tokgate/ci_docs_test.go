@@ -66,7 +66,7 @@ func (c *checkout) shell(t *testing.T, commands string, environ ...string) (int,
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// present fails the test unless a pattern of files matches some.
+// present fails the test if no file matches the pattern.
 func (c *checkout) present(t *testing.T, pattern string) {
 	t.Helper()
 	pattern = strings.ReplaceAll(pattern, "**/*", "*/*")

@@ -241,7 +241,7 @@ func TestLongWorkflowComment(t *testing.T) {
 		name, when, sha string
 		before          []prComment
 		results         string
-		says            []string // texts that each comment must contain afterwards
+		says            []string // texts that each comment must contain at the end of the test
 	}{
 		{"green, first", "always", "abc", nil, green, []string{"## ✅ PASS"}},
 		{"red, first", "always", "abc", nil, red, []string{"## 🛑 ERROR"}},

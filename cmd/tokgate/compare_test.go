@@ -67,8 +67,8 @@ func TestLongShippedComparisons(t *testing.T) {
 		check(t, assert.ExitFail, "unpaired: drift not excluded", "against a record")
 }
 
-// A candidate as good as the control passes at least four times out of five, and a worse
-// one never, on the shipped gate with new noise each time. Fixed seeds make the counts
+// The shipped comparison passes a candidate that is as good as the control in at least four runs of
+// five. It never passes a worse candidate. Each run has new noise; fixed seeds make the counts
 // repeatable.
 func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 	t.Parallel()

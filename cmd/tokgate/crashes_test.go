@@ -206,8 +206,8 @@ func (l *life) judge(way string, code int) error {
 		if code == assert.ExitPass && way != emptied {
 			return err
 		}
-		// If the run passed, the folder must be gone: it was removed after the end of the
-		// run. Otherwise the run's error must be there.
+		// A passed run removes the folder of its notes at the end. A run that did not pass must
+		// explain itself in its error.
 		if left, _ := os.ReadDir(l.out); code == assert.ExitPass && len(left) > 0 {
 			return fmt.Errorf("it passed, and leaves %v", left)
 		}
@@ -259,8 +259,8 @@ func (l *life) undisturbed() time.Duration {
 	return took
 }
 
-// mine lists the processes that this life started, directly or through others: their
-// environment contains the folder of its notes.
+// mine lists the processes that tokgate started in this test, including children of its children.
+// It recognizes them by TOKGATE_STATE_DIR in their environment.
 func (l *life) mine() (pids []int) {
 	mark := []byte("TOKGATE_STATE_DIR=" + l.state() + "\x00")
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")

@@ -44,8 +44,8 @@ workload "w" {
 history { folder = "history" }
 `
 
-// diskFaults lists ways in which the n-th call to the disk can fail, counted from 1. calls
-// counts all calls.
+// diskFaults lists ways in which one call to the disk can fail. The fault hits call number n,
+// counted from 1. The function counts the calls in *calls.
 var diskFaults = []struct {
 	name  string
 	fault func(n int, calls *int) disk.Fault
@@ -212,7 +212,7 @@ func ends(path, with string) error {
 	return err
 }
 
-// lines returns an error if a file has fewer lines.
+// lines returns an error if a file has fewer lines than the parameter least.
 func lines(path string, least int) error {
 	b, err := os.ReadFile(path)
 	if n := bytes.Count(b, []byte("\n")); err == nil && n < least {
@@ -298,7 +298,7 @@ func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fau
 	if r.code != assert.ExitError && at <= counted && r.code != want {
 		fail("what a disk does is an error or nothing")
 	}
-	if c.name != "report" && !agrees(r) { // report shows the result of another command
+	if c.name != "report" && !agrees(r) { // report shows the result of the recorded run, not its own
 		fail("its last line is of another exit code")
 	}
 	n.readable(fail)

@@ -328,7 +328,7 @@ func TestLongDocumentedCommands(t *testing.T) {
 				}
 			}
 			for name := range plans {
-				if !isPlanFile(name) { // a plan of the page reads it as a data file
+				if !isPlanFile(name) { // another plan of the page reads this file as data
 					continue
 				}
 				t.Errorf("no command of the page tries %s", name)

@@ -204,8 +204,8 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	return s
 }
 
-// slowest is the time of the cases whose thresholds bound the time of a request, if
-// every request is as slow as allowed; ok is false if there are none.
+// slowest adds up the times of the cases that have a bound on the time of a request. It assumes
+// that every request is as slow as its thresholds allow. ok is false if no case has such a bound.
 func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	for _, c := range exec.Cases(p) {
 		took, bounded := longestLoad(c)

@@ -98,8 +98,7 @@ func (g *actions) concluded(d *report.Document) {
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
-// trended records the verdicts on a night, compared with those before it. d contains
-// them and, if there is one, the place in the plan that requires them.
+// trended records the verdicts on a night of a history. The document d contains the verdicts.
 func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
 	if g == nil {
 		return

@@ -205,8 +205,8 @@ func TestActionsFormat(t *testing.T) {
 	}
 }
 
-// A wrong command line gives an annotation without a line, and later steps can see
-// it.
+// An error in the command line gives an annotation without a file or line. The outputs of the step
+// show the error to later steps.
 func TestActionsUsage(t *testing.T) {
 	for _, args := range [][]string{{"run"}, {"run", "--junitt", "x", "p.hcl"}, {"run", "absent.hcl"}, {"judge", "x"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {

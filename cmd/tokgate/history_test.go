@@ -42,8 +42,8 @@ workload "w" {
 }
 `
 
-// A run of a plan with a history block is its first night, and copies of it make later
-// nights. A worse night fails until a pin accepts it.
+// A run of a plan with a history block adds the first night to the history. Copies of the run make
+// later nights. A worse night fails until a pin accepts it.
 func TestNightly(t *testing.T) { inBubble(testNightly)(t) }
 
 func testNightly(t *testing.T) {
@@ -159,7 +159,7 @@ func TestHistoryUsage(t *testing.T) {
 	}
 }
 
-// The flag's default comes from the plan.
+// If a plan does not set ignore, its history gets the default.
 func TestHistoryIgnore(t *testing.T) {
 	p, diags := decode.File(decode.Options{Path: writePlan(t, nightlyPlan)})
 	if diags.HasErrors() || p.History == nil || p.History.Ignore != plan.HistoryIgnore {

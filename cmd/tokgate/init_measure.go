@@ -82,7 +82,7 @@ func (a *app) sayMeasured(w starter.Answers) {
 	}
 }
 
-// measureEach runs a plan of each use case within its share of the time.
+// measureEach runs one plan for each use case. The use cases get equal shares of the total time.
 func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Run, error)) (map[string][]starter.Measured, error) {
 	out := map[string][]starter.Measured{}
 	for _, name := range o.answers.UseCases {
@@ -128,7 +128,7 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 		l := *w.Loads[0]
 		level.Requests = level.Rounds * level.N * waves
 		if level.N == 1 {
-			l.Warmup = 0 // no other request may be in flight
+			l.Warmup = 0 // the level measures single requests, so no warm-up request may run beside them
 		}
 		l.Levels = []plan.Level{level}
 		loads = append(loads, &l)
@@ -137,9 +137,9 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	return p, nil
 }
 
-// thresholds returns each level's results with a margin, for a gate with the planned number
-// of requests at a level. A level for which there was no time is left out, unless it is the
-// first; an invalid measurement is an error.
+// thresholds returns the results of each level, with a margin, for a gate with the planned number
+// of requests at a level. The first level must be there. A later level is left out if the time was
+// too short for it. An invalid measurement is an error.
 func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned int) ([]starter.Measured, error) {
 	var out []starter.Measured
 	for _, l := range run.Levels {

@@ -234,8 +234,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// After kill -9 of a run the reports say that nothing counts, and its server is gone.
-// After kill -9 of its supervisor the run ends as if interrupted.
+// After kill -9 of a run its server is gone, and the reports say that nothing was measured. After
+// kill -9 of the run's supervisor the run ends as if it was interrupted.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)

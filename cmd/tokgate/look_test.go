@@ -122,7 +122,7 @@ workload "w" {
 			t.Errorf("level %+v", l)
 		}
 	}
-	// Judging the recording without the server gives the same verdict.
+	// The command judge has only the recording, and gives the same verdict.
 	tokgate(t, "judge", dir, path).check(t, 0, "4+ requests in flight", "the plan requires 3")
 	tokgate(t, "run", "--only", "w/capacity", "--out", t.TempDir(), path).check(t, 0, "4+ requests in flight")
 }

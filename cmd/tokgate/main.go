@@ -66,7 +66,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return a.endStep(cmd, exit)
 }
 
-// execute runs a command. It stops if a long recording can no longer be read.
+// execute runs a command. It returns an error if a recording in a temporary file can no longer be
+// read.
 func execute(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer func() {
 		switch lost := recover().(type) {

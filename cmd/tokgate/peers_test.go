@@ -101,7 +101,7 @@ storage: {local_storage: {path: %s}}
 // peerRun holds what a run of a generator cost, and what the server saw of it.
 type peerRun struct {
 	cpu            time.Duration // CPU time of the generator and its child processes
-	memory         int64         // largest memory of all its processes together, in bytes
+	memory         int64         // largest memory in bytes of the generator and its child processes together
 	chunks         int           // number of chunks that the server wrote
 	first, servers []float64     // TTFTs in seconds, from the generator's results and from the server's log
 }
@@ -167,8 +167,8 @@ func (p *peer) row(t *testing.T, dir string) string {
 		float64(chunk)/1e3, (long.cpu - chunk*time.Duration(long.chunks)).Seconds(), long.memory>>20, long.beside(), len(long.first), burst.beside(), len(burst.first))
 }
 
-// beside returns by how much the TTFTs of the generator exceed the TTFTs in the server's log, by
-// percentile.
+// beside returns how much larger the generator's TTFTs are than the TTFTs in the server's log, at
+// several percentiles.
 func (r *peerRun) beside() string {
 	at := func(share float64) string {
 		mine, its := quantile(r.first, share), quantile(r.servers, share)

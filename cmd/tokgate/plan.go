@@ -321,7 +321,8 @@ func (x *expansion) requirements() {
 	x.para("  ", "In addition, every case must be measured validly, and no server may change before the end of the run.")
 }
 
-// together lists levels, with their common kind once: "burst 1, 2, 4".
+// together joins the names of levels with commas. It writes a kind of load once if several levels
+// in a row have it: "burst 1, 2, 4".
 func together(levels []string) string {
 	out, of := "", ""
 	for i, l := range levels {

@@ -307,7 +307,7 @@ compare "c" {
 		if math.Abs((at+left).Seconds()/run.End.Seconds()-1) > 0.2 {
 			t.Errorf("told wrongly:\n%s", lines.String())
 		}
-		// The document of this run gives the next run the times of starts and levels.
+		// The next run reads from this document how long starts and levels took.
 		doc := report.New(run, p, assert.Verdicts{}, report.Meta{})
 		var b strings.Builder
 		if err := doc.Write(&b); err != nil {

@@ -146,7 +146,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 	return l.read, l.diags
 }
 
-// loadAll loads every plan and prints the diagnostics of all before anything starts.
+// loadAll loads all plans and prints their diagnostics, before any plan runs.
 func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan, error) {
 	var plans []*plan.Plan
 	var bad []string

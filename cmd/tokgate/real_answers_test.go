@@ -30,7 +30,7 @@ type spoiltRow struct {
 	model     string // "": the control's
 	flags     []string
 	layer     string // the layer that must fail; "" if none may fail
-	same      bool   // gated many times with fewer prompts, because nothing is spoilt
+	same      bool   // the server is the unchanged control, gated many times with fewer prompts
 }
 
 var spoilt = []spoiltRow{
@@ -147,8 +147,8 @@ func (s *spoiltRow) prompts() int {
 	return 200
 }
 
-// items is the number of recall items in each of five rounds; fewer than 25 in all cannot be
-// certified.
+// items is the number of recall items in each of the five rounds. With fewer than 25 items in total
+// a gate cannot be certified.
 func (s *spoiltRow) items() int {
 	if s.same {
 		return 6

@@ -87,7 +87,7 @@ type trial struct {
 	interop   interopRow
 	runs      []string  // rows of the table of runs
 	witnessed []string  // rows of the table of figures
-	recounts  []float64 // for each level, answer tokens by the server's tokenizer divided by those in its usage
+	recounts  []float64 // for each level: answer tokens by the server's tokenizer / answer tokens in its usage
 }
 
 func newTrial(t *testing.T, name string) *trial {
@@ -228,8 +228,8 @@ func (r *trial) replays(what, plan, model string, block int) {
 	*last = strings.TrimSuffix(*last, " |") + "<br>" + strings.Join(lines, "<br>") + " |"
 }
 
-// engine runs the engine's own plan, which starts it, with the checks of
-// plans/interop, a gate and a search.
+// engine runs the plan of an engine, which starts the server. The plan has the checks of
+// plans/interop, a gate and a capacity search.
 func (r *trial) engine(model string) {
 	cmd, out := r.command("interop, gate, search", r.name+".hcl", r.model(model))
 	r.run("interop, gate, search", cmd, out, nil)
@@ -502,7 +502,8 @@ func (r *trial) page(url string) map[string]float64 {
 
 var series = regexp.MustCompile(`^(vllm:\w+)(?:\{.*\})? (\S+)$`)
 
-// witness records what a client measured next to what the server counted meanwhile.
+// witness records the figures of a client, and next to them the figures from the server's counters
+// for the same time.
 func (r *trial) witness(client string, inFlight int, ours sides, before, after map[string]float64) {
 	d := func(name string) float64 { return after["vllm:"+name] - before["vllm:"+name] }
 	mean := func(name string) float64 { return d(name+"_sum") / d(name+"_count") }

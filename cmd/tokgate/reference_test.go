@@ -37,9 +37,8 @@ type system struct {
 	// promised is the largest allowed median error of the fitted figures, by server
 	// ("" for all).
 	promised map[string]float64
-	// draws is the number of simulator seeds to average over. Speculative decoding
-	// needs several: its random draws change a level of few requests by several
-	// percent.
+	// draws is the number of simulator seeds whose results are averaged. Speculative decoding is
+	// random, so with few requests one seed can be off by several percent.
 	draws int
 }
 
@@ -227,7 +226,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	case "sum_of_speeds":
 		v, ok := streamSpeed(l, false)
 		return float64(l.N) * v, ok
-	case "scaling_efficiency": // computed from per-user speeds, as in the scenario report
+	case "scaling_efficiency": // from the speeds of single streams, as in the published reports
 		a, ok1 := streamSpeed(l, false)
 		b, ok2 := streamSpeed(one, false)
 		return a / b, ok1 && ok2
@@ -455,7 +454,7 @@ var titles = map[string]string{
 	"p99_tpot": "TPOT p99", "p99_itl": "ITL p99", "accept_length": "accept length",
 }
 
-// limits compares the published limits with the searches.
+// limits writes the published capacities, and next to them the capacities that our searches found.
 func (out *page) limits(p published, theirs, ours *simulation) {
 	w := &out.text
 	head := false
@@ -690,8 +689,8 @@ func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string
 	return w.String()
 }
 
-// peaks compares the published peak throughput, by the report's own formula, with the
-// throughput by the wall clock.
+// peaks writes the published peak throughput. Next to it are the throughput of our simulation by
+// the formula of the published report, and the throughput by the wall clock.
 func peaks(t *testing.T, m map[string]*simulation) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "| system | published | formula | measured by it | by the wall clock | most of any level |\n|---|---|---|---|---|---|\n")
@@ -834,8 +833,9 @@ func between(doc, name string) (head, part, tail string, ok bool) {
 	return head + begin, part, end + tail, ok1 && ok2
 }
 
-// The plans of the published systems are valid and run, and the one that takes only a
-// second gives the results in docs/reference.md.
+// The plans of the published systems are valid and can be simulated. The plan that takes only a
+// second is run whole, and must give the results in docs/reference.md. Of the other plans a part is
+// run.
 func TestLongReference(t *testing.T) {
 	doc := read(t, filepath.Join("..", "..", "docs", referenceDoc))
 	for _, s := range systems {

@@ -118,8 +118,8 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 	return doc, run, err
 }
 
-// needFolder returns an error if path is a file instead of a results folder, such as a file
-// inside one, or a plan.
+// needFolder returns an error if path is a file. The commands need a results folder; people
+// sometimes name a file inside it, or a plan.
 func needFolder(path string) error {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return nil // reading the folder will report what is wrong

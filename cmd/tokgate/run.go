@@ -39,7 +39,7 @@ type runOptions struct {
 	quiet     bool
 	recursive bool
 	simulate  bool
-	crashed   string // start of the crashed run of this command line, RFC 3339; "" if none crashed
+	crashed   string // when the crashed run of this command line started, RFC 3339; "" if no run crashed
 	salt      uint64
 }
 

@@ -181,7 +181,7 @@ func TestSecretsStayInPlans(t *testing.T) {
 	} {
 		l.quiet(args...)
 	}
-	l.nothingSpilled(1) // such a server cannot be simulated
+	l.nothingSpilled(1) // a server with a command cannot be simulated
 }
 
 // quiet runs a command. It may end in any way, but must not reveal a secret.

@@ -57,8 +57,8 @@ func startedBy(s *plan.Server) string {
 
 func programKey(program, model string) string { return program + "\x00" + model }
 
-// load is the time of the server's last start, or of another server's with the same
-// image or command.
+// load returns how long the server's last start took. If that is not known, it returns the time of
+// another server with the same image or command.
 func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
 	if l == nil {
 		return 0, false
@@ -117,8 +117,8 @@ func newestResults(dir string) []string {
 	return paths[:min(len(paths), mostResults)]
 }
 
-// If no start is known, tokgate assumes a minute for the engine, plus the time to read the
-// weights from disk at a gigabyte a second.
+// Estimates of a start whose time is not known: a minute for the engine, and the time to read the
+// weights from disk at one gigabyte per second.
 const (
 	assumedEngine = time.Minute
 	assumedDisk   = 1.0 // GB/s

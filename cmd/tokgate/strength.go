@@ -56,8 +56,8 @@ must_detect names.`,
 	return cmd
 }
 
-// strength plants regressions in the plan args[0], or in its recorded run in the
-// folder args[1].
+// strength plants regressions in a plan, args[0], or in a recorded run of it, in the folder
+// args[1]. It prints which of them the gate notices.
 func (a *app) strength(ctx context.Context, args []string, in inputs, runs int, unprotected bool) error {
 	if runs < 1 {
 		return usageError("", "--runs must be at least 1: %d", runs)

@@ -232,9 +232,9 @@ func initOf(useCases ...string) initOptions {
 	return initOptions{file: "gate.hcl", answers: starter.Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: useCases}}
 }
 
-// Each gate that init writes passes the server of its simulator block, and fails one that
-// prefills and decodes ten times slower, with every shipped profile. So does any
-// combination of use cases, because its plan has the requirements of all of them.
+// Each gate that init writes passes the unchanged simulator, and fails a simulator that prefills
+// and decodes ten times slower. This is so with every shipped profile. Combinations of use cases
+// need no test, because their plan has the thresholds of all of them.
 func TestLongInitNoticesTenfold(t *testing.T) {
 	for _, u := range starter.UseCases {
 		t.Run(u.Name, func(t *testing.T) {

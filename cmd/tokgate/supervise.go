@@ -98,7 +98,7 @@ func supervised() (done func()) {
 	syscall.CloseOnExec(3)
 	syscall.CloseOnExec(4)
 	go func() {
-		_, _ = alive.Read(make([]byte, 1)) // nothing is ever sent: the read returns when the supervisor ends
+		_, _ = alive.Read(make([]byte, 1)) // the pipe has no data: Read returns when the supervisor ends
 		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()
 	return func() { _, _ = say.WriteString(ended) }

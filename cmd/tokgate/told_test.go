@@ -30,7 +30,8 @@ type toldPair struct {
 // apart is the difference of the two in percentage points.
 func (p toldPair) apart() float64 { return 100 * math.Abs(p.Told.Fails()-p.Simulated.Fails()) }
 
-// agrees reports whether the two differ by at most 10 points; the rest allows for rounding.
+// agrees reports whether the two shares of failed gates differ by at most 10 percentage points. The
+// limit is a little larger because of rounding.
 func (p toldPair) agrees() bool { return p.apart() < 10.001 }
 
 // certain reports whether one more run would hardly change the pair.
@@ -38,15 +39,16 @@ func (p toldPair) certain() bool {
 	return p.Told.Fails() == p.Simulated.Fails() && (p.Told.Fails() == 0 || p.Told.Fails() == 1)
 }
 
-// toldSystems lists the profiles of the five published systems; one of them has two, with
-// drafts and without.
+// toldSystems lists the simulator profiles of the five published systems. One system has two
+// profiles: with and without speculative decoding.
 var toldSystems = []string{
 	"qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000", "qwen3.5-35b-a3b-fp8.1x-h100",
 	"qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.mtp", "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.vanilla", "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
 }
 
-// A stretched recording shows the same strength as simulated runs, for the gates that
-// `init --measure` writes for the published systems: closed loops of 1 and 4.
+// The strength of a gate is the same from a stretched recording as from simulated runs. The test
+// uses gates that `init --measure` writes for the published systems, as closed loops of 1 and 4
+// requests in flight.
 func TestLongStrengthTold(t *testing.T) {
 	sets, list := [][]string{{"code_completion"}}, []strength.Regression{{Kind: strength.Decode, Size: 2}, {Kind: strength.Prefill, Size: 10}, {Kind: strength.Failures, Size: 0.05}}
 	profiles, runs := toldSystems[2:3], 1

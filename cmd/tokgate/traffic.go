@@ -114,7 +114,8 @@ func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 	return ofDataset(d), nil
 }
 
-// named returns the columns of --columns; nil if the trace's format defines them.
+// named returns the columns that the flag --columns names. It returns nil without the flag, because
+// the trace's format then defines the columns.
 func (o trafficOptions) named() (*traffic.Columns, error) {
 	if len(o.columns) == 0 {
 		return nil, nil

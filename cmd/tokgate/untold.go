@@ -33,7 +33,7 @@ func untold(p *plan.Plan) hcl.Diagnostics {
 						Detail:   fmt.Sprintf("%s of %s will have no value: %s.", t.Metric.Name, s.Address(), why),
 						Subject:  &rng,
 					})
-					break // one such server is enough for the diagnostic
+					break // one diagnostic is enough for all servers of the threshold
 				}
 			}
 		}

@@ -429,7 +429,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 	typo := []string{"error plans/gate.hcl:15 Unsupported argument"}
 	for _, tt := range []struct {
 		name, plan  string
-		steps       string // exit codes of run, fmt and validate
+		steps       string // exit codes of the steps run, fmt and validate, in this order
 		annotations []string
 	}{
 		{"good", good, "0 0 0", []string{}},
@@ -633,8 +633,8 @@ func TestActionInputs(t *testing.T) {
 	}
 }
 
-// The base branch is found even if the checkout has only parts of it. A base that an
-// earlier job left behind does not matter.
+// The base branch is found even in a shallow checkout. A base branch that an earlier job fetched is
+// not used.
 func TestActionBase(t *testing.T) {
 	origin := newCheckout(t, "")
 	old := origin.commit(map[string]string{"f": "old"})

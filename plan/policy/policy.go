@@ -96,7 +96,7 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	for _, w := range demand.Weakened(base, of) {
 		if i := slices.IndexFunc(p.Keep.Patterns, func(pattern string) bool { return match(pattern, w.Key) }); i >= 0 {
 			detail := fmt.Sprintf("%s. %s does not let a plan lower what the base branch demands (keep = %q). Keep the demand, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
-			if _, here := of.Files[w.Range.Filename]; !here { // a dropped demand has its line only in the base
+			if _, here := of.Files[w.Range.Filename]; !here { // a removed demand is a line of the base branch
 				detail = fmt.Sprintf("%s (%s:%d). %s", w.What, w.Range.Filename, w.Range.Start.Line, strings.TrimPrefix(detail, w.What+". "))
 				w.Range = hcl.Range{Filename: of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 			}

@@ -137,8 +137,7 @@ func joined(words []string) []string {
 	return out
 }
 
-// command adds the words of the plan's own command line; its options count as flags
-// too.
+// command adds the command line of a server. It adds the options on the command line as flags too.
 func (l *listing) command(words []string, block hcl.Range) {
 	if len(words) == 0 {
 		return
@@ -176,8 +175,8 @@ func (l *listing) url(text string, rng hcl.Range) {
 	}
 }
 
-// at is the place where a block, or the gate in it, sets an attribute; the block
-// itself if the attribute is not found.
+// at returns the position of an attribute in a block, or in the gate inside the block. If the block
+// does not set the attribute, it returns the position of the block.
 func (l *listing) at(block hcl.Range, attr string) hcl.Range {
 	if f := l.of.Files[block.Filename]; f != nil {
 		if body, ok := f.Body.(*hclsyntax.Body); ok {

@@ -43,7 +43,7 @@ type Axis struct {
 	Whole   bool      // values are counts: no ticks between whole numbers
 	Include []float64 // values that the range must cover
 	Ticks   []float64 // the only values at which a tick may be; nil for round numbers
-	First   []float64 // ticks that get a label first
+	First   []float64 // ticks that get their labels first if there is no room for all labels
 	Min     float64   // with Max: a fixed range; both 0 use the data
 	Max     float64
 	Format  func(float64) string // text of a tick; nil for plain digits

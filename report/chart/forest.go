@@ -13,8 +13,8 @@ type Forest struct {
 	// Cut draws a value ten times as large as all others only to the edge, with its
 	// text there.
 	Cut bool
-	// Sides names the two sides of zero; the right side is better. Each row is then drawn from the
-	// old value, a hollow dot at zero, to the new value.
+	// Sides writes "worse" on the left side of zero and "better" on the right side. A row then
+	// begins with a hollow dot at zero, which is the old value, and ends at the new value.
 	Sides bool
 }
 

@@ -9,7 +9,7 @@ import (
 // scale turns values of one axis into pixels.
 type scale struct {
 	axis     *Axis
-	min, max float64 // of the values shown; logarithms with Log
+	min, max float64 // smallest and largest value on the axis; their logarithms if Log is set
 	from, to float64 // pixels
 	across   float64 // width of the picture
 	ticks    []float64
@@ -37,8 +37,9 @@ func (a *Axis) scale(values []float64, n int) *scale {
 		s.max = max(s.max, 0)
 	}
 	if s.max-s.min <= 1e-6*max(math.Abs(s.min), math.Abs(s.max)) {
-		// There is only one value, apart from rounding. Ticks this close could not be told apart,
-		// and a step that adds nothing would never end the loop.
+		// All values are equal, apart from rounding. The axis is widened for two reasons: the ticks
+		// would be too close to tell apart, and adding a very small step would not change the
+		// value, so the loop would never end.
 		switch {
 		case a.Log:
 			s.min, s.max = s.min/2, s.max*2

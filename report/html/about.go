@@ -81,7 +81,7 @@ func consistency(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// strength shows what the gate would notice.
+// strength shows which planted regressions the gate would notice.
 func strength(runs []run) (section, bool) {
 	s := section{ID: "strength", Title: report.StrengthTitle,
 		Lead: "A gate that no regression can turn red is useless. Each regression was planted alone."}

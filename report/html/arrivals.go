@@ -152,7 +152,8 @@ func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 	return f
 }
 
-// loadOver returns the name of what a line shows: its level, or the stages.
+// loadOver returns the label of a line: the title of its level, or the number of stages if it
+// covers several levels.
 func loadOver(r run, p *report.Passage) string {
 	if len(p.Levels) == 1 {
 		return r.level(p.Workload, p.Levels[0])

@@ -99,7 +99,7 @@ func system(r run) *table {
 	return t
 }
 
-// five returns the figures that most people ask for first.
+// five returns tiles with the figures that readers of a report look for first.
 func five(r run) []tile {
 	runs := []run{r}
 	var tiles []tile
@@ -284,9 +284,9 @@ func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 	return list[:min(len(list), 3)]
 }
 
-// ranges returns the changes of an answer at one or several levels: two or three metrics, each with
-// its smallest and largest change. Metrics that changed at most levels come first, and changes that
-// speak against the answer come last.
+// ranges returns two or three metrics that changed, for one answer about one or several levels.
+// Each metric has its smallest and its largest change. Metrics that changed at most of the levels
+// come first. Metrics that contradict the answer come last.
 func ranges(answer string, of map[string][]*report.Change) []string {
 	names := slices.Sorted(maps.Keys(of))
 	contrary := func(name string) bool {

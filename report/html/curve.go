@@ -18,7 +18,7 @@ type curve struct {
 	kind  string // "closed", "burst" or "rate"
 	name  string // of the metric
 	title string
-	axis  string // of Y; "" for the metric's title
+	axis  string // title of the Y axis; "" for the metric's title
 	words string
 	zones []chart.Zone
 	of    func(*report.Case) report.Number // returns the value of a case; nil for the mean, or the value of a level-wide metric

@@ -10,7 +10,7 @@ import (
 func hardware(runs []run) (section, bool) {
 	s := section{ID: "hardware", Title: "Hardware", Lead: "What each server ran on, as the machine and the server reported it."}
 	if len(runs) != 1 {
-		return s, false // for several runs, the table of their differences has these facts
+		return s, false // a page with several runs has a table of what differs, which includes the hardware
 	}
 	r := runs[0]
 	t := &table{Words: true, Caption: "Hardware", Head: []string{"Fact"}}

@@ -285,7 +285,8 @@ func FuzzNumbers(f *testing.F) {
 	})
 }
 
-// Published reports made these mistakes. The page of every recorded document is checked for them.
+// The pages of the recorded documents avoid mistakes that are known from published benchmark
+// reports.
 func TestPageKeepsItsWord(t *testing.T) {
 	for _, name := range []string{"pass", "rich"} {
 		d := recorded(t, name)

@@ -22,8 +22,8 @@ func (s section) figures(runs []run, curves ...curve) (section, bool) {
 	return s, true
 }
 
-// folded adds the figures of the first curves that have data to the section, and
-// folds the others.
+// folded draws the curves in a section. The first curves that have data are shown open, and the
+// rest are folded.
 func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
 	var first, rest []figure
 	for i, c := range curves {

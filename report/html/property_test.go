@@ -84,7 +84,7 @@ func generated(base *report.Document, seed uint64) *report.Document {
 		}
 		d.Passages = append(d.Passages, p)
 	}
-	if v := &d.Verdicts[2]; r.IntN(2) == 0 { // the level 1 failed, which is below the capacity
+	if v := &d.Verdicts[2]; r.IntN(2) == 0 { // a failure at a level below the capacity
 		v.Outcome, v.Value, d.Outcome, d.ExitCode = report.Fail, n(9), report.Fail, 1
 		if above := d.Above(v); above != nil {
 			v.Notes = append(slices.Clone(v.Notes), report.Joining(v, above))

@@ -30,7 +30,7 @@ type section struct {
 type block struct {
 	Figures []figure // side by side if there is room
 	Beside  []*table // tables beside each other, after the figures
-	Pairs   bool     // figures belong together two by two
+	Pairs   bool     // the figures form pairs
 	Table   *table
 	Tiles   []tile
 	Source  *sourceView
@@ -165,7 +165,7 @@ type logView struct{ Title, Text string }
 // definition is one term.
 type definition struct{ ID, Term, Unit, Text, NoValue string }
 
-// sourceView is the plan with the verdicts on each line beside it.
+// sourceView shows the lines of a plan's file, and next to each line its verdicts.
 type sourceView struct {
 	File  string
 	Lines []sourceLine

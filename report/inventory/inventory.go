@@ -155,7 +155,7 @@ func (v *Inventory) chart() template.HTML {
 	for i, r := range v.Rates {
 		s.Points = append(s.Points, chart.Point{X: float64(i) * v.Step, Y: r, Low: math.NaN(), High: math.NaN()})
 	}
-	if n := len(v.Rates); n > 0 { // the last interval has a width too, so its end is drawn
+	if n := len(v.Rates); n > 0 { // the line of a step chart ends where the last interval ends
 		s.Points = append(s.Points, chart.Point{X: float64(n) * v.Step, Y: v.Rates[n-1], Low: math.NaN(), High: math.NaN()})
 	}
 	c := chart.Chart{Name: "requests a second over time", X: chart.Time(float64(len(v.Rates)) * v.Step), Y: chart.Axis{Title: "requests a second", Zero: true}, Series: []chart.Series{s}}
