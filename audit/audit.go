@@ -13,7 +13,7 @@ import (
 
 // Report is the result of an audit.
 type Report struct {
-	Compared    int // number of figures that were computed again and are in the results
+	Compared    int // number of figures in the results that the audit computed again
 	Differences []Difference
 	Notes       []string // figures that could not be compared, and why
 }
@@ -39,7 +39,7 @@ func (d Difference) String() string {
 type results struct {
 	Recording string `json:"recording"`
 	Outcome   string `json:"outcome"`
-	Why       string `json:"why"` // reason of an outcome that no verdict explains
+	Why       string `json:"why"` // reason of the outcome if no verdict explains it
 	ExitCode  int    `json:"exit_code"`
 	Cases     []struct {
 		Server   string   `json:"server"`
@@ -340,7 +340,8 @@ func (a *auditor) outcome() {
 	}
 }
 
-// of is the figure that a threshold bounds; known is false if it was not computed.
+// of returns the value of the figure on which a plan sets a threshold. known is false if the audit
+// could not compute the figure.
 func (f figures) of(metric, stat string) (v float64, known bool) {
 	name := strings.TrimSpace(metric + " " + stat)
 	switch {

@@ -135,7 +135,7 @@ func gaps(requests []*sample) spread {
 
 var percentiles = []float64{1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9}
 
-// put adds the statistics of a metric.
+// put adds the count, the mean, the percentiles and the extremes of a metric, by name.
 func (f figures) put(name string, d spread) {
 	f[name+" n"], f[name+" worst"], f[name+" left_out"] = float64(len(d.values)+d.worst), float64(d.worst), float64(d.leftOut)
 	if len(d.values) == 0 {
@@ -153,8 +153,9 @@ func (f figures) put(name string, d spread) {
 	}
 }
 
-// derive computes the figures of a level. If all is true, rates are taken from the first
-// measured request to the end of the last; otherwise while every slot was busy.
+// derive computes the figures of a level. If all is true, rates such as the throughput are taken
+// from the first measured request to the end of the last request. Otherwise they are taken over the
+// time in which all slots were busy.
 func (l *level) derive(all bool) figures {
 	f := figures{}
 	rounds := l.inOrder()
@@ -353,11 +354,10 @@ func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 // sorted lists the keys of a map in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// window is the time of a round in which every slot had started and none had stopped. A
-// slot's pause, and the time that the server asked it to wait, count as busy. The window
-// lies between the first measured request and the end of the last; for a burst it begins
-// when all its requests were due. known is false for a round that was cut short, or without
-// measured requests.
+// window returns the time of a round in which all slots were busy: from the start of the last slot
+// to the end of the first slot that stopped. A slot is also busy during its pause, and while it
+// waits because the server asked for it. A burst's window begins when all its requests were due.
+// known is false if the round was cut short, or if it has no measured requests.
 func (l *level) window(r *round) (from, to int64, known bool) {
 	if l.mix != nil {
 		return l.mix.window(l.mix.rounds[r.Index])
@@ -416,9 +416,9 @@ func (l *level) stretch(r *round) (from, to int64, known bool) {
 	return from, to, r.ended && r.Complete
 }
 
-// arrivals is the window of a round at a rate. It begins when the request before the
-// round's first one was due, whether that was a warm-up request or belonged to the previous
-// round. It ends when the round's last request was due.
+// arrivals returns the window of a round at a rate. The window ends when the last request of the
+// round was due. It begins when the request before the first of the round was due; that was a
+// warm-up request, or the last request of the previous round.
 func (l *level) arrivals(r *round) (from, to int64, known bool) {
 	if !r.ended || !r.Complete {
 		return 0, 0, false

@@ -48,7 +48,7 @@ type round struct {
 	Complete    bool   `json:"complete"`
 	Void        string `json:"void"`
 	samples     []sample
-	ended       bool // the recording has the line that ends the round
+	ended       bool // the recording contains the last line of the round
 }
 
 // sample is one request. Times are nanoseconds from the start of the run; 0 means
@@ -84,7 +84,7 @@ type sample struct {
 	} `json:"failure"`
 }
 
-// begin is when the request's clock starts.
+// begin returns when the clock of the request starts: when it was due, or when it was sent.
 func (s *sample) begin() int64 {
 	if s.FromDue {
 		return s.Scheduled

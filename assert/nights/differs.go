@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// differs lists the facts of a server that differ between a and b. It leaves out facts that differ
-// between any two starts.
+// differs lists the facts of a server that are different in the nights a and b. It leaves out facts
+// that change at every start, because they explain nothing.
 func differs(a, b metric.Night, server string) []string {
 	was, is := a.Servers[server], b.Servers[server]
 	both := maps.Clone(was)

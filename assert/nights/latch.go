@@ -25,8 +25,8 @@ const (
 type latch struct {
 	on, worse bool
 	from      int     // first night of the change
-	odds      float64 // sum of the log odds that the series is back; at least 0
-	back      int     // number of nights since that sum was 0
+	odds      float64 // evidence that the series is back: sum of log odds, at least 0
+	back      int     // number of nights since odds was last 0
 }
 
 // release ends a change if tonight and the nights just before it show that the series is back.

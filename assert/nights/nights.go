@@ -31,9 +31,9 @@ import (
 
 // Options is how tonight is compared with a history.
 type Options struct {
-	// Ignore is the smallest change that is reported, as a share (0.01 is one percent). For metrics
-	// that are shares themselves it is a difference. 0 means that every change beyond chance is
-	// reported.
+	// Ignore is the smallest change that is reported, as a share of the expected value: 0.01 is one
+	// percent. If the metric is itself a share, such as success, Ignore is a difference: 0.01 is
+	// one percentage point. With 0 every significant change is reported.
 	Ignore float64
 	// Run is the ID that the last night must have; "" accepts any.
 	Run string
@@ -73,7 +73,7 @@ type Trend struct {
 	metric.Trend
 	Unit    metric.Unit
 	Better  metric.Direction
-	Outcome verdict.Outcome // Skipped if only recorded, or if it ended on purpose
+	Outcome verdict.Outcome // Skipped if the series has too few nights to be judged, or was ended by a change of the workload
 	Message string          // one line
 	Points  []Point
 	// Tonight has the bounds of tonight in the metric's unit; nil without enough

@@ -89,7 +89,8 @@ func TestJudgeNights(t *testing.T) {
 		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: it was 0 in run r0"},
 		{"a workload that became what it was", again, Options{}, verdict.Pass, true, "2 s, recorded only: this is night 3, "},
 		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
-		// A limit that was 40 on every night is known only to half a request.
+		// A capacity of 40 requests on every night may be rounded by half a request, so 39 is not
+		// yet a change.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
 		// A rate is not a whole number, so that allowance does not apply: half a request would be
 		// an eighth of 4 req/s.
@@ -140,8 +141,8 @@ func TestJudgeNightsPinned(t *testing.T) {
 	}
 }
 
-// After a change of the workload another series begins. The old series ends, which is not a missing
-// measurement.
+// If a workload changes, its old series ends and a new series begins. The end of the old series
+// does not count as a missing measurement.
 func TestJudgeNightsOtherWorkload(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(11)...)
 	h.Nights[10].Figures[1].Asked = "b"

@@ -28,7 +28,7 @@ type moments struct {
 	N           int     // nights that count
 	Mean        float64 // of the nights; NaN if there are none
 	Sigma       float64 // standard deviation; NaN below two nights
-	Correlation float64 // from one night to the next, corrected for the bias of few nights; NaN below three
+	Correlation float64 // lag-1 autocorrelation, corrected for its bias with few nights; NaN below three nights
 }
 
 // robust leaves out numbers that are further from the median than outlying standard deviations, and
@@ -96,7 +96,7 @@ func inflation(r float64, n int) float64 {
 	return sum
 }
 
-// prediction describes the expected mean of further nights.
+// prediction is the prediction of the mean of one or several later nights.
 type prediction struct {
 	Center  float64
 	Sigma   float64 // standard deviation from night to night

@@ -13,7 +13,8 @@ type scale struct {
 	signed bool // values may be negative: a backlog may shrink
 }
 
-// scaleOf compares shares by their difference and everything else by ratio.
+// scaleOf returns the scale on which two nights are compared: by their difference if the metric is
+// a share, otherwise by their ratio.
 func scaleOf(def metric.Def) scale {
 	return scale{log: def.Unit != metric.Ratio, signed: def.Name == "backlog_growth"}
 }

@@ -32,14 +32,16 @@ func TestRobust(t *testing.T) {
 	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0), near); d != "" {
 		t.Error(d)
 	}
-	// If six nights have one value and five nights another, none is outlying.
+	// Six nights at one value and five at another value give two groups. No night of either group
+	// counts as an outlier.
 	if m := robust(alternating(11), 0); m.N != 11 {
 		t.Errorf("%d of 11 are left", m.N)
 	}
 }
 
 func TestPredict(t *testing.T) {
-	// 1 + 2·(2/3·0.5 + 1/3·0.25) = 1.8333
+	// 1 + 2·(2/3·0.5 + 1/3·0.25) = 1.8333, for 3 nights with a correlation of 0.5 from one night to
+	// the next
 	if got := inflation(0.5, 3); math.Abs(got-1.8333) > 0.0001 {
 		t.Errorf("inflation %v", got)
 	}
@@ -70,7 +72,7 @@ func TestWatchLatches(t *testing.T) {
 	series = append(series, alternating(6)...)
 	nights := watch([]column{one(series...)})[0]
 	for i, n := range nights {
-		red := i >= 20 && i < 27 // night 22 alone does not end the alarm; nights 25, 26 and 27 together do
+		red := i >= 20 && i < 27 // night 22 alone cannot end the alarm; the three nights 25, 26 and 27 end it
 		if n.Changed != red || red && (!n.Worse || n.From != 20 || n.Reference != 20) || n.Back != (i == 27) {
 			t.Errorf("night %d: %+v", i, n)
 		}

@@ -147,7 +147,7 @@ func (s *watched) settle(tonight int) {
 	}
 }
 
-// since returns the nights with values from one night on.
+// since returns the nights that have a value, beginning with the given night.
 func (s *watched) since(night int) []int {
 	i, _ := slices.BinarySearch(s.seen, night)
 	return s.seen[i:]

@@ -76,8 +76,8 @@ compare "upgrade" {
 }
 `
 
-// plantedAnswers lists the faults of the table. A fault that hits only some answers gets
-// its share from the size of the gate.
+// plantedAnswers lists the planted faults, one for each row of the table. A fault with some set
+// hits only a share of the answers, and the size of the gate decides that share.
 var plantedAnswers = []struct {
 	name    string
 	rule    *sim.Rule
@@ -217,8 +217,8 @@ func TestLongAnswersCharacteristics(t *testing.T) {
 				} else {
 					fmt.Fprintf(&b, " ≥ %.1f %% |\n", 100*low)
 				}
-				// Chance changes a share of n gates by about two of its standard
-				// deviations.
+				// Even if 5 % is the true share of red gates, the observed share of n gates varies
+				// by chance. Two standard deviations are allowed for that.
 				red, about := float64(got[3].red)/float64(n), 2*math.Sqrt(0.05*0.95/float64(n))
 				switch {
 				case quiet && red > 0.05+about:

@@ -54,7 +54,7 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 			}
 			sent = append(sent, w)
 			if w.Prompt.Dataset == nil || w.Prompt.Task != "" && w.Input > 0 {
-				fields, _ := w.Fields() // a plan whose fields cannot be sent was refused
+				fields, _ := w.Fields() // no error is possible: the decoder has refused plans with such fields
 				kinds[fmt.Sprintf("%s %s %v", w.API, w.Request.Model, fields)] = true
 				onlyIDs = onlyIDs && w.API == plan.Completions
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// bounds limits the resources for loading one plan. Functions and files have limits of
-// their own; these bounds catch what nobody thought of.
+// bounds limits the resources for loading one plan. Single functions and files have smaller limits.
+// These bounds are the last resort, for plans that use many of them.
 type bounds struct {
 	cpu    time.Duration // CPU time, so that a busy machine refuses no plan
 	memory uint64        // bytes of the heap
@@ -36,10 +36,10 @@ type loaded struct {
 // bounds of their own.
 type spending struct {
 	bounds
-	all  bounds // totals that the process may have reached at the end, data files included
+	all  bounds // limits on the totals of the process, data files included
 	mu   sync.Mutex
 	cpu  time.Duration // CPU time of the process at the beginning, plus the time spent on data files since
-	heap uint64        // heap of the process in bytes at the beginning, plus what data files have taken since
+	heap uint64        // CPU time of the process when loading began, plus the CPU time of reading data files
 	data bool          // a data file is being read
 }
 
@@ -88,9 +88,10 @@ func (s *spending) over() string {
 	return ""
 }
 
-// within calls load to load a plan, and gives up with an error if load exceeds b. Only the
-// end of the process can then stop load, and the error causes it. load must wrap each read of
-// a data file in the function that it gets, because data files have bounds of their own.
+// within calls the function load, which loads a plan. If load uses more than the bounds b, within
+// returns an error, and the process then ends, because nothing else can stop load. Data files have
+// bounds of their own, so load must read each data file inside the function reading, which it gets
+// as its argument.
 func (b bounds) within(path string, load func(reading func(read func())) loaded) loaded {
 	if b == (bounds{}) {
 		return load(nil)

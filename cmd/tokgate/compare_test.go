@@ -171,13 +171,13 @@ workload "chat" {
 	path := at(dir, slower, sla, branch)
 	tokgate(t, "validate", path).check(t, assert.ExitPass)
 	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPlan, "name a checkout of it with --base")
-	// The base branch has no such plan: the comparison is skipped, and the sla still
-	// gates.
+	// The base branch does not have the plan. The comparison is skipped, and the thresholds of the
+	// sla block still decide.
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "the base branch has no plan plan.hcl", "sla.ttft.p95 at 4")
 	at(base, "default", sla, "")
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "compare branch: next against base.next", "server base.next")
-	// Nothing changed, so the comparison runs nothing, and a plan with nothing else
-	// runs nothing at all.
+	// If the server and the plan are the same on the base branch, the comparison sends no requests
+	// and passes. In a plan with only this comparison, no requests are sent at all.
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, at(dir, "default", "", branch)).
 		check(t, assert.ExitPass, "nothing changed: server.next is the same on the base branch", "PASS")
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, at(dir, "default", sla, branch)).

@@ -105,12 +105,12 @@ func (l *life) measuring() int {
 	return 1 << 30
 }
 
-// TestCrashes disturbs real runs on a constant server at random times, as machines,
-// people and CI systems do: kill -9 of the run, of its supervisor and of both,
-// SIGSTOP of 0.2 to 8 s, a reader of the output that goes away, a results folder that
-// is removed. No run passes without its evidence, none fails because of what was done
-// to tokgate, and after the next run nothing is left. `make crashes` runs it; it
-// takes real time.
+// TestCrashes runs the gate in real processes, and disturbs it at a random time as machines, people
+// and CI systems do. It kills the run, its supervisor or both with kill -9, stops the run for 0.2
+// to 8 s, closes the reader of its output, or removes its results folder.
+//
+// A run may pass only with all its evidence. A run may not fail because of what was done to
+// tokgate. The next run must clean up everything. The test takes real time; `make crashes` runs it.
 func TestCrashes(t *testing.T) {
 	if *crashes == 0 {
 		t.Skip("make crashes")

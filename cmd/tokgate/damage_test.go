@@ -254,7 +254,7 @@ func reseal(name string, src []byte) []byte {
 			line = line[:len(line)-1]
 		}
 		if strings.HasPrefix(name, "worse/") {
-			sum = [sha256.Size]byte{} // each check covers its own line alone
+			sum = [sha256.Size]byte{} // the check of a history line depends on that line only
 		}
 		sum = sha256.Sum256(append(sum[:], line...))
 		fmt.Fprintf(&out, `%s,"check":"%s"}`+"\n", line, hex.EncodeToString(sum[:8]))

@@ -65,7 +65,7 @@ func split(path string) (block, key, name string) {
 	}
 	head, rest, _ := strings.Cut(name, ".")
 	if label, _, ok := strings.Cut(head, "["); ok {
-		// A key is a quoted Go string, which may contain dots and brackets.
+		// The key of a block from for_each is a quoted Go string. It may contain dots and brackets.
 		if end := strings.Index(name, `"].`); end > 0 {
 			return block + "." + label, name[len(label)+1 : end+1], name[end+len(`"].`):]
 		}

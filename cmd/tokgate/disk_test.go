@@ -81,7 +81,7 @@ var diskFaults = []struct {
 type diskNight struct {
 	t      *testing.T
 	url    string // of the server
-	passes bool   // the night's run passes if the disk works
+	passes bool   // the run of this night passes if no disk fault is injected
 	dir    string // folder with the plan and all output
 }
 

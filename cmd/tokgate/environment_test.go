@@ -94,9 +94,9 @@ assert "said" {
 }
 `
 
-// TestLongEnvironmentStays: a value read by env.NAME is in no file and on no stream,
-// wherever a plan uses it, whole, in part or transformed, and whatever is done with the
-// run afterwards.
+// TestLongEnvironmentStays checks that a value from env.NAME is in no file and in no output. The
+// plan uses the value in all possible places, also in part and transformed. All commands that read
+// the run are tried.
 func TestLongEnvironmentStays(t *testing.T) {
 	t.Parallel()
 	environ := []string{"PLACE=sp1ll-place", "COLUMNS=1000"}

@@ -25,7 +25,7 @@ type lastRun struct {
 	requests map[string]float64 // seconds that a request takes, weighted by itself, by case of a rate; at a search's lowest rate
 	passes   map[string]bool    // requirements that passed, by case with the requirement's name for the level
 	rest     float64            // seconds outside of cases, searches and starts: warm-up, teardown
-	loads    map[string]float64 // seconds of the last start, by address, and by image or command
+	loads    map[string]float64 // seconds of the last start; the key is a server's address, or its image or command
 	spent    map[string]float64 // seconds that a capacity search took, by case
 }
 
@@ -99,8 +99,8 @@ func readRunAt(path string) *lastRun {
 	return last
 }
 
-// readRate reads how long a request of a rate took, by its curve: at evenly spaced shares of
-// the requests, those without an end left out.
+// readRate reads how long the requests of a rate took. It uses the curve of e2e in the report,
+// which has times at evenly spaced shares of the requests. Requests that did not end are left out.
 func (l *lastRun) readRate(c *report.Case) {
 	e2e := c.Summary("e2e")
 	if c.Rate == 0 || e2e == nil || len(e2e.Curve) == 0 {
@@ -116,7 +116,7 @@ func (l *lastRun) readRate(c *report.Case) {
 	if c.Probe != nil {
 		key = caseKey(c.Server, c.Workload, exec.CapacityLevel)
 		if had, ok := l.requests[key]; ok {
-			one = min(one, had) // a request takes least at the lowest rate
+			one = min(one, had) // the search's lowest rate has the shortest request time
 		}
 	}
 	l.requests[key] = one
@@ -216,8 +216,8 @@ func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	return sum, ok
 }
 
-// slowestRequest is the longest time of a request that the thresholds of some sla blocks
-// allow: by e2e, or by TTFT and speed together.
+// slowestRequest returns how long a request may take by the thresholds of the sla blocks that binds
+// selects: by a threshold on e2e, or by the thresholds on TTFT and speed together.
 func slowestRequest(w *plan.Workload, binds func(*plan.SLA) bool) (d time.Duration, ok bool) {
 	limits := map[string]float64{}
 	for _, sla := range w.SLAs {

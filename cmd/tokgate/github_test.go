@@ -83,7 +83,8 @@ func (s *step) read(name string) string {
 	return string(b)
 }
 
-// annotations lists "error p.hcl:20 title", without groups.
+// annotations returns the errors and warnings of the step, such as "error p.hcl:20 title". The
+// commands that fold the log are left out.
 func (r stepResult) annotations() []string {
 	list := []string{}
 	for _, c := range r.commands {
@@ -95,7 +96,7 @@ func (r stepResult) annotations() []string {
 }
 
 func TestActionsRun(t *testing.T) {
-	const unbound = "warning plans/p.hcl:9 Nothing bounds decoding" // the plan requires only a TTFT
+	const unbound = "warning plans/p.hcl:9 Nothing bounds decoding" // the plan has a threshold on TTFT only
 
 	tests := []struct {
 		name, threshold string
@@ -290,7 +291,7 @@ func TestActionsNightly(t *testing.T) {
 	}
 }
 
-// `history check` is a gate by itself.
+// `history check` has an annotation and outputs of its own in GitHub Actions, like `run`.
 func TestActionsHistoryCheck(t *testing.T) {
 	s := newStep(t)
 	if err := os.Mkdir(filepath.Join(s.workspace, "h"), 0o755); err != nil {

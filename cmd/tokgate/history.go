@@ -50,7 +50,7 @@ until a pin accepts a change.`,
 	return cmd
 }
 
-// needArgs checks the number of arguments of a history command.
+// needArgs returns an error if a history command has not exactly n arguments.
 func needArgs(n int, example string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -120,7 +120,8 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	return nil
 }
 
-// nightOutputs names the files for the result of a history; "" writes none.
+// nightOutputs names the files to which the result of a history is written. An empty name writes no
+// file.
 type nightOutputs struct {
 	junit, markdown, html string
 }

@@ -105,8 +105,8 @@ func testNightly(t *testing.T) {
 	for _, age := range []string{"0", "200h"} {
 		tokgate(t, "history", "check", dir, "--max-age", age).check(t, assert.ExitPass, "PASS", "13 nights")
 	}
-	// An unreadable line may be tonight's, and a night dated next year would stay the
-	// last one until then.
+	// Two nights make the verdict an error: an unreadable line, which may be tonight's, and a night
+	// with a date in the future, which would stay the last night for years.
 	month := filepath.Join(dir, doc.Started.AddDate(0, 0, 12-20).UTC().Format("2006-01")+".jsonl")
 	whole := read(t, month)
 	for tail, words := range map[string]string{

@@ -22,9 +22,9 @@ var (
 	lagLog = flag.String("lag-log", "", "against this log of the built-in server, a `file`")
 )
 
-// TestLag prints by how much the TTFT that `make lag` measured exceeds the server's
-// own, in a closed loop and at rates. Requests are matched in the order in which they
-// were sent.
+// TestLag compares the TTFT that `make lag` measured with the TTFT in the server's own log, and
+// prints the difference, in a closed loop and at several rates. Both logs are matched in the order
+// in which the requests were sent.
 func TestLag(t *testing.T) {
 	if *lagRun == "" {
 		t.Skip("make lag")

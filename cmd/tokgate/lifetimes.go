@@ -64,7 +64,7 @@ type short struct {
 	of        *plan.Workload // the workload, or a part of it
 	threshold *plan.Threshold
 	request   time.Duration // how long a request takes
-	lifetimes float64       // requests one after the other that the window must last
+	lifetimes float64       // by how many request times the window must be long
 	by        string        // where request is from
 }
 
@@ -104,7 +104,7 @@ func (s short) where() string {
 	return "at " + s.window.Level.Name
 }
 
-// advice is what makes the window long enough.
+// advice says what to change in the plan so that the window is long enough.
 func (s short) advice() string {
 	long := s.takes()
 	if s.window.Load == nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Three minutes of requests that take about twenty seconds are too short for a p95, which takes 32 of
-// them. validate says so by the plan's limits, a run by its warm-up, and validate by the run.
+// A request takes about twenty seconds here. A p95 needs a window of 32 request times, so three
+// minutes are too short. validate warns of that by the thresholds in the plan, the run by its
+// warm-up, and a later validate by the last run.
 func TestLongWindowTooShort(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const src = `

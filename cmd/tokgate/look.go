@@ -45,9 +45,9 @@ func outcomeOf(v assert.LookVerdict) search.Outcome {
 	return search.Inconclusive
 }
 
-// lastLimits returns the capacities that the earlier run in a results folder found. A
-// search starts from the earlier capacity; a wrong one costs a probe. The capacity is 0 if
-// there is none, or if the run was simulated.
+// lastLimits reads the capacities that the last run found from its results folder. A capacity
+// search begins at that load, which saves probes; a wrong one costs one probe. It returns 0 for a
+// search that the last run did not have, or if that run was simulated.
 func lastLimits(dir string) func(*plan.Server, *plan.Workload) int {
 	type key struct{ server, workload, over string }
 	limits := map[key]int{}

@@ -157,7 +157,8 @@ func (a *app) completion(root *cobra.Command) {
 	}
 }
 
-// helpCommand is cobra's help command. Here an unknown command is an error.
+// helpCommand returns a help command that refuses unknown commands. The help command of cobra
+// accepts them.
 func (a *app) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

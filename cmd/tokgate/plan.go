@@ -350,7 +350,7 @@ func (x *expansion) limit(workload string) string {
 	return "some level passes"
 }
 
-// need writes the number of requests that can certify a threshold.
+// need returns how many requests are needed to certify a threshold, in words.
 func need(f assert.Finding) string {
 	parts := []string{f.Needed}
 	for _, more := range []string{f.Extended, f.Remark} {

@@ -189,8 +189,8 @@ workload "w" {
 	}
 }
 
-// A comparison starts each server for each leg. In the last run, 16 starts of 10 s took
-// most of the time, and the estimate for the next run shows it.
+// A comparison starts each server again for each of its legs. In the last run 16 starts of 10 s
+// took most of the time. The estimate for the next run counts these starts.
 func TestLongPlanCountsStarts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {

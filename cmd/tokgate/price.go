@@ -61,7 +61,7 @@ func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 	return strings.Join(said, " · ")
 }
 
-// prices lists the prices by server; "" if they are all the same.
+// prices lists the price per hour of each server; "" if all servers have the same price.
 func prices(p *plan.Plan) string {
 	var list []string
 	same := true

@@ -88,7 +88,7 @@ func TestRealAnswers(t *testing.T) {
 	}
 }
 
-// what names a gate of a row, and so its folder.
+// what returns the name of a gate, which is also the name of its results folder.
 func (s *spoiltRow) what(n int) string { return s.name + ", gate " + strconv.Itoa(n+1) }
 
 // missing lists the gates of a row that were not run yet, or have no result.

@@ -55,9 +55,9 @@ func (s system) plan() string { return filepath.Join("..", "..", "plans", "refer
 // published holds the printed values of a report.
 type published struct {
 	Title, Publisher string
-	// Speed names the average that the report takes of the speeds of many streams. Reports
-	// do not state it. "of mean time" divides an answer's tokens by their mean time;
-	// otherwise it is the mean of the speeds.
+	// Speed is how the report averages the speeds of many streams, which the report itself does not
+	// state. "of mean time" is the mean number of tokens divided by the mean time. Any other value
+	// is the mean of the speeds.
 	Speed   string
 	Figures []figure
 	// Answers holds the decision table of an A/B article.
@@ -195,7 +195,7 @@ func (m *simulation) level(server, workload, name string) *metric.Level {
 // window is the time over which rates are taken.
 func (m *simulation) window() metric.Window { return m.plan.Gate.Window }
 
-// measure returns the run's value of a figure, averaged over the seeds.
+// measure returns the value of a figure in the simulated run, as the mean over the seeds.
 func (m *simulation) measure(f figure) (v float64, ok bool) {
 	v, ok = m.one(f)
 	for _, a := range m.again {
@@ -237,7 +237,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 		return e * float64(l.N), ok
 	case "accept_length":
 		return of(l.Value(f.Metric, m.window(), nil, one))
-	case "itl": // mean over requests of each request's mean
+	case "itl": // mean over the requests of each request's mean gap between chunks
 		sum, n := 0.0, 0
 		for _, s := range l.MeasuredSamples() {
 			if s.Completed() && s.Chunks > 1 {
@@ -246,7 +246,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 			}
 		}
 		return sum / float64(n), n > 0
-	case "prefill_speed": // computed by the server's own times
+	case "prefill_speed": // prompt tokens divided by the server's own prefill times
 		h, why := l.Histogram("prefill")
 		return float64(l.Asked.Input) * h.N() / h.Sum, why == ""
 	case "queue_wait":
@@ -508,7 +508,7 @@ func (out *page) judged(p published, theirs *simulation) {
 		want, _ := f.value()
 		passed, limit := v.Outcome == assert.Pass, theirs.limit(f)
 		if got, ok := theirs.measure(f); ok && len(theirs.again) > 0 {
-			passed = got < limit == (f.Metric != "speed") // decided by the mean over the seeds
+			passed = got < limit == (f.Metric != "speed") // the mean over all seeds decides, not one seed
 		}
 		near := math.Abs(want/limit-1) <= 0.1
 		switch {
@@ -635,7 +635,8 @@ func (m *simulation) change(f figure) *compare.Change {
 	return nil
 }
 
-// answer reports whether a comparison calls the candidate better for a workload.
+// answer returns the decision of a comparison about a workload, such as "yes" or "no"; "" if there
+// is no decision.
 func (m *simulation) answer(compare, workload string) string {
 	for _, c := range m.verdicts.Comparisons {
 		for _, d := range c.Decisions {

@@ -193,7 +193,8 @@ func (l *life) quiet(args ...string) {
 	l.unspilled(strings.Join(args, " "), string(said))
 }
 
-// A killed tokgate leaves its notes; a run that finds them prints no secret.
+// A tokgate that was killed leaves the notes on its servers. The next run, which reads these notes,
+// prints no secret.
 func TestSecretsStayInNotes(t *testing.T) {
 	t.Parallel()
 	l := secretsLife(t, `env; SERVE`, gossip(t, false), 4000)

@@ -19,7 +19,7 @@ import (
 // startTime is the time that a server takes until it is ready.
 type startTime struct {
 	took  time.Duration
-	basis string // where the time comes from: "as long as the last one"
+	basis string // why this time is expected, in words: "as long as the last one"
 }
 
 // startTimes returns how long each server of the plan takes to start. The time comes from

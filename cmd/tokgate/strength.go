@@ -117,7 +117,7 @@ func (a *app) showStrength(r *strength.Result) error {
 	return nil
 }
 
-// needNoticed returns an error if a plan's gate does not notice what it must.
+// needNoticed returns an error if the gate does not notice a regression that must_detect names.
 func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {

@@ -58,7 +58,7 @@ func endings(t *testing.T) (out []ending) {
 	return out
 }
 
-// keep appends a line to the log.
+// keep appends the ending to the log of the flag -strong-log, if the flag is set.
 func (e ending) keep(t *testing.T) {
 	if *strongLog == "" {
 		return
@@ -177,8 +177,8 @@ func mostly(t *testing.T, what string, got, runs int) {
 	}
 }
 
-// The shipped gates pass the unchanged server, and fail one that prefills or decodes
-// slower by a quarter. Two are exempt, with reasons.
+// The shipped gates pass an unchanged server, and fail a server that prefills or decodes a quarter
+// slower. The plans in the list exempt need not fail it; a comment in each of them says why.
 func TestLongShippedGates(t *testing.T) {
 	exempt := map[string]bool{"demo.hcl": true, "chat.hcl": true, "conversations.hcl": true}
 	slow := map[string]bool{"compare.hcl": true, "scenarios.hcl": true, "chat.hcl": true, "pull-request.hcl": true}
@@ -304,7 +304,8 @@ func TestLongInitUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The plan is found at its path in the repository.
+	// The base branch has the same plan, with the image :v1 instead of :v2. It is found by the path
+	// of the plan in the repository.
 	base := t.TempDir()
 	t.Chdir(t.TempDir())
 	for dir, image := range map[string]string{base: ":v1", ".": ":v2"} {
@@ -399,7 +400,9 @@ func TestStrengthTable(t *testing.T) {
 	}
 }
 
-// Reading server metrics less often while gates are counted changes no verdict.
+// TestLongSeldomReadings reads the server's metrics once a minute instead of at the normal
+// interval, and checks that the verdicts are the same. The tests that count gates read as seldom,
+// to save time.
 func TestLongSeldomReadings(t *testing.T) {
 	for _, name := range []string{"capacity.hcl", "upgrade.hcl"} {
 		a := &app{color: "auto", environ: slices.Clone(shippedEnviron), Streams: Streams{Out: t.Output(), Err: t.Output()}}

@@ -35,7 +35,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	if err != nil {
 		return 0, false
 	}
-	alive, hold, err := os.Pipe() // when this process ends, hold closes, and the run sees the end of alive
+	alive, hold, err := os.Pipe() // the pipe tells the run when this process ends: the write end, hold, is then closed
 	if err != nil {
 		return 0, false
 	}

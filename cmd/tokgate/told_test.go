@@ -141,7 +141,7 @@ func toldPairs(t *testing.T) (out []toldPair) {
 	return out
 }
 
-// The test writes the table of all pairs, of which at least 80 of 100 must agree.
+// The test writes the table of all pairs. At least 80 % of the pairs must agree.
 func TestLongStrengthToldTable(t *testing.T) {
 	if *toldTable == "" {
 		t.Skip("writes a table: -told-table")

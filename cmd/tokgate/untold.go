@@ -70,8 +70,8 @@ const telemetryOff = "telemetry is off there"
 // starts reports whether tokgate starts the server.
 func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
-// untoldByGPUs explains why nothing will be known of a server's GPUs; "" if something may
-// be known.
+// untoldByGPUs explains why a server will have no GPU telemetry. It returns "" if telemetry is
+// possible.
 func untoldByGPUs(s *plan.Server) string {
 	t := s.Telemetry
 	switch {

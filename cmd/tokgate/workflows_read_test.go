@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan/starter"
 )
 
-// The jobs that run a plan name it or its folder, in the action or the command, and
-// do not simulate.
+// A job runs a plan if its action or its command line names the plan or the plan's folder. Jobs
+// that only simulate are left out.
 func TestJobsOfWorkflow(t *testing.T) {
 	const src = `
 jobs:

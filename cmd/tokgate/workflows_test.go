@@ -31,8 +31,8 @@ const asProgram = "TOKGATE_TEST_AS_PROGRAM"
 func TestMain(m *testing.M) {
 	mode, ok := os.LookupEnv(asProgram)
 	if !ok || mode == "virtual" {
-		// The first user of signals starts a goroutine for them, which must not belong to a
-		// bubble.
+		// signal.Notify starts a goroutine when it is first called. That goroutine must not belong
+		// to a synctest bubble.
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, os.Interrupt)
 		signal.Stop(signals)
@@ -58,7 +58,7 @@ func virtually(m *testing.M) (code int) {
 	now := time.Now()
 	args, streams := os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	virtualProgram = func(t *testing.T) {
-		time.Sleep(time.Until(now)) // a bubble's clock begins in the year 2000
+		time.Sleep(time.Until(now)) // move the virtual clock, which begins in the year 2000, to the present
 		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory}).main(t.Context(), args)
 	}
 	os.Args = []string{os.Args[0], "-test.run=^TestVirtualProgram$"}
@@ -312,7 +312,7 @@ compare "pull_request" {
 // servers lists the states of a server under test, and the results of a gate.
 var servers = []struct {
 	name, mode, server, limit string
-	base, head                string // profiles in the variable file; "" if there is no file
+	base, head                string // simulator profiles in the variable files of the base branch and of the pull request; "" if there is no file
 	code                      int
 	verdict                   string
 	annotations               []string
@@ -504,8 +504,8 @@ func TestLongWorkflowNightly(t *testing.T) {
 			t.Fatalf("night %d: outputs %v\n%s", i, job.Outputs, job.Log)
 		}
 
-		// The other job runs on another machine, with a gh that prints its arguments
-		// and knows of an open issue or of none.
+		// The second job runs on another machine. Its stub of gh prints the arguments, and knows
+		// one open issue or no issue.
 		result := "success"
 		if job.Failed {
 			result = "failure"

@@ -136,8 +136,8 @@ func match(pattern, text string) bool {
 	return re.MatchString(text)
 }
 
-// exposing matches container options that give access to the host. A pattern allows
-// such an option only if it names it: ["*"] does not.
+// exposing matches container options that give access to the host. The pattern "*" does not allow
+// such an option; a pattern must contain the option's name.
 var exposing = regexp.MustCompile(`^(-[^-]|--(privileged|network|net|pid|ipc|uts|userns|cgroupns|cgroup-parent|cap-add|device|device-cgroup-rule|security-opt|volume|volumes-from|mount|gpus|runtime|group-add)(=|$))`)
 
 func (u use) sharesHost() bool {

@@ -165,7 +165,8 @@ func (l *listing) environment(env map[string]string, block hcl.Range) {
 	}
 }
 
-// url adds an address with a path, so that a pattern can end its host with a slash.
+// url adds a URL to the list. A URL without a path gets a slash at its end. A pattern can then end
+// with a slash, so that it does not match longer host names.
 func (l *listing) url(text string, rng hcl.Range) {
 	if u, err := url.Parse(text); err == nil && u.Host != "" && u.Path == "" {
 		text += "/"

@@ -16,8 +16,9 @@ type Call struct {
 	Size int // bytes of a write
 }
 
-// Fault decides whether a call fails. If err is nil, the call is made. Otherwise it fails with err;
-// a write first writes done of its bytes.
+// Fault decides whether a call to the disk fails. If err is nil, the call is made as usual.
+// Otherwise the call fails with err. A write that fails has first written the given number of
+// bytes, done.
 type Fault func(Call) (done int, err error)
 
 var injected atomic.Pointer[Fault]

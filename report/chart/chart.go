@@ -94,7 +94,8 @@ type Series struct {
 	Points []Point
 }
 
-// Point is one value. NaN leaves a gap; a Low or High of NaN means none.
+// Point is one value of a line. If X or Y is NaN, the line has a gap. If Low or High is NaN, the
+// point has no interval.
 type Point struct {
 	X, Y      float64
 	Low, High float64

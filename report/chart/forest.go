@@ -10,15 +10,16 @@ type Forest struct {
 	Name   string
 	Rows   []Change
 	Format func(float64) string // of a change
-	// Cut draws a value ten times as large as all others only to the edge, with its
-	// text there.
+	// Cut shortens a bar that is ten times as long as all others. The bar then ends at the edge,
+	// where its value is written.
 	Cut bool
 	// Sides writes "worse" on the left side of zero and "better" on the right side. A row then
 	// begins with a hollow dot at zero, which is the old value, and ends at the new value.
 	Sides bool
 }
 
-// Change is one row. A NaN value is missing. An interval is open at an end that is NaN.
+// Change is one row of the chart. A value of NaN is not drawn. If Low or High is NaN, the interval
+// has no end on that side.
 type Change struct {
 	Name             string
 	Detail           string // under the name; "": none

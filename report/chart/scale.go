@@ -108,7 +108,7 @@ func decades(low, high float64) []float64 {
 	var out []float64
 	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
 		for _, m := range steps {
-			// Parse the text, so that 0.1 is exactly 0.1.
+			// Go through decimal text, because a product such as 1·10⁻¹ need not be exactly 0.1.
 			v, _ := strconv.ParseFloat(strconv.FormatFloat(m, 'f', -1, 64)+"e"+strconv.Itoa(int(e)), 64)
 			if v >= low*(1-1e-9) && v <= high*(1+1e-9) {
 				out = append(out, v)

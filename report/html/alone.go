@@ -12,9 +12,9 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// alone draws lines that have a single load each, and returns the words that go with the chart. The
-// points are drawn over the length of their prompts if possible, otherwise as rows. svg is "" if a
-// line has several loads.
+// alone draws a chart of lines that have one point each, because each was measured at a single
+// load. The X axis is the length of the prompts if they differ; otherwise each point has a row of
+// its own. svg is "" if a line has several loads.
 func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, words string) {
 	if by := byLength(c, lines); by != nil {
 		return by.SVG(), fmt.Sprintf(" With %s, by the length of the prompt.", inFlight(lines[0].cases[0]))

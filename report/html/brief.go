@@ -378,7 +378,8 @@ func decided(r run) string {
 	return ""
 }
 
-// caching answers a question that every reader has: could prompts come from a cache?
+// caching says in a sentence how much of the prompts came from a prefix cache, or why a cache
+// cannot help.
 func caching(r run) string {
 	low, high := extremes([]run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
 	switch recorded := slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }); {

@@ -129,9 +129,9 @@ func bestOf(values []float64, higher bool) int {
 	return best
 }
 
-// alike reports whether the comparisons could not tell a statistic of two servers apart.
-// If the two were compared, their interval decides. If both were compared with the same
-// control, the two intervals must overlap.
+// alike reports whether no comparison found a difference between the servers a and b in a
+// statistic. If a and b were compared with each other, that comparison decides. If both were
+// compared with the same control, their two intervals must overlap.
 func alike(r run, workload, level, name, stat, a, b string) bool {
 	against := map[string]map[string]*report.Change{} // by control and candidate
 	for i := range r.Comparisons {
@@ -159,8 +159,8 @@ func alike(r run, workload, level, name, stat, a, b string) bool {
 	return false
 }
 
-// felt returns the metric by which a user notices a workload's speed: the first threshold on speed
-// or TTFT, otherwise the mean speed, without a limit.
+// felt returns the metric for how fast a workload is for its users: the first threshold on speed or
+// TTFT. Without such a threshold it returns the mean speed, without a limit.
 func felt(w *report.Workload) report.Threshold {
 	for _, b := range w.Bounds {
 		if t := b.Threshold; (t.Metric == "speed" || t.Metric == "request_speed" || t.Metric == "ttft") && t.Limit.OK {

@@ -33,7 +33,7 @@ type curve struct {
 // kinds are the titles of an axis for each kind of load.
 var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once", "users": "users", "rate": "requests per second", "speedup": "times the recorded traffic"}
 
-// everyKind is the order of figures of several kinds.
+// everyKind is the order in which the page shows the kinds of load.
 var everyKind = []string{"closed", "burst", "users", "rate"}
 
 // mostSeries bounds the lines in one chart: nobody can tell more apart.
@@ -377,8 +377,8 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 	return words + cv.largest(ch, lines)
 }
 
-// largest draws the largest rate of each line if it is known and not far beyond the
-// loads shown. It returns the words that go with it.
+// largest marks the largest sustainable rate of each line, if it is known and at most four times
+// the largest load that was measured. It returns a caption for the marks.
 func (cv curve) largest(ch *chart.Chart, lines []track) string {
 	var known []string
 	for _, t := range lines {

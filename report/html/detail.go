@@ -155,7 +155,7 @@ func evenly[T any](list []T, n int) []T {
 	return out
 }
 
-// timelines shows a part of a level, request by request.
+// timelines draws a section of one level for each run, with every request as a bar.
 func timelines(runs []run) (section, bool) {
 	s := section{ID: "timeline", Title: "Request by request",
 		Lead: "A stretch of one level as it happened: each row is a slot, each bar a request. The pale part is the wait for the first token (queue and prefill), the dark part the answer. Long pale parts mean waiting; stretched dark parts mean that other requests slow the answer down."}

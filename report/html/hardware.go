@@ -47,7 +47,8 @@ func factOf(s *report.Server, keys ...string) string {
 	return ""
 }
 
-// caches shows how much of the prompts a prefix cache supplied, if prompts begin alike.
+// caches shows the share of prompt tokens that came from a prefix cache. The section is absent if
+// all prompts begin differently.
 func caches(runs []run) (section, bool) {
 	s := section{ID: "caching", Title: "Caching", Lead: "What share of the prompts' tokens came from a prefix cache, which the server then need not read again: the more, the sooner the first token."}
 	var curves []curve

@@ -206,7 +206,8 @@ func TestHostileText(t *testing.T) {
 		if err := harmless(render(t, d)); err != nil {
 			t.Errorf("%s, every string hostile: %v", name, err)
 		}
-		// If kinds and metrics are left as they are, the charts are drawn too.
+		// The first pages made every string hostile. Here only names are hostile: levels keep their
+		// kinds and metrics their names, so that the charts are drawn too.
 		d = recorded(t, name)
 		for i := range d.Cases {
 			d.Cases[i].Workload, d.Cases[i].Server, d.Cases[i].Level = hostile, hostile, hostile
@@ -318,8 +319,8 @@ func TestPageKeepsItsWord(t *testing.T) {
 		if !strings.Contains(plain, want) {
 			t.Errorf("%s: the loads are not said to be %s", name, want)
 		}
-		// Users are not requests, so the word "users" occurs only next to the number of users for
-		// each request.
+		// The page must not call requests "users". A number of users may appear only as a range or
+		// with ≈.
 		for _, m := range regexp.MustCompile(`(?i).{0,60}\busers\b`).FindAllString(plain, -1) {
 			if regexp.MustCompile(`\d+ users\b`).MatchString(m) && !regexp.MustCompile(`(\d+ to \d+|≈).* users`).MatchString(m) {
 				t.Errorf("%s: requests are called users: %q", name, m)
@@ -484,7 +485,7 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// A threshold that is required at one level and warns at others is shown once.
+// If a threshold is required at one level and only warns at other levels, the rules show it once.
 func TestRules(t *testing.T) {
 	bound := func(text, severity string) report.Bound {
 		return report.Bound{Threshold: report.Threshold{Metric: "e2e", Text: text}, Severity: severity}
@@ -548,7 +549,8 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// Answers are shown beside what they are compared with, escaped.
+// A wrong answer is shown next to the expected answer and the control's answer. HTML in the answers
+// is escaped.
 func TestAnswersSideBySide(t *testing.T) {
 	control := "12-34-56"
 	d := &report.Document{Schema: report.Schema, Outcome: report.Fail,

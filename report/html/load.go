@@ -57,8 +57,8 @@ var (
 		words: "How fast one answer streams once it has begun. Higher is better."}
 )
 
-// systemCurves are the figures of the server as a whole, those that readers ask for most first. The
-// first openCurves figures are not folded.
+// systemCurves lists the charts of the whole server, those that readers need most first. The first
+// openCurves charts are shown open, and the rest are folded.
 var systemCurves = []curve{
 	{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, ends: true, words: "How evenly text streams. With speculative decoding a piece holds several tokens. Lower is better."},
 	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast prompts are read, queueing left out. Higher is better."},
@@ -191,7 +191,8 @@ func speculative(runs []run) (section, bool) {
 		}
 		return s, ok
 	}
-	// If the server reports nothing about drafts, the number of tokens in its chunks shows them.
+	// Some servers report nothing about speculative decoding. Then the number of tokens in a chunk
+	// shows that it is on.
 	_, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "tokens_per_chunk") })
 	if !high.ok || high.v < 1.2 || math.IsInf(high.v, 0) {
 		return s, false

@@ -131,8 +131,8 @@ func trust(r run, c *report.Capacity) string {
 	return "certified, and confirmed on fresh requests"
 }
 
-// overLoad draws metrics of the use case by load: first those with requirements, and then others up
-// to at least two figures.
+// overLoad draws the metrics of a use case by load. Metrics with thresholds come first. If there
+// are fewer than two charts, further metrics follow.
 func overLoad(r run, w *report.Workload) []figure {
 	const most = 2
 	var out []figure
@@ -227,7 +227,8 @@ func besideLimit(r run, w *report.Workload, server string) *table {
 	return aroundLimit(r, w, c, cases)
 }
 
-// aroundLimit returns the smallest load, the limit, and a load beyond it.
+// aroundLimit returns a table of three loads: the smallest load, the capacity, and a load above the
+// capacity.
 func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.Case) *table {
 	byN, ns := byLoad(c, cases)
 	if len(ns) < 2 {
@@ -286,7 +287,7 @@ func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case,
 	return byN, ns
 }
 
-// columns returns a column for each of the cases.
+// columns returns a table with one column for each of the given cases.
 func columns(r run, w *report.Workload, server string, shown []*report.Case, heads []string) *table {
 	unit := kinds[shown[0].Kind]
 	if shown[0].Speedup > 0 {

@@ -12,7 +12,7 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// mostProblems is the number of problems that are not folded.
+// mostProblems is the number of problems that the page shows open; further problems are folded.
 const mostProblems = 6
 
 // statuses are the labels of verdicts on the page. They say in words what the colour

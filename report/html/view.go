@@ -73,7 +73,7 @@ type table struct {
 	Caption string
 	Head    []string
 	Rows    [][]cell
-	Left    int  // number of rows that are not shown
+	Left    int  // number of rows that were left out
 	Words   bool // cells hold sentences, not numbers
 }
 
