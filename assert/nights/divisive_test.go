@@ -66,7 +66,7 @@ func TestLongDivisiveFalse(t *testing.T) {
 			split++
 		}
 	}
-	if split > 8 { // with a chance of 1 % for each of 200 series, more than 8 splits have a chance below 0.001
+	if split > 8 { // more than 8 of 200 at 1 % each have a chance below 0.001
 		t.Errorf("%d of %d series without a change are split", split, trials)
 	}
 }

@@ -65,7 +65,7 @@ func suspect(xs []float64, level, r float64) bool {
 	for k := 1; k < len(xs); k++ {
 		left += xs[k-1] - mean
 		n, m := float64(k), total-float64(k)
-		between := left * left * (1/n + 1/m) // sum of squares between the nights before k and the nights from k on
+		between := left * left * (1/n + 1/m) // sum of squares between both parts
 		if k >= leastSegment && len(xs)-k >= leastSegment && between*(total-2) > worth*worth*(squares-between) {
 			return true
 		}

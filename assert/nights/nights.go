@@ -73,7 +73,7 @@ type Trend struct {
 	metric.Trend
 	Unit    metric.Unit
 	Better  metric.Direction
-	Outcome verdict.Outcome // Skipped if the series has too few nights to be judged, or was ended by a change of the workload
+	Outcome verdict.Outcome // Skipped if there are too few nights, or if the workload changed
 	Message string          // one line
 	Points  []Point
 	// Tonight has the bounds of tonight in the metric's unit; nil without enough

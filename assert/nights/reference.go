@@ -28,7 +28,7 @@ type moments struct {
 	N           int     // nights that count
 	Mean        float64 // of the nights; NaN if there are none
 	Sigma       float64 // standard deviation; NaN below two nights
-	Correlation float64 // lag-1 autocorrelation, corrected for its bias with few nights; NaN below three nights
+	Correlation float64 // lag-1 autocorrelation, corrected for the bias of few nights; NaN below three
 }
 
 // robust leaves out numbers that are further from the median than outlying standard deviations, and

@@ -72,7 +72,7 @@ func TestWatchLatches(t *testing.T) {
 	series = append(series, alternating(6)...)
 	nights := watch([]column{one(series...)})[0]
 	for i, n := range nights {
-		red := i >= 20 && i < 27 // night 22 alone cannot end the alarm; the three nights 25, 26 and 27 end it
+		red := i >= 20 && i < 27 // night 22 alone does not end the alarm; nights 25 to 27 do
 		if n.Changed != red || red && (!n.Worse || n.From != 20 || n.Reference != 20) || n.Back != (i == 27) {
 			t.Errorf("night %d: %+v", i, n)
 		}

@@ -54,7 +54,7 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 			}
 			sent = append(sent, w)
 			if w.Prompt.Dataset == nil || w.Prompt.Task != "" && w.Input > 0 {
-				fields, _ := w.Fields() // no error is possible: the decoder has refused plans with such fields
+				fields, _ := w.Fields() // the decoder has refused fields with errors
 				kinds[fmt.Sprintf("%s %s %v", w.API, w.Request.Model, fields)] = true
 				onlyIDs = onlyIDs && w.API == plan.Completions
 			}

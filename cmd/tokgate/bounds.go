@@ -39,7 +39,7 @@ type spending struct {
 	all  bounds // limits on the totals of the process, data files included
 	mu   sync.Mutex
 	cpu  time.Duration // CPU time of the process at the beginning, plus the time spent on data files since
-	heap uint64        // CPU time of the process when loading began, plus the CPU time of reading data files
+	heap uint64        // heap in bytes when loading began, plus the heap that data files have taken
 	data bool          // a data file is being read
 }
 

@@ -25,7 +25,7 @@ type lastRun struct {
 	requests map[string]float64 // seconds that a request takes, weighted by itself, by case of a rate; at a search's lowest rate
 	passes   map[string]bool    // requirements that passed, by case with the requirement's name for the level
 	rest     float64            // seconds outside of cases, searches and starts: warm-up, teardown
-	loads    map[string]float64 // seconds of the last start; the key is a server's address, or its image or command
+	loads    map[string]float64 // seconds of the last start, by a server's address, image or command
 	spent    map[string]float64 // seconds that a capacity search took, by case
 }
 

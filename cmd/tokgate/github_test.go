@@ -96,7 +96,7 @@ func (r stepResult) annotations() []string {
 }
 
 func TestActionsRun(t *testing.T) {
-	const unbound = "warning plans/p.hcl:9 Nothing bounds decoding" // the plan has a threshold on TTFT only
+	const unbound = "warning plans/p.hcl:9 Nothing bounds decoding" // TTFT is the only threshold
 
 	tests := []struct {
 		name, threshold string

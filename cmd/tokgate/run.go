@@ -288,7 +288,7 @@ func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, o
 
 // launch configures a run with the plan's real servers and the wall clock.
 func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context, dir string, reap bool) {
-	shared := &clock.Shared{Clock: wall} // one clock for all servers, because servers may start at the same time
+	shared := &clock.Shared{Clock: wall} // servers that start at the same time share one clock
 	launcher := server.New(server.Options{
 		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
 		State: lease.Dir(a.getenv), Reap: reap, Grace: grace(now), Network: a.network,

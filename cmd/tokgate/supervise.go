@@ -35,7 +35,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	if err != nil {
 		return 0, false
 	}
-	alive, hold, err := os.Pipe() // the pipe tells the run when this process ends: the write end, hold, is then closed
+	alive, hold, err := os.Pipe() // when this process ends, hold is closed, which the run sees on alive
 	if err != nil {
 		return 0, false
 	}

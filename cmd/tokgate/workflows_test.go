@@ -58,7 +58,7 @@ func virtually(m *testing.M) (code int) {
 	now := time.Now()
 	args, streams := os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	virtualProgram = func(t *testing.T) {
-		time.Sleep(time.Until(now)) // move the virtual clock, which begins in the year 2000, to the present
+		time.Sleep(time.Until(now)) // virtual clocks begin in the year 2000
 		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory}).main(t.Context(), args)
 	}
 	os.Args = []string{os.Args[0], "-test.run=^TestVirtualProgram$"}
@@ -312,7 +312,7 @@ compare "pull_request" {
 // servers lists the states of a server under test, and the results of a gate.
 var servers = []struct {
 	name, mode, server, limit string
-	base, head                string // simulator profiles in the variable files of the base branch and of the pull request; "" if there is no file
+	base, head                string // simulator profiles on the base branch and in the pull request; "" if not set
 	code                      int
 	verdict                   string
 	annotations               []string

@@ -4,7 +4,7 @@ import "math"
 
 // rules draws limits, with their words where no line crosses them.
 func (f *frame) rules(s *svg, rules []Rule, series []Series) {
-	var levels, labels []float64 // pixel heights of the horizontal limits, and of the labels that are already placed
+	var levels, labels []float64 // heights in pixels of the limits, and of the labels so far
 	for _, r := range rules {
 		if y := f.y.at(r.At); finite(r.At) && !r.Vertical && y > f.top-1 && y < f.bottom+1 {
 			levels = append(levels, y)
