@@ -254,7 +254,8 @@ func (a *auditor) cases() {
 	}
 }
 
-// metric compares one metric; false if it cannot be computed from the requests.
+// metric compares the statistics of one metric with the audit's own figures. It returns false if
+// the audit cannot compute the metric from the requests.
 func (a *auditor) metric(k key, f figures, m figure) bool {
 	if n, ok := f[m.Metric+" n"]; ok {
 		a.number(k.String(), m.Metric+" n", number{m.N, true}, n, true)

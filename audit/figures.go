@@ -11,8 +11,8 @@ import (
 // that cannot be computed is missing.
 type figures map[string]float64
 
-// spread is a set of observations: sorted values, and the number of requests without a
-// value, which rank worse than all values.
+// spread holds the values of one metric in ascending order. The field worst is the number of
+// requests without a value. They count as worse than every value.
 type spread struct {
 	values  []float64
 	worst   int
@@ -277,8 +277,8 @@ func (f figures) rates(rounds []*round, all, together bool) {
 	}
 }
 
-// came returns what the round's requests produced in (from, to]: tokens of answers,
-// tokens of prompts whose answer began, and completed requests.
+// came returns what the requests of a round produced after the time from, up to the time to: output
+// tokens, input tokens of prompts whose first token came, and completed requests.
 func (r *round) came(from, to int64, measured bool) (output, input, ended float64) {
 	each := r.tokensPerChunk()
 	for i := range r.samples {
@@ -403,9 +403,9 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 // several.
 func (l *level) windowed() bool { return l.Kind == "rate" || l.Kind == "users" }
 
-// stretch is a window of users. It begins where the one before ends, and every measured request
-// of its round was due in it. The recorded bounds count unless the requests contradict them;
-// then the bounds move to include the requests.
+// stretch returns the window of a round of users. It begins where the window of the previous round
+// ends. All measured requests of the round were due in the window. The recording has its bounds; if
+// a measured request was due outside, the bounds are moved to include it.
 func (l *level) stretch(r *round) (from, to int64, known bool) {
 	from, to = r.WindowStart, r.WindowEnd
 	for i := range r.samples {

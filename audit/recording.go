@@ -28,11 +28,11 @@ type level struct {
 	Kind    string // closed, burst, users or rate
 	N       int
 	Skipped string
-	pause   int64 // between an answer and the next request of its slot
+	pause   int64 // think time in nanoseconds between an answer and the next request of the same slot
 	rounds  map[int]*round
 	void    int // rounds that were measured again and do not count
-	// Of is the mix that sent the requests of a part; "" if the level is not a part. mix is
-	// the mix's level.
+	// Of is the name of the mix if the level is a part of a mix, otherwise "". The field mix is the
+	// level of that mix.
 	Of  string
 	mix *level
 }
@@ -105,8 +105,8 @@ type recording struct {
 	ended  bool
 }
 
-// readRecording reads samples.jsonl. A line that is not JSON is an error, except the
-// last one, which a killed run may have cut.
+// readRecording reads samples.jsonl. A line that is not JSON is an error. Only the last line may be
+// incomplete, because a run may have been killed while it wrote the line.
 func readRecording(r io.Reader) (*recording, error) {
 	rec := &recording{levels: map[key]*level{}}
 	lines := bufio.NewScanner(io.LimitReader(r, maxRecording))
@@ -135,7 +135,7 @@ func readRecording(r io.Reader) (*recording, error) {
 	return rec, nil
 }
 
-// divide assigns the requests that a mix sent to the parts of the mix.
+// divide gives each part of a mix its requests. The recording has all requests of a mix together.
 func (rec *recording) divide() {
 	for k, l := range rec.levels {
 		mix := rec.levels[key{k.Server, l.Of, k.Name}]

@@ -57,9 +57,9 @@ func gpuOf(n metric.Night, server string) string {
 	return ""
 }
 
-// sameGPU removes the figures of nights on which a server ran on another GPU than on the first
-// night, because such a server is another machine. other is the name of tonight's GPU if that is
-// another one; otherwise "".
+// sameGPU removes the figures of nights on which a server had another GPU than on the first night.
+// A server on another GPU counts as another machine. If that is so tonight, other says it in a
+// sentence; otherwise other is "".
 func sameGPU(nights []metric.Night) (same []metric.Night, other string) {
 	first := map[string]string{}
 	for i, n := range nights {

@@ -61,7 +61,7 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 			as++
 		}
 		if float64(as)/(permutations+1) > significance {
-			return // no result of the other shuffles can make the split significant
+			return // further shuffles cannot make the split significant
 		}
 	}
 	p := float64(as) / (permutations + 1)
@@ -93,9 +93,10 @@ func (s *order) swap(i, j int) {
 	s.far[i], s.far[j] = s.far[j], s.far[i]
 }
 
-// best returns the split with the largest energy, n·m/(n+m) times 2·E|X−Y| − E|X−X'| − E|Y−Y'|. cut
-// is 0 if no split leaves both sides long enough, or if the values are constant. The sums are
-// updated as the cut moves, so that all splits together take one pass over the pairs.
+// best returns the split of the series with the largest energy: n·m/(n+m) times 2·E|X−Y| − E|X−X'|
+// − E|Y−Y'|, where n and m are the lengths of the two parts. The result cut is the number of nights
+// in the first part. It is 0 if the series is too short or constant. The sums are updated from
+// split to split, so all splits together need only one pass over the pairs.
 func (s *order) best() (cut int, energy float64) {
 	total := len(s.xs)
 	left, right, between := 0.0, s.pairs, 0.0 // sums over pairs

@@ -37,9 +37,9 @@ type Options struct {
 	Ignore float64
 	// Run is the ID that the last night must have; "" accepts any.
 	Run string
-	// Now is the current time; if it is zero, dates are not checked. No night may have started more
-	// than an hour after it, which allows for differing clocks. A night with a date in the future
-	// would stay the last night until that date, and be judged again every night.
+	// Now is the current time; if it is zero, dates are not checked. A night that started more than
+	// an hour after Now is an error. The hour allows for clocks that differ. Without this check, a
+	// night dated next year would stay the last night, and be judged every night, for a year.
 	Now time.Time
 	// MaxAge is how long before Now the last night may have started; 0 means any time. Without
 	// MaxAge, the last night would be judged good for ever after the nights have stopped.
@@ -76,8 +76,8 @@ type Trend struct {
 	Outcome verdict.Outcome // Skipped if there are too few nights, or if the workload changed
 	Message string          // one line
 	Points  []Point
-	// Tonight has the bounds of tonight in the metric's unit; nil without enough
-	// nights.
+	// Tonight has the limits for tonight, in the unit of the metric. It is nil if there are too few
+	// nights to judge.
 	Tonight *Bounds
 	Since   string // for a Fail, the run with which the change began; pinning it accepts the change
 	// Changes holds the changes that were located in hindsight, in order.

@@ -67,9 +67,10 @@ func TestJudgeNights(t *testing.T) {
 	}{
 		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded only: this is night 1, and nights are judged from the 11th on"},
 		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "this is night 10"},
-		// The noise is √(10/9)·0.01 = 0.01054. With 0.8·10 − 1 = 7 degrees of freedom and a
-		// one-sided error of 0.3·0.007/2 for two series, t = 4.66. So 4.66·0.01054·√1.1 = 0.0515,
-		// and the bounds e^±0.0515·2 are 1.9 and 2.11.
+		// The standard deviation of a new night is √(10/9)·0.01 = 0.01054 on the logarithmic scale,
+		// with 0.8·10 − 1 = 7 degrees of freedom. The one-sided error is 0.3·0.007/2, because there
+		// are two series, so t = 4.66. The half width of the interval is 4.66·0.01054·√1.1 =
+		// 0.0515. The bounds 2·e^±0.0515 are 1.9 s and 2.11 s.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
 		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight 10% higher than 2 s, the mean of 10 nights"},
 		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; better: pin run r10"},
@@ -196,7 +197,7 @@ func TestJudgeNightsMixed(t *testing.T) {
 	}
 }
 
-// A server on another GPU is another machine. That is an error until a pin accepts it. Nights on
+// A server that runs on another GPU tonight is an error, until a pin accepts the new GPU. Nights on
 // different GPUs are not compared.
 func TestJudgeNightsOtherGPU(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(12), 4, 2)...)

@@ -48,8 +48,8 @@ func robust(xs []float64, floor float64) moments {
 		deviations[i] = math.Abs(x - center)
 	}
 	slices.Sort(deviations)
-	// For normal numbers, the median and the 80th percentile of the absolute deviations are 0.6745
-	// σ and 1.2816 σ.
+	// In a normal distribution with standard deviation σ, the absolute deviations have the median
+	// 0.6745 σ and the 80th percentile 1.2816 σ.
 	spread := max(middle(deviations)/0.6745, deviations[len(xs)*4/5]/1.2816, floor)
 	limit := outlying * (1 + 3/float64(len(xs))) * spread
 	var kept []float64
@@ -67,7 +67,7 @@ func robust(xs []float64, floor float64) moments {
 	for _, x := range xs {
 		d := x - mean
 		if math.Abs(x-center) > limit {
-			d = math.NaN() // no pair of neighbours has this night
+			d = math.NaN() // leave this night out of the pairs of neighbours
 		}
 		if product := d * before; !math.IsNaN(product) {
 			sum += product

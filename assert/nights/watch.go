@@ -19,10 +19,10 @@ const (
 	RedByChance = 0.04
 )
 
-// windows are the stretches of nights, ending tonight, that are compared with the reference. A
-// stretch of one night shows a large change, one of three nights a small change, and longer
-// stretches a change that grows slowly. Each has its share of the allowed false alarms. Stretches
-// overlap, so the shares may add up to a little more than one.
+// windows are the numbers of last nights whose mean is compared with the reference. One night shows
+// a large change, three nights show a small change, and longer windows show a change that grows
+// slowly. The share of a window is its part of the allowed false alarms. The windows overlap, so
+// the shares may add up to a little more than one.
 var windows = []struct {
 	nights int
 	share  float64
@@ -49,7 +49,7 @@ type column struct {
 
 // night is the result for one series on one night.
 type night struct {
-	Reference int // number of nights that this one is compared with; below leastReference the night is only recorded
+	Reference int // number of nights in the reference; below leastReference nothing is judged
 	Expected  prediction
 	// Correlation is the correlation from night to night that was allowed for.
 	Correlation float64
@@ -100,7 +100,7 @@ func watchNight(series []*watched, tonight int) {
 	shared := sharedCorrelation(series)
 	var measured, judged []*watched
 	var worse, better []float64
-	var windows [][2]int // the windows with the strongest evidence of a change for the worse, and for the better
+	var windows [][2]int // best windows for worse and for better, by series
 	for _, s := range series {
 		if math.IsNaN(s.values[tonight]) {
 			continue

@@ -27,8 +27,9 @@ func TestRobust(t *testing.T) {
 	if d := cmp.Diff(want, robust(alternating(10), 0), near); d != "" {
 		t.Error(d)
 	}
-	// Of the nights, one with 150 is left out. The robust spread is 1/0.6745 = 1.48, which exceeds
-	// 1/1.2816, and a night may be at most 1.48·4.5·(1 + 3/11) = 8.5 from the median.
+	// The night with the value 150 is left out. The robust standard deviation is 1/0.6745 = 1.48,
+	// because that is more than 1/1.2816. The largest allowed distance from the median is
+	// 1.48·4.5·(1 + 3/11) = 8.5.
 	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0), near); d != "" {
 		t.Error(d)
 	}
@@ -45,7 +46,8 @@ func TestPredict(t *testing.T) {
 	if got := inflation(0.5, 3); math.Abs(got-1.8333) > 0.0001 {
 		t.Errorf("inflation %v", got)
 	}
-	// For independent nights: 2·√(1/4 + 1/20) = 1.0954, with 0.8·20 − 1 = 15 degrees of freedom.
+	// Independent nights have no inflation: the standard error is 2·√(1/4 + 1/20) = 1.0954, with
+	// 0.8·20 − 1 = 15 degrees of freedom.
 	p := moments{N: 20, Mean: 7, Sigma: 2}.predict(4, 0)
 	if d := cmp.Diff(prediction{7, 2, 1.0954, 15}, p, cmpopts.EquateApprox(0, 0.0001)); d != "" {
 		t.Error(d)
@@ -77,7 +79,8 @@ func TestWatchLatches(t *testing.T) {
 			t.Errorf("night %d: %+v", i, n)
 		}
 	}
-	// The five changed nights are not part of the reference, but the three normal nights are.
+	// The reference has the 20 nights before the change and the 3 normal nights after it. The five
+	// changed nights are not in it.
 	if n := nights[28]; n.Reference != 20+3 {
 		t.Errorf("after it: %+v", n)
 	}
@@ -96,7 +99,7 @@ func TestWatchKeepsItsReference(t *testing.T) {
 	}
 }
 
-// The result of a night does not depend on the nights after it.
+// Later nights do not change the result of an earlier night.
 func TestWatchForgetsNothing(t *testing.T) {
 	series := append(alternating(15), 105, 100, 104, 104, 99, 101, 100, 100, 103, 101)
 	gap := append([]float64{}, series...)

@@ -24,8 +24,8 @@ var (
 	answersTable = flag.String("answers-table", "", "file for the table of planted answers")
 )
 
-// answersPlan compares two servers by the form of their answers, by scores of the control
-// and by a task, with the given number of answers for each.
+// answersPlan compares the answers of two servers in three ways: by their form, by the scores that
+// the control gives them, and by a task. The verbs set the number of answers for each way.
 const answersPlan = `
 server "today" {
   simulator {}

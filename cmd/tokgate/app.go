@@ -25,7 +25,7 @@ type Streams struct {
 type app struct {
 	Streams
 	environ  []string
-	meter    exec.Meter // observes the generator; if nil it is neither observed nor calibrated
+	meter    exec.Meter // observes the load generator; nil turns observation and calibration off
 	network  server.Network
 	bounds   bounds   // limits on loading a plan; zero means no limit
 	color    string   // --color

@@ -70,7 +70,7 @@ func (s *spending) reading(read func()) {
 // garbage counts too.
 func (s *spending) collect() { debug.SetMemoryLimit(int64(s.heap + s.memory/4*3)) }
 
-// over says which bound is exceeded; "" if none is.
+// over returns which bound is exceeded, in words; "" if all are kept.
 func (s *spending) over() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -105,8 +105,8 @@ func (c *child) signal(s os.Signal) {
 	}
 }
 
-// wait waits for the end of the process, and of all that share its output. It returns
-// the exit code, -1 after a signal, and the whole output.
+// wait waits until the process has ended and its output is closed. It returns the exit code, or -1
+// if a signal ended the process, and all output.
 func (c *child) wait() (code int, said string) {
 	<-c.ended
 	said, _ = c.output()

@@ -88,7 +88,7 @@ func TestLongDocumentedCI(t *testing.T) {
 				c = newCheckout(t, "simulate")
 				return c, c.commit(map[string]string{"plans/gate.hcl": fmt.Sprintf(gatePlan, "simulator {}", tt.limit)})
 			}
-			// The results of a simulated run are in a folder next to the real one's.
+			// A simulated run writes to results/gate-simulated instead of results/gate.
 			simulated := func(s string) string { return strings.ReplaceAll(s, "results/gate", "results/gate-simulated") }
 
 			t.Run("GitHub", func(t *testing.T) {

@@ -132,8 +132,8 @@ func resultsOf(t *testing.T, name string, change func(*report.Document)) string 
 	return b.String()
 }
 
-// commented runs the workflow of the docs that comments on a pull request. results has the
-// text of a results.json for each folder.
+// commented runs the workflow of the docs that comments on a pull request. The map results has the
+// text of results.json for each results folder.
 func commented(t *testing.T, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
 	t.Helper()
 	return commentedBy(t, read(t, filepath.Join(repository, "docs", "workflows", "comment.yml")), p, when, event, results)

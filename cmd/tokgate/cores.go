@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// onAllCores is a metric.Each that calls do on as many goroutines as there are cores. If a call
-// panics, onAllCores panics with the first such value.
+// onAllCores calls do(0) to do(n-1), on one goroutine for each core. It is a metric.Each. If calls
+// panic, onAllCores panics with the value of the first panic.
 func onAllCores(n int, do func(i int)) {
 	var (
 		next    atomic.Int64

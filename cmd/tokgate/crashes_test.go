@@ -31,8 +31,8 @@ var (
 	crashSeed = flag.Uint64("crash-seed", 1, "of the times at which TestCrashes does")
 )
 
-// crashPlan gates a server that answers within a few milliseconds. A stop of the
-// generator's machine for a second or more must not count against it.
+// crashPlan gates a server that answers within a few milliseconds, so the gate must never fail. A
+// stop of the generator for several seconds must not count against the server.
 const crashPlan = `
 gate {
   decide = "estimate"
@@ -151,9 +151,9 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// crash runs the gate, disturbs it at a random time, and checks its result. whole is the
-// time that the gate takes undisturbed. The gate must also clean up what earlier runs left
-// in its folders.
+// crash runs the gate, disturbs it at a random time and checks its result. The parameter whole is
+// the duration of an undisturbed run. The gate must also clean up what earlier runs left in its
+// folders.
 func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, err error) {
 	cmd := osexec.Command(l.program, "run", "--out", l.out, filepath.Join(l.dir, "test.hcl"))
 	cmd.Env = l.environ

@@ -223,8 +223,8 @@ func lines(path string, least int) error {
 
 var saidExit = regexp.MustCompile(`(?m)· exit (\d+)`)
 
-// agrees reports whether the last line and the exit code agree. If an error follows the
-// verdict, the code is 4.
+// agrees reports whether the exit code agrees with the last line of the output. If an error is
+// printed after the verdict, the exit code must not be 0.
 func agrees(r result) bool {
 	if strings.HasPrefix(r.err, "tokgate: ") || strings.Contains(r.err, "\ntokgate: ") {
 		return r.code != assert.ExitPass || strings.Contains(r.err, " added to ")
@@ -235,9 +235,10 @@ func agrees(r result) bool {
 
 var everyCall = flag.Int("disk-step", 79, "which calls to the disk TestLongDiskFaults has fail: every so many")
 
-// Whichever call to the disk fails, a command that ends with 0 has left everything
-// that it promises. Its last line and its exit code agree, and the files are never
-// judged better than the measurement. `make faults` makes every call fail.
+// TestLongDiskFaults makes one call to the disk fail, each time another one. If the command still
+// ends with 0, all promised files must be there. The last line of output must agree with the exit
+// code. The files must never be judged better than the measurement was. `make faults` tries every
+// call.
 func TestLongDiskFaults(t *testing.T) {
 	first := 0
 	for _, passes := range []bool{true, false} {

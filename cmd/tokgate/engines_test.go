@@ -26,7 +26,7 @@ func engineTable() string {
 		r    client.Request
 	}{{"chat", chat}, {"completions", text}, {"natural", natural}}
 
-	sent := map[string][]string{} // field → where each engine has it
+	sent := map[string][]string{} // for each request field, a cell for each engine
 	var order []string
 	for i, e := range engine.All {
 		for _, q := range requests {
@@ -113,7 +113,7 @@ func codes(words []string) string {
 	return strings.Join(out, ", ")
 }
 
-// launchTable is generated from the words that start each engine.
+// launchTable returns a table of the docs: the command line with which each engine is started.
 func launchTable() string {
 	var b strings.Builder
 	row := func(name string, cell func(engine.Engine) string) { engineRow(&b, name, cell) }

@@ -21,8 +21,8 @@ import (
 type lastRun struct {
 	path     string             // results.json of that run
 	by       string             // kind of that run: "run" or "simulation"
-	cases    map[string]float64 // seconds for each measured request, by case
-	requests map[string]float64 // seconds that a request takes, weighted by itself, by case of a rate; at a search's lowest rate
+	cases    map[string]float64 // seconds per measured request, by case
+	requests map[string]float64 // seconds of an average request in flight, by case of a rate; of a search at its lowest rate
 	passes   map[string]bool    // requirements that passed, by case with the requirement's name for the level
 	rest     float64            // seconds outside of cases, searches and starts: warm-up, teardown
 	loads    map[string]float64 // seconds of the last start, by a server's address, image or command

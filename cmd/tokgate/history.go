@@ -232,8 +232,8 @@ func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (ju
 	return n, opts, out.write(n, opts)
 }
 
-// trended reports the result of a history to GitHub. h is the plan's block that
-// requires it; nil for a command.
+// trended reports the verdict on a history to GitHub. If a plan requires it, h is the plan's
+// history block. For the commands show and check, h is nil.
 func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 	doc := nights.Document(n, report.Document{ExitCode: assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)})
 	if h != nil {
@@ -278,7 +278,7 @@ Without a pin a change for the worse stays red.`,
 	return cmd
 }
 
-// pinHint suggests which run may have been meant.
+// pinHint suggests a run of the history with a similar name, for a run that is not in the history.
 func pinHint(dir, run string) string {
 	if h, _, err := history.Read(dir); err == nil {
 		var runs []string

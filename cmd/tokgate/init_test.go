@@ -79,9 +79,9 @@ func TestInitUsage(t *testing.T) {
 	tokgate(t, "init", "--url", "http://127.0.0.1:1", "--engine", "vllm").check(t, assert.ExitPass, "wrote tokgate.hcl")
 }
 
-// A server is loaded for at most two minutes, and the results are thresholds. The
-// built-in server takes 10 ms and 20 µs a token, then 2.5 ms a step: TTFT is 33 ms
-// for 1,024 tokens, speed 400 tok/s.
+// init loads the server for at most two minutes, and writes thresholds from the results. The
+// built-in server needs 10 ms plus 20 µs a token for a prompt, and 2.5 ms for each step. So 1,024
+// tokens have a TTFT of 10 + 20.5 + 2.5 = 33 ms, and the speed is 1/2.5 ms = 400 tok/s.
 func TestLongInitMeasure(t *testing.T) { alone(testInitMeasure)(t) }
 
 func testInitMeasure(t *testing.T) {
@@ -136,9 +136,9 @@ func TestInitDetects(t *testing.T) {
 	}
 }
 
-// A plan from --upgrade can be planned, with its strength, and simulated without a
-// base. The server is then compared with itself, in 8 rounds of two starts, and
-// measured once more for its own sla.
+// A plan from `init --upgrade` can be planned and simulated without a base branch. The server is
+// compared with itself: 8 rounds with two starts each. Its own sla block is measured in one more
+// start.
 func TestLongInitUpgradeIsPlanned(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tokgate(t, "init", "--image", "vllm/vllm-openai:v0.19.1", "--model", "Qwen/Qwen3-8B", "--use-case", "code_completion", "--upgrade").check(t, assert.ExitPass,

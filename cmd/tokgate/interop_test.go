@@ -24,9 +24,8 @@ var interopPlans = []struct{ program, file string }{
 
 func interopPlan(file string) string { return filepath.Join("..", "..", "plans", "interop", file) }
 
-// TestInterop runs plans/interop on foreign servers on request, and prints what
-// works: on the server at TOKGATE_VAR_url, or else on every known one on the PATH.
-// `make interop` runs it.
+// TestInterop runs the plans of plans/interop on real servers, and prints what works. It uses the
+// server at TOKGATE_VAR_url, or all known servers that are on the PATH. `make interop` runs it.
 func TestInterop(t *testing.T) {
 	if os.Getenv("TOKGATE_INTEROP") == "" {
 		t.Skip("make interop")

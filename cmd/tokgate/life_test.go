@@ -193,8 +193,8 @@ func (l *life) reports(code int, words ...string) {
 	}
 }
 
-// A person interrupts once or twice; a CI system sends SIGTERM. In each case the server
-// ends, even if it has to be killed, and the reports are written.
+// A run is interrupted once, twice, or by SIGTERM as in a CI system. Each time the server is ended,
+// if necessary by SIGKILL, and the reports are written.
 func TestInterrupted(t *testing.T) {
 	const stubborn = `trap "" TERM INT; SERVE & wait; while :; do sleep 1000; done`
 	for _, tt := range []struct {
@@ -268,7 +268,8 @@ func TestKilled(t *testing.T) {
 	l.wait() // waits for both processes, because they share one output
 	l.nothing("the supervisor", group)
 
-	// Both are killed at once; the next run removes what they left.
+	// The run and its supervisor are killed together. The next run removes the server that they
+	// left.
 	l.start()
 	l.under()
 	group = l.groups()[0]
@@ -323,8 +324,8 @@ func (l *life) notes() ([]os.DirEntry, error) {
 	return slices.DeleteFunc(entries, func(e os.DirEntry) bool { return slices.Contains(kept, lease.Memory(filepath.Ext(e.Name()))) }), err
 }
 
-// The reader of the output may stop reading: the run continues, and its exit code is
-// that of its verdict.
+// If the reader of the output closes the pipe, the run continues. Its exit code is still the one of
+// its verdict.
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
@@ -345,7 +346,7 @@ func TestBrokenPipe(t *testing.T) {
 	l.reports(code)
 }
 
-// Two runs on one GPU: the second names its holder.
+// If two runs want the same GPU, the second run fails and names the first.
 func TestTwoRunsOnOneGPU(t *testing.T) {
 	l := newLife(t)
 	bin := t.TempDir()

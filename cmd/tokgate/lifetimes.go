@@ -18,7 +18,7 @@ import (
 // rateWindow is the window in which a rate's thresholds are judged.
 type rateWindow struct {
 	exec.Case
-	lasts time.Duration // with all extensions; of a search the budget of all its probes. 0: unknown
+	lasts time.Duration // longest time with all extensions; for a search its whole budget; 0: unknown
 	looks []plan.Look
 }
 

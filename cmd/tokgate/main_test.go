@@ -62,7 +62,7 @@ func testRunPasses(t *testing.T) {
 	if !strings.Contains(read(t, filepath.Join(dir, "results.json")), `"path": "own transport"`) {
 		t.Error("results.json does not say by which path the streams were read")
 	}
-	// The file has a header and a line for each request, of which at least 20 are measured.
+	// The file has a header and a line for each request. At least 20 of the requests are measured.
 	if n := strings.Count(read(t, filepath.Join(extra, "levels.samples.csv")), "\n"); n < 21 {
 		t.Errorf("the samples have %d lines, want at least 21", n)
 	}
@@ -120,7 +120,7 @@ func testRunFails(t *testing.T) {
 	}
 }
 
-// Errors in a plan or a command line are found before anything starts.
+// Errors in a plan or a command line are reported before any server starts.
 func TestNothingStarts(t *testing.T) {
 	server := simServer(t)
 	good := fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)
@@ -217,7 +217,7 @@ func TestValidate(t *testing.T) {
 	}
 	tokgate(t, "validate", "--json", good).check(t, assert.ExitPass, `"valid": true`)
 
-	// A threshold that the planned requests can never certify.
+	// The plan has too few requests to certify its threshold, whatever the server does.
 	never := writePlan(t, `
 server "s" {
   simulator {}

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// observers passes every event to each observer, also after one failed.
+// observers passes every event to all observers, even if one of them returns an error.
 type observers []exec.Observer
 
 func (o observers) each(f func(exec.Observer) error) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// pageFaultPlan has thresholds that only the server's metrics page can decide. The format
-// verbs stand for the URL of the server, the URL of its page, and thresholds.
+// pageFaultPlan has thresholds on metrics that only the server's metrics page reports. The verbs
+// are the URL of the server, the URL of its page, and the thresholds.
 const pageFaultPlan = `
 gate {
   decide = "estimate"
@@ -60,7 +60,8 @@ func TestLongPageFaults(t *testing.T) { pageFaults(t, 1) }
 // pageFaults tries every n-th fault, where every is n. exec/telemetry tests the same with
 // the race detector.
 func pageFaults(t *testing.T, every int) {
-	// waiting returns a change of the page that sets the gauge of waiting requests.
+	// waiting returns a function that changes the metrics page: it sets the number of waiting
+	// requests.
 	waiting := func(value string) func([]byte) []byte {
 		line := regexp.MustCompile(`(?m)^(vllm:num_requests_waiting(?:\{.*\})?) .*$`)
 		return func(page []byte) []byte { return line.ReplaceAll(page, []byte("${1} "+value)) }

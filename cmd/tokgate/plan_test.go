@@ -60,8 +60,8 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 			}
 			shorten(p)
 			for _, s := range p.Servers {
-				// A server that is a simulator keeps its own settings; the others get the
-				// default profile.
+				// A plan's own simulator keeps its settings. All other servers are simulated with
+				// the default profile.
 				if s.Simulator == nil {
 					s.Simulator = &plan.Simulator{Profile: "default", Seed: 1}
 				}
@@ -247,9 +247,9 @@ compare "c" {
 	tokgate(t, "plan", "other.hcl").check(t, assert.ExitPass, "Starts: unknown: 16 starts")
 }
 
-// For servers that take 10 s to start, the first estimate of a run is within a fifth of the
-// time that the run takes. The estimate appears as soon as one leg is over, or before it if
-// another run has shown how long starts take.
+// Servers that take 10 s to start do not mislead the forecast of a run. The first forecast is
+// within 20 % of the actual time. It appears after the first leg, or earlier if a previous run has
+// shown how long the servers take to start.
 func TestLongRunTellsItsEnd(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {

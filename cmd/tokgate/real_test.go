@@ -50,7 +50,7 @@ func TestReal(t *testing.T) {
 			r.engine("tiny")
 			r.kill("tiny", "EngineCore")
 			r.expect("8 requests at a time against 2", "seqs.hcl", "tiny", 1)
-			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // a busy machine may leave the result inconclusive
+			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // 3 if the machine is too busy for a verdict
 			r.expect("a KV cache of 20 blocks", "full.hcl", "tiny", 1)
 			r.expect("80% of the prompts' tokens in the prefix cache", "hits.hcl", "tiny", 0)
 			r.replays("a trace of 102 requests", "trace.hcl", "tiny", 128)
@@ -434,7 +434,7 @@ func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float
 // with the same number of tokens. Times are in seconds.
 type sides struct {
 	requests, tokens int
-	cut              int     // further tokens, of requests that were cut off
+	cut              int     // tokens of requests that were cut off, in addition to tokens
 	ttft, tpot, e2e  float64 // means
 }
 

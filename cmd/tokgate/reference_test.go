@@ -546,8 +546,9 @@ func side(past bool) string {
 	return "within it"
 }
 
-// safe handles bursts of which a report prints only the largest safe queue. It compares the
-// verdicts that this queue implies with the plan's verdicts, and lists the differences.
+// safe handles reports that print only the largest burst with an acceptable TTFT. For bursts up to
+// that size the verdict of the plan should be pass, for larger bursts fail. It counts and lists the
+// verdicts that differ.
 func (out *page) safe(p published, f figure, theirs *simulation) (lines []string) {
 	printed, _ := f.value()
 	for _, l := range theirs.run.Levels {
@@ -575,7 +576,8 @@ func (out *page) safe(p published, f figure, theirs *simulation) (lines []string
 	return lines
 }
 
-// verdict returns the verdict of the threshold on a figure; nil if it has none.
+// verdict returns the verdict on the threshold that the published report sets for a figure. It
+// returns nil if there is no such threshold.
 func (m *simulation) verdict(f figure) *assert.Verdict {
 	for i, v := range m.verdicts.List {
 		if v.Workload == f.Workload && v.Name == "sla."+f.bounded()+".mean at "+f.Level && f.Against == "" {

@@ -89,8 +89,8 @@ func (a *app) report(args []string, out outputs) error {
 	return nil
 }
 
-// readDocument reads results.json in a folder, or builds it from the samples of a run
-// that was never judged. run is read only if samples is set.
+// readDocument reads results.json in a folder. If there is none, because the run was never judged,
+// it builds the document from the samples. The run itself is returned only if samples is set.
 func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.Run, error) {
 	if err := needFolder(dir); err != nil {
 		return nil, nil, err

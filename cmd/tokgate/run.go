@@ -206,7 +206,7 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 // runPlan runs one plan and returns its exit code.
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	started := time.Now()
-	limits, last := lastLimits(out.dir), readLastRun(p.Path) // both come from the earlier run, whose results are about to be replaced
+	limits, last := lastLimits(out.dir), readLastRun(p.Path) // read them before this run replaces the results of the last run
 	writer, err := record.Create(out.dir, reportNames()...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
@@ -480,8 +480,8 @@ func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), er
 	}, nil
 }
 
-// sharpen makes timers precise, so that requests are sent when they are due. It is only
-// for sockets, because kernel timers do not follow a bubble's time.
+// sharpen makes timers precise, so that requests are sent when they are due. It does nothing for
+// in-memory connections, because tests use them in virtual time.
 func (a *app) sharpen(wall *clock.Real) (stop func()) {
 	if a.network.Dial != nil {
 		return func() {}

@@ -116,7 +116,7 @@ func (a *app) serve(ctx context.Context, server *sim.Server, addr string) error 
 	}
 }
 
-// readScript joins a script file with the rules of the command line.
+// readScript reads a fault script, and appends the faults of the command line.
 func readScript(path string, rules []string) (sim.Script, error) {
 	var script sim.Script
 	if path != "" {

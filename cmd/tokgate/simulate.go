@@ -43,8 +43,8 @@ func (a *app) needSimulators(plans []*plan.Plan) error {
 	return nil
 }
 
-// unsimulated finds what the simulator blocks of a plan cannot run. It is an error if
-// the simulator is gated, and a warning if it only stands in for a server.
+// unsimulated returns diagnostics for servers with a simulator block that cannot be simulated. They
+// are errors if the simulator itself is tested, and warnings if it only replaces a real server.
 func unsimulated(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, s := range p.Servers {

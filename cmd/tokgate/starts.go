@@ -141,8 +141,8 @@ var (
 	oneByte    = regexp.MustCompile(`(?i)(fp8|int8|w8a8|8bit|q8)`)
 )
 
-// weights estimates from a model's name how many GB its weights are: "Qwen3-8B" has
-// 8·10⁹ parameters of two bytes, "Qwen3-30B-A3B-FP8" 30·10⁹ of one.
+// weights estimates from a model's name the size of its weights in GB. "Qwen3-8B" has 8·10⁹
+// parameters of two bytes; "Qwen3-30B-A3B-FP8" has 30·10⁹ parameters of one byte.
 func weights(model string) (gb float64, ok bool) {
 	most := 0.0
 	for _, m := range parameters.FindAllStringSubmatch(model, -1) {
@@ -165,8 +165,8 @@ func weights(model string) (gb float64, ok bool) {
 	return most * bytes, most > 0
 }
 
-// startsOf writes how often the run starts servers, and how long that takes; "" if it
-// starts only built-in servers, which takes no time.
+// startsOf describes how often the run starts servers, and how long the starts take. It returns ""
+// for built-in servers, which start at once.
 func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	n, unknown := 0, 0
 	var took time.Duration

@@ -91,9 +91,9 @@ func appendLine(t *testing.T, path string, line []byte) {
 	}
 }
 
-// noticed counts how a gate ends with the unchanged server (planted ""), or with a
-// regression planted in each profile of a candidate. It adds the runs that the log
-// lacks.
+// noticed counts how often a gate passes and fails in runs with different seeds. If the parameter
+// planted is "", the server is unchanged; otherwise that regression is planted in every candidate.
+// Results in the log are reused.
 func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) strength.Tally {
 	t.Helper()
 	known := map[int]string{}
@@ -296,7 +296,7 @@ func TestLongInitMeasured(t *testing.T) {
 	}
 }
 
-// The comparison with the base branch, as init writes it, notices a slowdown by a quarter.
+// The comparison with the base branch that init writes fails a server that is a quarter slower.
 func TestLongInitUpgrade(t *testing.T) {
 	o := initOf("chatbot")
 	o.answers.URL, o.answers.Image, o.answers.Model, o.answers.Upgrade = "", "vllm/vllm-openai:v1", "Qwen/Qwen3-8B", true

@@ -87,13 +87,13 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	return Main(context.Background(), append(slices.Clone(args), "--crashed="+began), environ, s), true
 }
 
-// supervised prepares a supervised process: it is interrupted when its supervisor
-// dies. done reports that it ends normally.
+// supervised prepares a process that a supervisor has started. If the supervisor dies, the process
+// is interrupted. The process calls done when it ends normally.
 func supervised() (done func()) {
 	if os.Getenv(supervisedName) == "" {
 		return func() {}
 	}
-	os.Unsetenv(supervisedName) // the servers that it starts are not supervised
+	os.Unsetenv(supervisedName) // the servers of the run are not supervised
 	alive, say := os.NewFile(3, "supervisor"), os.NewFile(4, "supervisor")
 	syscall.CloseOnExec(3)
 	syscall.CloseOnExec(4)
@@ -118,7 +118,7 @@ func startsServers(root *cobra.Command, args []string) bool {
 	})
 }
 
-// surviveBrokenPipes turns a write to a pipe without a reader into an error, instead of the
-// end of the process. The signal is caught instead of ignored, because servers would
-// inherit an ignored signal.
+// surviveBrokenPipes lets a write to a pipe without a reader return an error. By default SIGPIPE
+// would end the process. The signal is caught and not ignored, because servers would inherit an
+// ignored signal.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -61,7 +61,7 @@ Exit code 0: valid (warnings may be printed); 2: not.`,
 	return cmd
 }
 
-// foreseen warns of what a run would find out after its load.
+// foreseen warns before the load of problems that a run would report only after it.
 func foreseen(p *plan.Plan) hcl.Diagnostics {
 	return append(brief(p), movingTogether(p, readLastRun(p.Path))...)
 }

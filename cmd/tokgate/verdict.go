@@ -143,8 +143,8 @@ func writeReport(path string, render func(io.Writer) error) error {
 	return record.WriteFile(path, b.Bytes())
 }
 
-// conclude judges a run, writes its reports and prints the summary. It returns the
-// document and the exit code.
+// conclude judges a run, writes its reports and prints the summary. It returns the results document
+// and the exit code.
 func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Options) (*report.Document, int, error) {
 	concurrently := opts
 	concurrently.Each = onAllCores

@@ -543,7 +543,7 @@ func TestLongWorkflowNightly(t *testing.T) {
 				}
 			}
 		}
-		// The branch contains the nights so far and nothing else.
+		// The history branch contains only the files of the nights.
 		var kept string
 		for _, name := range strings.Fields(c.git("--git-dir", origin, "ls-tree", "--name-only", "-r", "tokgate-history")) {
 			if name == ".gitattributes" {
@@ -621,7 +621,8 @@ func TestActionInputs(t *testing.T) {
 	if head := c.git("-C", filepath.Join(c.Temp, "tokgate-base"), "rev-parse", "HEAD"); head != base {
 		t.Errorf("the base is %s, want %s", head, base)
 	}
-	// A policy that the pull request could have changed does not count.
+	// Without the base branch there is no safe policy: the pull request itself could have changed
+	// it. So the run is refused.
 	alone, err := c.Run(t.Context(), actionStep(`plan: plans, policy: policy.hcl`), "j", nil)
 	if err != nil || alone.Step("run").ExitCode != 2 || !strings.Contains(alone.Step("run").Log, "policy needs base") {
 		t.Errorf("a policy without a base: %v\n%s", err, alone.Log)

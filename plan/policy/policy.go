@@ -20,8 +20,8 @@ import (
 type Policy struct {
 	Path  string
 	Files map[string]*hcl.File // source of the policy, for diagnostics
-	// Allow lists what plans may use, by kind: servers, images, options, …. A missing
-	// kind is not allowed at all.
+	// Allow lists what a plan may use, for each kind: servers, images, options and so on. If a kind
+	// is missing, a plan may use nothing of that kind.
 	Allow map[string]List
 	// Require lists the allowed values of the gate's attributes. A missing attribute
 	// may have any value.

@@ -63,8 +63,8 @@ func load(t *testing.T, path string, environ ...string) *plan.Plan {
 	return p
 }
 
-// A plan that breaks the policy gets a diagnostic on each offending line, which
-// quotes the line of the policy. The plan of the base branch breaks nothing.
+// Each line of a plan that breaks the policy gets a diagnostic, which quotes the line of the
+// policy. The plan on the base branch gets no diagnostic.
 func TestPolicy(t *testing.T) {
 	rules := read(t, "testdata/policy.hcl")
 	base, head := load(t, "testdata/base/gate.hcl"), load(t, "testdata/gate.hcl")

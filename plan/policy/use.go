@@ -24,8 +24,8 @@ type use struct {
 // checked again there.
 const unknown = "(unknown)"
 
-// uses lists what a plan uses, in the order of the source. It leaves out the plan of
-// the base branch, which was allowed there.
+// uses lists what a plan uses, in the order of the source. Servers of the base branch are left out,
+// because their use was allowed there.
 func uses(p *plan.Plan) []use {
 	l := &listing{of: p}
 	for _, r := range p.Reads {
@@ -57,7 +57,7 @@ func (l *listing) add(kind, value string, rng hcl.Range) {
 	}
 }
 
-// gate adds the settings of the gate, or of the block that overrides it.
+// gate adds the settings of the gate block, or of a block that overrides them.
 func (l *listing) gate(p plan.Policy, block hcl.Range) {
 	add := func(attr, value, usual string) {
 		if at := l.at(block, attr); at != block || value != usual {
@@ -92,7 +92,7 @@ func (l *listing) server(s *plan.Server) {
 		l.add("servers", "simulator", s.Range)
 	}
 	for _, f := range s.Flags {
-		words, _ := plan.CommandLine(s.Engine, []plan.Flag{f}, nil) // a list may hold further flags
+		words, _ := plan.CommandLine(s.Engine, []plan.Flag{f}, nil) // a flag with a list value may contain more flags
 		l.flags(words, f.Range)
 	}
 	l.flags(s.Args, l.at(s.Range, "args"))
@@ -147,8 +147,8 @@ func (l *listing) command(words []string, block hcl.Range) {
 	l.flags(words, rng)
 }
 
-// flags adds the names of the options among words, without leading dashes and with -
-// for _.
+// flags adds the names of the options on a command line, without the leading dashes. A name with
+// underscores is written with dashes.
 func (l *listing) flags(words []string, rng hcl.Range) {
 	for _, word := range words {
 		if _, err := strconv.ParseFloat(word, 64); err == nil || !strings.HasPrefix(word, "-") {
@@ -186,7 +186,7 @@ func (l *listing) at(block hcl.Range, attr string) hcl.Range {
 			}
 		}
 	}
-	if block.Filename == "" { // the plan has no such block
+	if block.Filename == "" { // the plan does not contain the block
 		return hcl.Range{Filename: l.of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 	}
 	return block
@@ -207,7 +207,7 @@ func attribute(in *hclsyntax.Body, name string) *hclsyntax.Attribute {
 	return nil
 }
 
-// find returns the body of the block with that range.
+// find returns the body of the block that is at the given range of the file.
 func find(in *hclsyntax.Body, at hcl.Range) *hclsyntax.Body {
 	for _, b := range in.Blocks {
 		if b.DefRange() == at {

@@ -32,7 +32,7 @@ func Inject(fault Fault) (undo func()) {
 	return func() { injected.Store(nil) }
 }
 
-// ask returns how the injected fault treats a call.
+// ask asks the injected fault whether a call fails. Without a fault it returns 0 and nil.
 func ask(op, path string, size int) (done int, err error) {
 	fault := injected.Load()
 	if fault == nil {

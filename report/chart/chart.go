@@ -31,8 +31,8 @@ type Chart struct {
 	Series []Series
 }
 
-// Width is the width of every chart in pixels at full size: two fit side by side on a
-// desktop, one fills a phone.
+// Width is the width of a chart in pixels. Two charts fit next to each other on a desktop, and one
+// fits on a phone.
 const Width = 480.0
 
 // Axis is one axis. Its range covers the data and the values of Include.
@@ -70,7 +70,7 @@ type Rule struct {
 	Vertical bool
 }
 
-// Mark is the shape of a point; the zero Mark is the shape of its series.
+// Mark is the shape of a point. The zero value OfSeries takes the shape of the point's series.
 type Mark int
 
 // The marks for outcomes.
@@ -86,7 +86,7 @@ type Series struct {
 	Name  string
 	Index int  // index of the series' colour, mark and dash
 	Band  bool // shade from Low to High
-	Bars  bool // draw Low to High at each point
+	Bars  bool // draw a bar from Low to High at each point
 	Loose bool // points that no line joins
 	Plain bool // a line without points and tips
 	Steps bool // the line keeps its height until the next point
@@ -209,7 +209,7 @@ func (c *Chart) SVG() template.HTML {
 
 // values returns the values that the axes must show.
 func (c *Chart) values() (xs, ys []float64) {
-	// One wide bar must not flatten the others, so it is cut at the edge.
+	// A very long bar would make all other bars too short, so it ends at the edge of the chart.
 	most := math.Inf(1)
 	for _, r := range c.Rules {
 		if !r.Vertical && finite(r.At) {

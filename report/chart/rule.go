@@ -58,8 +58,9 @@ func (f *frame) level(s *svg, r Rule, series []Series, labels []float64) []float
 	return append(labels, at)
 }
 
-// upright draws a limit at a value of X. Its words go above or below horizontal
-// limits, where there is room beyond edge. It returns the new edge.
+// upright draws a limit on the X axis as a vertical line, with its label above or below the
+// horizontal limits. The label must be to the right of edge, where the last label ends. upright
+// returns the end of the new label.
 func (f *frame) upright(s *svg, r Rule, edge float64, levels []float64) float64 {
 	x := f.x.at(r.At)
 	if x < f.left-1 || x > f.right+1 {

@@ -74,7 +74,7 @@ func (s *scale) divide(n int) {
 			step = nice(math.Ceil(step))
 		}
 		if a.Min == a.Max {
-			// The range ends at a tick, so that the top of a line is not at the edge.
+			// The axis ends at a tick, so that the highest point is not at the edge of the picture.
 			s.min, s.max = math.Floor(s.min/step+1e-9)*step, math.Ceil(s.max/step-1e-9)*step
 		}
 		for i := math.Ceil(s.min/step - 1e-9); i*step <= s.max+step*1e-9 && len(s.ticks) < 100; i++ {
@@ -121,7 +121,7 @@ func decades(low, high float64) []float64 {
 	return out
 }
 
-// place sets the pixels of the axis' ends.
+// place sets where the two ends of the axis are, in pixels.
 func (s *scale) place(from, to float64) { s.from, s.to = from, to }
 
 // pad keeps the outermost values away from the ends.
@@ -151,7 +151,8 @@ func (s *scale) inside(v float64) float64 {
 	return min(max(s.at(v), half+1), s.across-half-1)
 }
 
-// every returns each n-th tick; nil if their labels would touch.
+// every returns every n-th tick of the axis. It returns nil if the labels of these ticks would
+// overlap.
 func (s *scale) every(n int) []float64 {
 	var out []float64
 	end := math.Inf(-1)

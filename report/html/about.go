@@ -293,8 +293,8 @@ func source(runs []run) (section, bool) {
 	return s, true
 }
 
-// gathered adds a verdict to the verdicts of a line. A check that passed or was skipped at several
-// levels makes one entry.
+// gathered adds a verdict to the list of a line of the plan. If a check passed, or was skipped, at
+// several levels, the list has one entry for all of them.
 func gathered(list []checkView, c checkView, level string) []checkView {
 	level = line(level)
 	if c.Class != "pass" && c.Class != "none" {

@@ -176,7 +176,8 @@ func stages(r run, ch *chart.Chart, p *report.Passage) string {
 	return " Vertical lines: where each stage begins (" + strings.Join(names, ", ") + ")."
 }
 
-// windowsOf returns a note on how many windows there are if only the first is shown.
+// windowsOf returns the note " The first of 3 windows." if a chart shows only the first of several
+// windows; otherwise "".
 func windowsOf(list []*report.Passage) string {
 	most := 0
 	for _, p := range list {

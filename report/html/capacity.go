@@ -154,8 +154,8 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	return f, true
 }
 
-// searchPoint returns a probe as a point and as a row of the table; no row if it has no
-// value.
+// searchPoint returns a probe of a capacity search as a point of the chart and as a row of the
+// table. If the probe has no value for the threshold, the row is nil.
 func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold, label string) (chart.Point, []cell) {
 	v, low, high, outcome := probed(r, c, p, t)
 	if !v.OK {
@@ -219,8 +219,8 @@ func explain(f *figure, r run, points []chart.Point) {
 	}
 }
 
-// probed returns the threshold's value at a probe, with its interval if it was kept,
-// otherwise the value of the case without one.
+// probed returns the value of the threshold's metric at a probe. If the probe has readings, the
+// interval is returned too; otherwise only the value of the case.
 func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, low, high report.Number, outcome string) {
 	outcome = p.Outcome
 	for _, x := range p.Readings {
@@ -293,7 +293,7 @@ func probes(r run, c *report.Capacity) *table {
 func margins(r run, c *report.Capacity) []string {
 	var out []string
 	for _, t := range searchedBounds(r, c) {
-		// The last probe at this load confirmed the capacity.
+		// The last passed probe at the capacity is the one that confirmed it.
 		for i := len(c.Probes) - 1; i >= 0; i-- {
 			p := &c.Probes[i]
 			if p.N != c.Pass || p.Outcome != "pass" {

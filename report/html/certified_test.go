@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// A certified rate is far below the limit of the threshold that limits the estimate, and each of its
-// probes has requests of its own.
+// A rate that was certified may be far below the limit of the threshold that limits the estimate.
+// The probes of the certified rate are new requests.
 func TestCertifiedRate(t *testing.T) {
 	c := &report.Capacity{Over: string(metric.OpenLoop), Pass: 8960, Step: 0.001, Binding: "ttft p95", AtPass: "68 ms"}
 	if got, want := binding(c), " TTFT p95 limits the estimate."; got != want {

@@ -131,7 +131,7 @@ func changeMark(x *report.Change) chart.Mark {
 	return chart.Unsure
 }
 
-// changeLegend explains the marks that the rows use.
+// changeLegend returns a legend for the marks in the rows; marks that no row has are left out.
 func changeLegend(rows []chart.Change) (out []legend) {
 	for _, l := range []struct {
 		mark chart.Mark

@@ -64,7 +64,8 @@ func sharedLevels(r run, w *report.Workload) []string {
 	return out
 }
 
-// of returns the case of a workload and a level on a server; nil if there is none.
+// of returns the case of a workload at a level on a server. It returns nil if no request of the
+// case completed.
 func (r run) of(workload, level, server string) *report.Case {
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Workload == workload && c.Level == level && c.Server == server && c.Completed > 0 {
@@ -74,7 +75,8 @@ func (r run) of(workload, level, server string) *report.Case {
 	return nil
 }
 
-// ranked has a row for each server at one level, with the best of each column marked.
+// ranked returns a table with a row for each server at one level. The best value in each column is
+// marked.
 func ranked(r run, w *report.Workload, level string) *table {
 	t := &table{Caption: r.title(w.Address) + " at " + r.level(w.Address, level), Head: []string{"Server"}}
 	columns := []struct{ name, stat string }{{"throughput", ""}, {"e2e", "mean"}, {"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"success", "rate"}}

@@ -124,7 +124,8 @@ func loadAxis(kind string, ns []float64) chart.Axis {
 	return a
 }
 
-// figures draws the curve, mostSeries lines in each figure; none without data.
+// figures draws the lines of the curve, at most mostSeries in one chart. It returns nil if there is
+// no data.
 func (cv curve) figures(runs []run) []figure {
 	of := cv.of
 	if of == nil {
@@ -284,9 +285,9 @@ func (cv curve) finding(lines []track, of func(*report.Case) report.Number) stri
 	return fmt.Sprintf("Highest: %s at %s. Lowest: %s at %s.", said(high.v), of2[1], said(low.v), of2[0])
 }
 
-// common returns a filter for the cases of the system's figures. For one run it keeps
-// the workloads without a section of their own, if there are any. It prefers levels
-// to the probes of a search.
+// common returns a filter for the cases in the charts of the whole system. A page with one run
+// leaves out use cases, which have their own sections, unless there are only use cases. If a
+// workload has both levels and probes of a search, only its levels are shown.
 func common(runs []run) func(*report.Case) bool {
 	if len(runs) != 1 {
 		return func(*report.Case) bool { return true }
@@ -423,7 +424,7 @@ func rhoOf(c *report.Case) string {
 // measured values would flatten the lines, so it is not drawn; the use cases name it.
 func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	var out []chart.Rule
-	def, _ := metric.Lookup(cv.name) // a share of good requests is not in the metric's unit
+	def, _ := metric.Lookup(cv.name) // a threshold on a share has another unit
 	seen := map[string]bool{}
 	for _, t := range lines {
 		for _, w := range t.r.Workloads {
@@ -449,7 +450,7 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	return out
 }
 
-// These are the bands of metric.Band as ranges of a chart, best first.
+// These are the ranges of a metric that metric.Band names, as coloured zones of a chart.
 var (
 	ttftZones = []chart.Zone{
 		{From: 0, To: 0.5, Word: "instant", Class: "z0"}, {From: 0.5, To: 2, Word: "responsive", Class: "z1"},

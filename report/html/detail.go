@@ -13,7 +13,8 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// shares returns the share of requests at each point of Summary.Curve.
+// shares returns the share of requests at point i of a Summary.Curve: 0 at the first point, 1 at
+// the last.
 func shares(curve []report.Number, i int) float64 { return float64(i) / float64(len(curve)-1) }
 
 // distributions shows how the requests of each level are distributed: the share of

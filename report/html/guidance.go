@@ -87,8 +87,8 @@ func rules(w *report.Workload) string {
 			out = append(out, rule)
 		}
 	}
-	// A threshold that is required at one level need not be repeated as a warning at
-	// another.
+	// If a level requires a threshold, the same threshold is not repeated as a warning for other
+	// levels.
 	out = slices.DeleteFunc(out, func(rule string) bool {
 		required, warns := strings.CutSuffix(rule, warnsOnly)
 		return warns && slices.Contains(out, required)
@@ -164,8 +164,8 @@ func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
 		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Level || v.Outcome == report.Skipped {
 			continue
 		}
-		// A verdict on whether the load was sent does not by itself count as a requirement that was
-		// met.
+		// The verdict on whether the load was sent can fail a case. But if it passes, that alone is
+		// not a requirement that was met.
 		judged = judged || v.Kind == "sla" || v.Status() < report.StatusSkipped
 		worst = min(worst, v.Status())
 	}

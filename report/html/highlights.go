@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// extreme is the best or worst value of a metric over cases, and where it was
+// extreme is the best or the worst value of a metric, with the run and the case in which it was
 // measured.
 type extreme struct {
 	v  float64
@@ -19,9 +19,8 @@ type extreme struct {
 	ok bool
 }
 
-// extremes finds the lowest and the highest value over all measured cases, including
-// the probes of capacity searches: the value that the page calls the highest must be
-// the highest of all it shows.
+// extremes returns the lowest and the highest value over all measured cases. It includes the probes
+// of capacity searches, because the page shows them too.
 func extremes(runs []run, of func(*report.Case) report.Number) (low, high extreme) {
 	measured(runs, func(r run, c *report.Case) {
 		n := of(c)

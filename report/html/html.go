@@ -94,8 +94,8 @@ func write(w io.Writer, v view) error {
 	return out.Flush()
 }
 
-// These are the sections in order. Each is a function of the runs, and returns false if it has no
-// data. The use cases come between the two lists.
+// before and after list the sections of the page in their order. The use cases come between the two
+// lists. Each function gets the runs, and returns false if its section has no data.
 var (
 	before = []func([]run) (section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
 	after  = []func([]run) (section, bool){

@@ -95,7 +95,7 @@ func TestSelfContained(t *testing.T) {
 // hostile is put in every place where a document has foreign text.
 const hostile = "\x1b[31m<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{.}}</style>--><!--</title>&lt;\x00\u202e`${x}`\r\n::error::x"
 
-// poison replaces every string of v except the document's own words.
+// poison replaces every string in v with a hostile text.
 func poison(v reflect.Value, with string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -296,8 +296,8 @@ func TestPageKeepsItsWord(t *testing.T) {
 		}
 		out := render(t, d)
 		plain := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(out, "><", "> <"), " "))
-		// The peak is the highest of all measured values, and the range of loads
-		// covers all of them.
+		// The page's peak must be the highest measured value, and its range of loads must cover all
+		// cases.
 		peak, low, high := 0.0, math.MaxInt, 0
 		for i := range d.Cases {
 			c := &d.Cases[i]
@@ -343,8 +343,8 @@ func TestPageKeepsItsWord(t *testing.T) {
 }
 
 func TestNearness(t *testing.T) {
-	// A value of 9.4 s with a limit of 10 s has a margin of 6%. A published report
-	// called this "well within".
+	// A value of 9.4 s is 6 % below a limit of 10 s. That is "within", not "well within", which a
+	// published report called it.
 	for _, tt := range []struct {
 		op       string
 		v, limit float64
@@ -450,8 +450,8 @@ func BenchmarkWrite200Levels(b *testing.B) {
 	}
 }
 
-// A comparison shows its tolerance and the differences between the servers. Foreign
-// text stays text.
+// A comparison shows its tolerance and the differences between the servers. HTML in the texts of a
+// server is escaped.
 func TestComparison(t *testing.T) {
 	n := func(v float64) report.Number { return report.Number{V: v, OK: true} }
 	d := recorded(t, "pass")

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// inside shows what the server and its GPUs reported, by load.
+// inside draws what the server and its GPUs reported about themselves, at each load.
 func inside(runs []run) (section, bool) {
 	return section{
 		ID: "inside", Title: "Inside the server",
@@ -44,9 +44,9 @@ func telemetry(r run, t *report.Timeline) []figure {
 		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) {
 			continue
 		}
-		// The chart shows the part that the timeline shows, and as much time again around it, on
-		// the clock of the timeline's bars. If that part has too few readings, the whole level is
-		// shown.
+		// The chart shows the time of the timeline, and half as much before and after it, on the
+		// same clock. If there are fewer than five readings in that time, the chart shows the whole
+		// level.
 		times, values, words := s.At, s.Values, "Over the whole level, all rounds."
 		if room := (t.To - t.From) / 2; room > 0 {
 			if i, j := within(s.At, t.From-room, t.To+room); j-i >= 5 {

@@ -123,10 +123,10 @@ func inFlight(c *report.Case) string {
 	return said
 }
 
-// times describes how much faster than recorded traffic is replayed.
+// times describes the speed of a replay, as a multiple of the recorded traffic.
 func times(speedup float64) string { return fmt.Sprintf("%.4g times the recorded traffic", speedup) }
 
-// where names a case so that it cannot be mistaken for another.
+// where names a case by its load, and by its workload, server and run if there are several.
 func where(runs []run, r run, c *report.Case) string {
 	parts := []string{inFlight(c)}
 	if several(runs, func(c *report.Case) string { return c.Workload }) {

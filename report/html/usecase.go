@@ -201,8 +201,9 @@ func curveOf(name, stat, kind string) curve {
 	return cv
 }
 
-// besideLimit compares the smallest load, the limit and a load beyond it, or some of the levels if
-// there was no search. It returns nil if there is nothing to compare.
+// besideLimit returns a table of the smallest load, the capacity and a load above it. Without a
+// capacity search it shows up to three of the levels. It returns nil if there is nothing to
+// compare.
 func besideLimit(r run, w *report.Workload, server string) *table {
 	var cases []*report.Case
 	for i := range r.Cases {

@@ -106,7 +106,7 @@ type cell struct {
 	Link  string // "#id"; "": none
 }
 
-// capital capitalizes a head, but not symbols such as p95.
+// capital writes the first letter of a column head in upper case. Symbols such as p95 are kept.
 func capital(s string) string {
 	if len(s) > 1 && s[0] == 'p' && s[1] >= '0' && s[1] <= '9' {
 		return s
@@ -115,7 +115,7 @@ func capital(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// text returns a text cell for any content.
+// text returns a table cell with a text. Any text may be passed: line makes it safe.
 func text(s string) cell { return cell{Text: line(s)} }
 
 // limitView is the result of one capacity search in large type.
