@@ -199,7 +199,7 @@ func (a *auditor) number(where, what string, says number, is float64, known bool
 
 func text(v float64) string { return fmt.Sprintf("%.6g", v) }
 
-// identity compares the recording with the identity that the results give.
+// identity compares the hash of the recording with the hash in the results.
 func (a *auditor) identity() {
 	if a.rec.plain {
 		a.note("the recording is from an older version, whose lines have no check: it may not be whole")
@@ -276,14 +276,14 @@ func (a *auditor) metric(k key, f figures, m figure) bool {
 		is, known := f[m.Metric]
 		a.number(k.String(), m.Metric, m.Value, is, known)
 		return true
-	case "cache_hit_rate": // the server's counters report cached tokens if usage does not
+	case "cache_hit_rate": // without usage it comes from the server's metrics
 		if is, known := f[m.Metric]; known {
 			a.number(k.String(), m.Metric, m.Value, is, true)
 			return true
 		}
 		return false
 	case "scaling_efficiency":
-		return true // the function scaling compares it with the level of one request in flight
+		return true // the function scaling does this
 	}
 	return false
 }
@@ -334,8 +334,8 @@ func (a *auditor) outcome() {
 	if a.res.Why == "" {
 		a.words("results.json", "outcome", a.res.Outcome, worst)
 	}
-	// 130 is the code of an interrupted run. Code 4 may also mean that writing the reports
-	// failed.
+	// Exit code 130 means an interrupted run, whatever the outcome is. Exit code 4 can also mean
+	// that the reports could not be written.
 	if code := map[string]int{"pass": 0, "inconclusive": 3, "fail": 1, "error": 4}[a.res.Outcome]; a.res.ExitCode != 130 {
 		a.words("results.json", "exit_code", fmt.Sprint(a.res.ExitCode), fmt.Sprint(code))
 	}

@@ -16,7 +16,7 @@ type figures map[string]float64
 type spread struct {
 	values  []float64
 	worst   int
-	leftOut int // number of answers in one chunk, which a metric of streaming leaves out
+	leftOut int // number of one-chunk answers, which have no value for metrics of streaming
 	higher  bool
 }
 
@@ -25,7 +25,7 @@ type spread struct {
 func (d spread) percentile(p float64) float64 {
 	n := len(d.values) + d.worst
 	rank := min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
-	if d.higher { // higher is better, so the worst values come first
+	if d.higher { // values that are missing have the lowest ranks
 		if rank -= d.worst; rank <= 0 {
 			return 0
 		}
@@ -44,8 +44,8 @@ func (d spread) mean() float64 {
 	return sum / float64(len(d.values))
 }
 
-// requestMetric returns the observation of one completed request; ok is false if it has
-// none.
+// requestMetric defines a metric that has one value for each completed request. The function of
+// returns the value; ok is false if the request has none.
 type requestMetric struct {
 	name    string
 	higher  bool
@@ -55,8 +55,8 @@ type requestMetric struct {
 
 func seconds(from, to int64) float64 { return float64(to-from) / 1e9 }
 
-// afterFirst returns the number of tokens after an answer's first chunk, and their
-// time.
+// afterFirst returns the number of tokens that came after the first chunk of an answer, and the
+// time from the first chunk to the last, in nanoseconds.
 func afterFirst(s *sample) (tokens int, took int64) {
 	if s.Failure != nil || s.Usage == nil || s.First == 0 {
 		return 0, 0
@@ -219,8 +219,8 @@ func (f figures) count(s *sample) {
 	}
 }
 
-// answerable is the number of requests that should have been answered: those that were due,
-// without the ones that the load generator itself cancelled.
+// answerable returns how many requests should have been answered: all requests that were due,
+// except for requests that the load generator itself cancelled.
 func (l *level) answerable(rounds []*round) int {
 	n := 0
 	for _, r := range rounds {

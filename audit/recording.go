@@ -151,8 +151,8 @@ func (rec *recording) divide() {
 	}
 }
 
-// part returns the round with only the requests of the named part of the mix; ok is false
-// if none of them was measured.
+// part returns a copy of the round that has only the requests of one part of the mix. ok is false
+// if none of these requests was measured.
 func (r *round) part(name string) (out *round, ok bool) {
 	own := *r
 	own.samples, own.Due, own.Start, own.End = nil, 0, r.End, r.Start
@@ -221,8 +221,9 @@ func (rec *recording) line(raw []byte) error {
 	return rec.chain(raw, l.Check)
 }
 
-// chain adds a line to the sum of the recording: the hash of the sum so far and of the
-// line up to its check. The check is the beginning of the new sum.
+// chain adds a line to the hash of the recording. The new hash is taken over the old hash and the
+// line without its check. The check in the line must be the beginning of the new hash; otherwise
+// chain returns an error.
 func (rec *recording) chain(raw []byte, check string) error {
 	at := bytes.LastIndex(raw, []byte(`,"check":"`)) // the check is the line's last member
 	if at < 0 {

@@ -17,8 +17,8 @@ var (
 	tableFlag = flag.String("table", "", "write the table of the characteristics to this file")
 )
 
-// mornings reports for each night of a history whether it fails. It uses the functions that judge a
-// history, in one pass, because the result of a night never depends on later nights.
+// mornings returns for each night of a history whether it fails. It calls watch once for the whole
+// history, which is possible because later nights do not change the result of a night.
 func mornings(columns []column) []bool {
 	red := make([]bool, len(columns[0].values))
 	for k, watched := range watch(columns) {

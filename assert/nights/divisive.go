@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// leastSegment is the minimum number of nights in a stretch.
+	// leastSegment is the minimum number of nights between two changes.
 	leastSegment = 5
 	// permutations and significance decide whether a split is more than chance. The smallest
 	// p-value that shuffling can show is 1/(permutations+1).

@@ -51,8 +51,8 @@ func TestLongDivisive(t *testing.T) {
 	}
 }
 
-// Each series without a change is tested for one split at the 1 % level, so about one series in a
-// hundred is split.
+// Series without a change are split only by chance. The significance level is 1 %, so about one of
+// a hundred series is split.
 func TestLongDivisiveFalse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	split := 0

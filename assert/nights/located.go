@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// ofLocated is the share of the allowed false alarms that may come from changes located in
-// hindsight.
+// ofLocated is the share of the allowed false alarms for changes that are found later than on their
+// own night.
 const ofLocated = 0.03
 
 // located returns the changes that divisive finds in a series. A change counts only if the nights

@@ -58,13 +58,13 @@ type Result struct {
 	Started  time.Time // of the last night
 	Pinned   *metric.Pin
 	Since    int // number of nights since the pin, or since the history began, including tonight
-	// Accept is the run to pin if all failures should be accepted: the run of the latest change,
-	// because a pin restarts every series. It is "" if nothing failed.
+	// Accept is the run to pin in order to accept all failures. It is the run of the latest change,
+	// because a pin restarts all series. It is "" if nothing failed.
 	Accept string
 	// Differs lists what changed on the servers since the night before: "vllm: version 0.19.1 →
 	// 0.20.0".
 	Differs []string
-	Job     *metric.Job // of the last night; nil if not known
+	Job     *metric.Job // CI job of the last night; nil if not known
 	Trends  []Trend
 }
 
@@ -104,7 +104,7 @@ type Bounds struct {
 	Shift float64 // shift of the nights that raised the alarm, or of tonight, in units of Noise
 }
 
-// Change is a change of a series, with what else changed then.
+// Change is a change of a series, with what else changed that night.
 type Change struct {
 	Run           string // first night after the change
 	Started       time.Time
@@ -173,8 +173,8 @@ func Judge(h metric.History, opts Options) Result {
 	return out
 }
 
-// accept returns the value of Accept. otherGPU means that tonight ran on another GPU and cannot be
-// compared with the other nights.
+// accept returns the value of the field Accept. If otherGPU is set, a server ran on another GPU
+// tonight, and tonight's run is the one to accept.
 func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
 	if otherGPU {
 		return r.Run
@@ -206,8 +206,8 @@ func trends(nights []metric.Night, opts Options) []Trend {
 	return out
 }
 
-// lostPin explains that the run named by the last pin is not in the history, so that it is not
-// known from which night on nights are comparable.
+// lostPin explains why there is no verdict: the run of the last pin is not in the history, so the
+// first comparable night is not known.
 func lostPin(p metric.Pin, nights []metric.Night) string {
 	var runs []string
 	for _, n := range nights {

@@ -53,7 +53,7 @@ func TestJudgeNights(t *testing.T) {
 	rate.Stat = "rate"
 	preempted := ttftTrend
 	preempted.Metric, preempted.Stat = "preemptions", ""
-	// The workload was another one for two nights.
+	// On the third and the fourth night the workload was different.
 	again := nightsOf(ttftTrend, 2, 2, 2, 2, 2)
 	again.Nights[2].Figures[1].Asked, again.Nights[3].Figures[1].Asked = "b", "b"
 	eve := time.Date(2026, 10, 10, 4, 0, 0, 0, time.UTC) // of night r10

@@ -12,8 +12,8 @@ const (
 	// is left out of the reference. It is larger while there are few nights. Without this rule one
 	// bad night would move the reference and widen its bounds.
 	outlying = 4.5
-	// believed is the share of the degrees of freedom that a standard deviation keeps, because
-	// outlying nights were removed before it was computed.
+	// believed reduces the degrees of freedom of a standard deviation to 80 %. The reason is that
+	// outliers were removed before the standard deviation was computed.
 	believed = 0.8
 	// uncorrelated is a number of imagined nights without correlation. They are added to the real
 	// nights to estimate the correlation, so that the estimate is closer to 0 if there are few
@@ -124,7 +124,7 @@ func (m moments) predict(further int, r float64) prediction {
 // above is the chance of a mean at least this high if nothing changed. It returns 1 without a
 // prediction, and also for any unremarkable mean, whose chance exceeds perPlan anyway.
 func (p prediction) above(mean float64) float64 {
-	const unremarkable = 2.3 // normal numbers exceed it with a chance of 0.0107, above perPlan
+	const unremarkable = 2.3 // a normal value is above 2.3 with a chance of 0.0107, which is more than perPlan
 	t := (mean - p.Center) / p.Error
 	if p.Freedom < 1 || !(t > unremarkable) {
 		return 1

@@ -45,7 +45,8 @@ func (s scale) within(x float64) float64 {
 	return min(max(x, 0), 1)
 }
 
-// shift writes the size of a change: "4.2%", or for shares "4.2 points".
+// shift writes the size of a change: "4.2%" of the value, or "4.2 points" for metrics that are
+// shares.
 func (s scale) shift(x float64) string {
 	if s.log {
 		return metric.Format(metric.Ratio, math.Abs(math.Expm1(x)))

@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The growth of a backlog is a share that is negative if the backlog shrinks. No other share is
-// below 0.
+// The metric backlog_growth is a share that is negative if the backlog shrinks. All other shares
+// are at least 0.
 func TestScaleOfGrowth(t *testing.T) {
 	for name, want := range map[string]bool{"backlog_growth": true, "success": false} {
 		s := scaleOf(metric.MustLookup(name))

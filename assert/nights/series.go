@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// series is one trend, with the nights in which it has a figure.
+// series holds the values of one metric at one load, over the nights that have a value.
 type series struct {
 	key    metric.Trend
 	at     []int // indices of the nights
@@ -33,7 +33,7 @@ func gather(nights []metric.Night) []*series {
 				known[f.Trend] = s
 				list = append(list, s)
 			}
-			// A workload may also change back to an earlier one.
+			// Nights may also return to an earlier workload.
 			any := f.Trend
 			any.Asked = ""
 			if old := last[any]; old != nil && old != s {
@@ -61,7 +61,7 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	s.scale = scaleOf(def)
 	c = column{values: slices.Repeat([]float64{math.NaN()}, len(nights)), worse: worseOf(def.Better), floor: leastNoise, ignore: ignore}
 	if over := metric.LoadKind(s.key.Stat); def.Name == limitMetric && over != metric.OpenLoop && over != metric.Speedup {
-		c.floor = max(c.floor, 0.5/s.values[0]) // the figure is known to half a request in flight, or half a user
+		c.floor = max(c.floor, 0.5/s.values[0]) // a capacity is rounded by up to half a request or user
 	}
 	for i, v := range s.values {
 		run := nights[s.at[i]].Run
@@ -89,7 +89,7 @@ func worseOf(better metric.Direction) int {
 	return 0
 }
 
-// judge fills in the result of the last watched night.
+// judge writes the result of the last night that has a value into the parameter t.
 func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []night) {
 	cuts := located(c, watched)
 	tonight := &watched[len(watched)-1]

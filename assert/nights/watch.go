@@ -11,8 +11,8 @@ const (
 	leastReference = 10
 	// mostReference is the maximum number of reference nights; later nights are only watched.
 	mostReference = 90
-	// perPlan is the chance of a false alarm for the worse on one night, over all series of a plan,
-	// if the series are normally distributed and nothing changes.
+	// perPlan is the chance that an unchanged plan has a false alarm for the worse in one night. It
+	// covers all series of the plan together, and assumes that they are normally distributed.
 	perPlan = 0.007
 	// RedByChance is the largest share of nights that fail although nothing changed. A false alarm
 	// lasts several nights, and all of them count. `make characteristics` measures the share.
@@ -73,13 +73,14 @@ func (n night) bounds() (low, high float64) {
 	return n.Expected.Center - half, n.Expected.Center + half
 }
 
-// watch compares every night of a plan with those before it, series by series, and
-// returns the result of each series for each night. A night without a value has no
-// result. The result of a night never depends on later ones.
+// watch compares each night of a plan with the nights before it, series by series. It returns the
+// result of each series for each night. A night without a value has no result. Later nights do not
+// change the result of a night.
 //
-// An alarm stays (see latch). Nights after a change do not join the reference, because later nights
-// would then be compared with a change that nobody has accepted. The chance of a false alarm covers
-// all series of the plan together (Holm's rule), and allows for correlation from night to night.
+// An alarm stays on (see latch). Nights after a change do not join the reference, because otherwise
+// later nights would be compared with a change that nobody has accepted. The chance of a false
+// alarm is for all series of the plan together (Holm's rule), and allows for correlation from night
+// to night.
 func watch(columns []column) [][]night {
 	series := make([]*watched, len(columns))
 	out := make([][]night, len(columns))

@@ -20,8 +20,8 @@ func alternating(n int) []float64 {
 func one(values ...float64) column { return column{values: values, worse: +1} }
 
 func TestRobust(t *testing.T) {
-	// Ten nights have the variance 10/9, so σ = 1.0541. The nine products of neighbours are −1
-	// each, so r = −9/10. Corrected for bias r is −0.9 + (1 − 3.6)/10 = −1.16.
+	// The variance of the ten nights is 10/9, so σ is 1.0541. Each of the nine products of
+	// neighbours is −1, so r is −9/10. Corrected for its bias, r is −0.9 + (1 − 3.6)/10 = −1.16.
 	want := moments{N: 10, Mean: 100, Sigma: 1.0541, Correlation: -1.16}
 	near := cmpopts.EquateApprox(0, 0.0001)
 	if d := cmp.Diff(want, robust(alternating(10), 0), near); d != "" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// watched is a series with its state up to some night.
+// watched is a series with what is known after the nights so far.
 type watched struct {
 	column
 	nights    []night
@@ -17,7 +17,7 @@ type watched struct {
 	change    latch
 }
 
-// known describes the first n nights of the reference.
+// known returns the statistics of the first n nights of the reference, without outliers.
 func (s *watched) known(n int) moments {
 	for k := len(s.memo); k <= n; k++ {
 		s.memo = append(s.memo, robust(s.numbers[:k], s.floor))
@@ -116,7 +116,7 @@ func (s *watched) mean(nights []int) float64 {
 	return sum / float64(len(nights))
 }
 
-// alarm begins a change at the given number of nights before now, and removes these nights from the
+// alarm begins a change that started the given number of nights ago. These nights leave the
 // reference.
 func (s *watched) alarm(nights int, worse bool) {
 	from := s.seen[len(s.seen)-nights]

@@ -95,8 +95,9 @@ var plantedAnswers = []struct {
 	{name: "wrong at depths above 50 %", rule: &sim.Rule{Fault: "half-context"}},
 }
 
-// layersOf counts the gates that failed or did not pass: one element for each of the three
-// layers, and a last one for the whole verdict.
+// layersOf counts gates by layer of the judgement. The first three elements are the three layers,
+// and the last element is the whole verdict. red counts failed gates, and notPassed counts gates
+// that did not pass.
 type layersOf [4]struct{ red, notPassed int }
 
 // add counts one gate.

@@ -36,10 +36,10 @@ type app struct {
 // actions handles a command that runs as a step of GitHub Actions. nil means that the
 // command runs elsewhere; the methods then do nothing.
 type actions struct {
-	log             io.Writer // log for commands to the runner
+	log             io.Writer // receives the workflow commands that the runner reads
 	summary, output string    // GITHUB_STEP_SUMMARY and GITHUB_OUTPUT; "" if unset
 	workspace       github.Workspace
-	token           string // random, so that nobody else can know it
+	token           string // random, so that the output of a server cannot contain it
 
 	annotations []github.Annotation
 	docs        []*report.Document
@@ -77,7 +77,8 @@ func measureError(err error, hints ...string) error {
 	return &exitError{code: assert.ExitError, err: err, hints: hints}
 }
 
-// exitWith ends the command with a code after all output; 0 gives nil.
+// exitWith returns an error that ends the command with an exit code and prints nothing. It returns
+// nil for the code 0.
 func exitWith(code int) error {
 	if code == assert.ExitPass {
 		return nil

@@ -35,11 +35,11 @@ func (x *expansion) asked() {
 	x.para("  ", "This generator: 64 streams of the built-in server for 0.6s, while a server starts or after the load, once after each start of this machine.")
 }
 
-// asks returns sentences about the requests that a server gets before its first measured
-// one; nil if it gets none.
+// asks describes, in sentences, the requests that a server gets before its first measured request.
+// It returns nil if there are none.
 func (x *expansion) asks(s *plan.Server) (lines []string) {
 	var sent []*plan.Workload
-	kinds := map[string]bool{} // kinds of requests; requests of a kind have their prompt tokens counted in the same way
+	kinds := map[string]bool{} // kinds of requests; the prompt tokens of one kind are counted in one way
 	onlyIDs, warm := true, 0
 	for _, c := range append(exec.Cases(x.p), exec.Searches(x.p)...) {
 		if c.Server != s {

@@ -21,8 +21,9 @@ func TestAuditReadsItsFolderAlone(t *testing.T) {
 	r.check(t, assert.ExitError, "samples.jsonl is not a regular file")
 }
 
-// For rates and users the clock of a request begins when it is due, and rounds follow
-// each other, so an answer may span two. Rows of a data set have the requested length.
+// The audit also handles rates, users and data sets. For rates and users, the clock of a request
+// starts when the request is due, and an answer may begin in one round and end in the next. The
+// rows of the data set have the requested length.
 func TestLongAuditOfWindows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -32,8 +32,8 @@ type loaded struct {
 	diags hcl.Diagnostics
 }
 
-// spending measures the resources that loading a plan takes. Data files count only towards
-// bounds of their own.
+// spending measures the CPU time and the memory for loading a plan. Data files do not count here;
+// they have bounds of their own.
 type spending struct {
 	bounds
 	all  bounds // limits on the totals of the process, data files included

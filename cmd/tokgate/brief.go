@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// leastLoad is the length of a level's load below which validate warns.
+// leastLoad is a minute: validate warns of levels whose load is shorter.
 const leastLoad = time.Minute
 
 // brief warns, once for each plan, of levels whose load must end within a minute: because

@@ -41,8 +41,9 @@ compare "unchanged" {
 }
 `
 
-// busySearch searches a server whose true capacity is known from 10,000 requests a level in
-// virtual time. The format verbs stand for the threshold and the largest level.
+// busySearch is a plan with a capacity search. The true capacity of its server is known: it was
+// measured in virtual time with 10,000 requests a level. The verbs are the threshold and the
+// largest level.
 const busySearch = `
 server "demo" {
   simulator {}
@@ -124,7 +125,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// answered returns the load that a run's search certified.
+// answered returns the capacity that the search of a run certified.
 func answered(t *testing.T, out string) int {
 	f, err := os.Open(filepath.Join(out, "results.json"))
 	if err != nil {

@@ -76,8 +76,8 @@ func (c *checkout) present(t *testing.T, pattern string) {
 	}
 }
 
-// The snippets of docs/ci.md work as described on a server that passes, one that
-// fails and one that stays inconclusive.
+// The examples in docs/ci.md work as described. The test runs them with a gate that passes, a gate
+// that fails and a gate that is inconclusive.
 func TestLongDocumentedCI(t *testing.T) {
 	for _, tt := range []struct {
 		name, limit string

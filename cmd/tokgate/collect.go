@@ -16,7 +16,7 @@ const (
 	much          = 128 << 20 // bytes that are live
 )
 
-// collectSeldom makes the collector run seldom until undo is called.
+// collectSeldom makes garbage collections rare, until undo is called.
 func collectSeldom() (undo func()) {
 	var mu sync.Mutex
 	before, over := debug.SetGCPercent(seldom), false

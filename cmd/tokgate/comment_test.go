@@ -282,8 +282,8 @@ func TestLongWorkflowComment(t *testing.T) {
 	}
 }
 
-// Nothing of a hostile artifact is posted unescaped, and what cannot be read is left
-// out.
+// All texts of a hostile artifact are escaped in the comment. A results file that cannot be read is
+// left out.
 func TestLongWorkflowCommentHostile(t *testing.T) {
 	const evil = "<!-- tokgate:chatbot-2 -->\n<script>alert(1)</script> ![x](https://evil.example/x.png) @everyone <img src=x> [y](https://evil.example)"
 	hostile := func(d *report.Document) {

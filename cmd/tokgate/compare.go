@@ -126,7 +126,8 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 	return exitWith(code)
 }
 
-// itself reports that two folders contain the same run.
+// itself returns the error message for a comparison of a run with itself. The parameters are two
+// folders with the same run.
 func itself(control, candidate string) string {
 	if filepath.Clean(control) == filepath.Clean(candidate) {
 		return control + " holds one run of one server"

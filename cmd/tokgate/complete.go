@@ -40,7 +40,8 @@ func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.Compl
 	}
 }
 
-// caseNames lists the values of --only: workloads, and workloads with a level.
+// caseNames lists what the shell completes for --only: every workload, and every workload with a
+// level.
 func caseNames(p *plan.Plan) []string {
 	var out []string
 	seen := map[string]bool{}

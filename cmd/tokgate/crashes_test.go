@@ -238,8 +238,8 @@ func (l *life) document() (*report.Document, error) {
 	return report.ReadDocument(f)
 }
 
-// undisturbed runs the gate without a disturbance, and checks that the gate cleans up and
-// leaves nothing. It returns the time that this took.
+// undisturbed runs the gate without a disturbance. It checks that the gate removes what earlier
+// runs left, and leaves nothing itself. It returns how long the run took.
 func (l *life) undisturbed() time.Duration {
 	began := time.Now()
 	l.start()
@@ -273,7 +273,8 @@ func (l *life) mine() (pids []int) {
 	return pids
 }
 
-// alive reports whether a process still runs, after waiting a moment for its end.
+// alive reports whether a process is still running. If it is, alive waits a moment for its end
+// before it says so.
 func (l *life) alive(pid int) bool {
 	for range 50 {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

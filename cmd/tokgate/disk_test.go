@@ -77,7 +77,7 @@ var diskFaults = []struct {
 	}},
 }
 
-// diskNight is one night of a gate in CI, in a folder of its own.
+// diskNight is one night of a gate in CI. All its files are in one folder.
 type diskNight struct {
 	t      *testing.T
 	url    string // of the server
@@ -114,8 +114,8 @@ func (n *diskNight) tokgate(args ...string) result {
 	return tokgateWith(n.t, n.t.Context(), environ, "", args...)
 }
 
-// commands lists the commands of a night, each with what it must leave when it
-// succeeds.
+// commands lists the commands of a night. Each has a function that checks the files after the
+// command succeeded.
 func (n *diskNight) commands() []diskCommand {
 	results, again := n.path("results"), n.path("again")
 	return []diskCommand{
@@ -141,7 +141,7 @@ type diskCommand struct {
 	left func(result) error
 }
 
-// ran checks what a passing run leaves.
+// ran checks the files of a run that succeeded.
 func (n *diskNight) ran(result) error {
 	if err := n.reported(n.path("results")); err != nil {
 		return err

@@ -407,7 +407,7 @@ func conforms(t *testing.T, dir string) {
 	if err := json.Unmarshal(report.SchemaJSON, &schema); err != nil {
 		t.Fatal(err)
 	}
-	schema.ID = "" // the schema's id need not be a URL here
+	schema.ID = "" // ignore the schema's id, which is not a URL
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		t.Fatal(err)

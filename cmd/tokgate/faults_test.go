@@ -34,8 +34,8 @@ workload "w" {
 }
 `
 
-// A server that does not generate the tokens that it counts, or does not send them, is
-// detected from a sample of its answers, although their lengths are exact.
+// A server may claim more tokens than it generates or sends. A sample of its answers shows that,
+// even if their lengths are as requested.
 func TestLongLies(t *testing.T) {
 	long := strings.NewReplacer("mean = 16", "mean = 64", `server "s" {`, "server \"s\" {\n  engine = \"vllm\"").Replace(faultPlan)
 	for _, tt := range []struct {
@@ -66,8 +66,8 @@ func TestFaults(t *testing.T) { faults(t, 7) }
 
 func TestLongFaults(t *testing.T) { faults(t, 1) }
 
-// faults tries every n-th fault, where every is n. Under the race detector only few are
-// tried, because sim, exec/client and exec/server test each of them already.
+// faults tries the faults of the list, or every n-th if the parameter every is n. Few are tried
+// under the race detector, because the tests of sim, exec/client and exec/server try each of them.
 func faults(t *testing.T, every int) {
 	tests := []struct {
 		name  string
@@ -76,7 +76,7 @@ func faults(t *testing.T, every int) {
 		words []string
 	}{
 		{"nothing is wrong", nil, 0, []string{"PASS"}},
-		// If no request completed, nothing was measured; a latency of 0 ms would be wrong.
+		// If no request completed, there is no verdict. A latency of 0 ms must not pass.
 		{"every request 500", []string{"http-500:from=5"}, 4, []string{"scripted fault: Internal Server Error"}},
 		{"not even ready", []string{"http-500"}, 4, []string{"Internal Server Error"}},
 		// Failed requests count as slower than every latency limit.

@@ -253,8 +253,8 @@ func testActionsUnwritable(t *testing.T) {
 	}
 }
 
-// A night that is worse than those before it is annotated at the block that requires
-// it, and the summary has its table.
+// A night that is worse than earlier nights has an annotation at the history block of the plan, and
+// a table in the summary.
 func TestActionsNightly(t *testing.T) {
 	for _, severity := range []string{"error", "warning"} {
 		t.Run(severity, func(t *testing.T) {

@@ -78,7 +78,7 @@ needed. A run that is already in it is left as it is.`,
 	}
 }
 
-// addNight adds a document to a history, and prints that.
+// addNight adds the results of a run to a history as a night, and prints that it did.
 func (a *app) addNight(dir string, doc *report.Document) error {
 	night := doc.Night()
 	night.Job = ciJob(a.getenv)
@@ -209,7 +209,7 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 	}
 }
 
-// showNights judges a history, prints it and writes the files.
+// showNights judges a history, prints the result and writes it to files.
 func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (judged.Result, nights.Options, error) {
 	h, problems, err := history.Read(dir)
 	if err != nil {

@@ -47,7 +47,7 @@ judges nothing.`,
 	return cmd
 }
 
-// errLines lists lines that could not be read, which the output therefore lacks.
+// errLines is the error for lines that could not be read. The output does not contain these lines.
 type errLines []string
 
 func (e errLines) Error() string { return strings.Join(e, "; ") }

@@ -89,7 +89,7 @@ func testNightly(t *testing.T) {
 		}
 		tokgate(t, "history", "add", dir, folder).check(t, assert.ExitPass)
 	}
-	if err := os.RemoveAll(dir); err != nil { // the nights are older than the run
+	if err := os.RemoveAll(dir); err != nil { // the nights of this test are older than the run
 		t.Fatal(err)
 	}
 	for n := range 13 {

@@ -217,7 +217,7 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 			return err
 		}
 	}
-	// Known engines take their port in this form.
+	// All known engines have a flag --port.
 	if w.Command != "" && w.Engine != engine.Plain && !strings.Contains(w.Command, "port") {
 		w.Command += " --port {port}"
 		fmt.Fprintln(a.Out, "added to the command: --port {port}, a free one in each run")

@@ -22,8 +22,8 @@ import (
 const (
 	// measureFor bounds the time for which `init --measure` loads a server.
 	measureFor = 2 * time.Minute
-	// measureWaves is the number of requests of each slot in a measured round. It is 1 for long
-	// requests, and if several use cases share the time.
+	// measureWaves is how many requests each slot sends in a measured round. For long requests, or
+	// several use cases, it is 1 instead, to save time.
 	measureWaves = 2
 	// leastMargin is the minimum margin of a threshold, relative to the measured value. It
 	// is less than half of the change in a server that is slower by a quarter.
@@ -67,7 +67,8 @@ func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter
 	})
 }
 
-// sayMeasured prints what became a threshold, and what there was no time for.
+// sayMeasured prints the thresholds that init measured, and the levels for which the time was too
+// short.
 func (a *app) sayMeasured(w starter.Answers) {
 	for _, name := range w.UseCases {
 		u, _ := starter.Named(name)
@@ -102,8 +103,8 @@ func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Ru
 	return out, nil
 }
 
-// measuring returns the plan for measuring a use case: the plan to be written, with
-// few requests, which only have to succeed.
+// measuring returns a plan that measures a use case. It is the plan that init will write, but with
+// few requests and without requirements.
 func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	waves := measureWaves
 	if u.Output >= 1024 || u.Input >= 16<<10 || len(o.answers.UseCases) > 1 {

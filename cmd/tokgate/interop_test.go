@@ -196,7 +196,8 @@ func share(list []*metric.Sample, otherwise string, is func(*metric.Sample) bool
 	return strings.TrimSuffix(fmt.Sprintf("%d of %d: %s", n, len(list), otherwise), ": ")
 }
 
-// asked compares the server's counts with the requested numbers.
+// asked compares two token counts of each request: the count that the server reported, and the
+// count that was requested.
 func asked(list []*metric.Sample, counts func(*metric.Sample) (got, want int)) string {
 	all, wrong, example := 0, 0, ""
 	for _, s := range list {

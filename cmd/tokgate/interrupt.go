@@ -59,7 +59,8 @@ func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, sto
 	}
 }
 
-// grace is how long a server may still take to end by itself.
+// grace returns how long a server may take to stop before it is killed. The time is shorter if the
+// run was told to hurry.
 func grace(now context.Context) func() time.Duration {
 	return func() time.Duration {
 		if now.Err() != nil {

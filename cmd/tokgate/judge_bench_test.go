@@ -107,7 +107,7 @@ func longRecording(tb testing.TB, dir string, samples int) {
 	must(w.Close())
 }
 
-// longRound records a round that begins after others; end is when it ended.
+// longRound records a round that starts at begin. It returns the time at which the round ended.
 func longRound(tb testing.TB, w *record.Writer, rng *rand.Rand, l *metric.Level, level plan.Level, index int, begin time.Duration) (end time.Duration) {
 	r := &metric.Round{Index: index, Seed: int64(index + 1), Due: level.RoundRequests(index), Busy: 1, Complete: true, Health: metric.Health{CPU: 0.1}}
 	next := make([]time.Duration, l.N)

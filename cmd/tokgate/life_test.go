@@ -22,9 +22,9 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// lifePlan starts a server. The format verbs stand for the server's gpus, the words of its
-// command and the number of requests: 4,000 requests of 70 ms take two minutes, and all
-// prompts are made before the first is measured.
+// lifePlan starts a server. Its verbs are the server's gpus attribute, its command, and the number
+// of requests. A request takes 70 ms, so 4,000 requests take more than two minutes, which is long
+// enough for the tests. All prompts are made before the first measured request.
 const lifePlan = `
 gate {
   decide = "estimate"
@@ -93,8 +93,8 @@ func newLife(t *testing.T) *life {
 
 func (l *life) state() string { return filepath.Join(l.dir, "state") }
 
-// serve returns a shell command: the words before, and then the command line of the
-// built-in server.
+// serve returns the command of the built-in server for a plan. If the parameter before is a shell
+// script, the command is that script, with SERVE replaced by the command of the server.
 func (l *life) serve(before string) string {
 	if before == "" {
 		return fmt.Sprintf(`[%q, "sim", "--listen", "127.0.0.1:{port}"]`, l.program)
@@ -217,7 +217,7 @@ func TestInterrupted(t *testing.T) {
 				t.Fatalf("%d servers are noted, want one", len(groups))
 			}
 			for i, s := range tt.signals {
-				if i > 0 { // two equal signals at once would count as one
+				if i > 0 { // two equal signals in quick succession arrive as one
 					l.until("stopping: ")
 				}
 				l.signal(s)
@@ -284,7 +284,7 @@ func TestKilled(t *testing.T) {
 // run returns the process that measures, whose supervisor is the started process.
 func (l *life) run() int {
 	l.t.Helper()
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid)) // each thread has a list of its own
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid)) // each thread lists its own child processes
 	for _, path := range lists {
 		raw, _ := os.ReadFile(path)
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
@@ -384,8 +384,8 @@ func TestServerFails(t *testing.T) {
 		{"runs out of memory at start", `: {port}; echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB" >&2; exit 1`, false,
 			[]string{"ended by itself: exit status 1; it ran out of memory: torch.OutOfMemoryError", "Tried to allocate"}},
 		{"dies", noted, true, []string{"the server's process ended by itself: exit status 137"}},
-		// The reason is the restart, or "no longer answers" if the restart takes longer
-		// than the load.
+		// The message depends on the time: the server was restarted, or it "no longer answers" if
+		// the restart takes longer than the load.
 		{"is started again by its supervisor", `while :; do ` + noted + `; done`, true, []string{"the server "}},
 		{"a flag it does not know", `SERVE --nonsense`, false, []string{"ended by itself: exit status 2", "unknown flag"}},
 	} {

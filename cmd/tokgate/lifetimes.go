@@ -61,7 +61,7 @@ func (w rateWindow) binds(s *plan.SLA) bool {
 // short is a percentile for which a window is too short.
 type short struct {
 	window    rateWindow
-	of        *plan.Workload // the workload, or a part of it
+	of        *plan.Workload // the workload, or a part of a mix
 	threshold *plan.Threshold
 	request   time.Duration // how long a request takes
 	lifetimes float64       // by how many request times the window must be long
@@ -116,9 +116,10 @@ func (s short) advice() string {
 	return fmt.Sprintf("Set duration = %q", plan.PlainDuration(long))
 }
 
-// movingTogether warns, once a workload, of percentiles of a rate that a window may be too short
-// for, by how long a request took in the last run, or may take by the plan's own limits. What passed
-// in the last run has the margin that it takes.
+// movingTogether warns of thresholds on percentiles of a rate for which the window may be too
+// short. It warns once for each workload. The time of a request comes from the last run, or from
+// the thresholds of the plan. A threshold that passed in the last run gets no warning, because its
+// margin was large enough.
 func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	warned := map[*plan.Workload]bool{}
@@ -168,7 +169,7 @@ type foretelling struct {
 	windows []rateWindow
 
 	mu    sync.Mutex
-	took  map[string][]float64 // seconds of the warm-up's requests, by case
+	took  map[string][]float64 // seconds that each warm-up request took, by case
 	begun map[string]bool      // cases whose warm-up is over
 }
 

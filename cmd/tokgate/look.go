@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// looks judges levels of p while they run.
+// looks returns the function by which a run judges the levels of plan p while they run.
 func looks(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
 		v := assert.JudgeLook(p, w, l, at)
@@ -25,7 +25,8 @@ func looks(p *plan.Plan) exec.Judge {
 	}
 }
 
-// comparisonLooks judges comparisons of p while they run.
+// comparisonLooks returns the function by which a run judges the comparisons of plan p while they
+// run.
 func comparisonLooks(p *plan.Plan) exec.JudgeComparison {
 	return func(c *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
 		look := assert.JudgeComparison(p, c, run)

@@ -374,8 +374,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Release builds print their commit and its date. An output that could not be written
-// is an error: a plan printed onto a full disk was not shown.
+// If a command cannot write its output, for example to a full disk, it ends with an error. The user
+// would otherwise take half of a plan for the whole plan.
 func TestOutputMustBeWritten(t *testing.T) {
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	for _, args := range [][]string{{"plan", path}, {"validate", path}, {"validate", "--json", path}, {"version"}, {"version", "--json"}, {"schema", "plan"}, {"sim", "--list"}, {"help", "run"}, {"completion", "bash"}} {

@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// filesBesides is the number of open files besides the load's: the recording, reports,
-// logs, pipes, further requests, and the generator's calibration with 64 streams that
-// have both ends in this process.
+// filesBesides is the number of open files apart from the connections of the load. It includes the
+// recording, reports, logs, pipes, other requests, and 64 streams to calibrate the load generator.
+// Both ends of each stream are in this process.
 const filesBesides = 200
 
 // needOpenFiles is the number of files and connections that a run of the plan has open at

@@ -283,8 +283,8 @@ func peerServer(log string) (url string, stop func(), err error) {
 	return "", nil, fmt.Errorf("the server does not listen on %s", address)
 }
 
-// onCore returns a command that runs on one core, if there are several cores and the
-// program taskset.
+// onCore returns a command that is bound to one core by the program taskset. If there is only one
+// core, or no taskset, the command is not bound.
 func onCore(core int, program string, args ...string) *osexec.Cmd {
 	if taskset, err := osexec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
 		return osexec.Command(taskset, append([]string{"-c", strconv.Itoa(core), program}, args...)...)

@@ -135,8 +135,8 @@ func (b *blocks) add(workload, server string, row ...string) {
 	(*b)[i].rows = append((*b)[i].rows, row)
 }
 
-// merged joins blocks with the same rows: first the servers of a workload, then
-// workloads that have all of their servers in common.
+// merged joins blocks with the same rows. It first joins the servers of one workload. Then it joins
+// workloads that run on the same servers.
 func (b blocks) merged() blocks {
 	var byServer, out blocks
 	same := func(list blocks, o *block, alike func(*block) bool) *block {
@@ -390,7 +390,7 @@ func (x *expansion) comparisons() {
 	}
 }
 
-// answers prints the cost of scoring answers on the control.
+// answers prints how many answers of both servers are compared, and what it costs to score them.
 func (x *expansion) answers(c *plan.Compare) {
 	prompts, again := exec.Asks(c)
 	if prompts == 0 {
@@ -435,7 +435,7 @@ func grouped(n int) string {
 const (
 	briefTokens = 40_000 // estimated answer tokens plus a sixteenth of the prompt tokens, in one run
 	briefRuns   = 5
-	mostTokens  = 400_000 // above briefTokens there is only one run
+	mostTokens  = 400_000 // a plan with more than briefTokens is simulated in one run only
 )
 
 // strength prints which slower servers the gate would notice, if that takes only a

@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/strength"
 )
 
-// isPlanFile reports whether the name of a file in a folder is a plan's. Var-files and
-// backups of editors are not plans; var-files are named on the command line.
+// isPlanFile returns whether a file in a folder is a plan, judged by its name. Variable files and
+// backups of editors are not plans.
 func isPlanFile(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "~") {
 		return false
@@ -112,8 +112,8 @@ func (v *inputFlag) Set(s string) error { v.in.list = append(v.in.list, v.new(s)
 func (v *inputFlag) Type() string       { return "string" }
 func (v *inputFlag) String() string     { return "" }
 
-// load reads one plan and adds diagnostics on what can be certified. The plan is
-// never nil: its Files give the diagnostics their source lines.
+// load reads one plan. It adds diagnostics about thresholds that cannot be certified. The plan is
+// not nil even after errors, because its field Files has the source lines for diagnostics.
 func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Diagnostics) {
 	l := a.bounds.within(path, func(reading func(read func())) loaded {
 		opts := decode.Options{

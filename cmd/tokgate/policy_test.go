@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Every command with --policy checks plans before anything starts, and names the lines
-// of the plan and of the policy. The kept demands are those of the plan on the base
-// branch, including comparisons.
+// All commands with --policy check the plans before any server starts. Their messages name the
+// lines of the plan and of the policy. Requirements of the plan on the base branch must be kept,
+// and comparisons too.
 func TestPolicies(t *testing.T) {
 	const plan = "server \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens  = 128\n  output_tokens = 16\n  load { concurrency = [1] }\n  sla {\n    ttft = \"p95 < 2s\"\n  }\n}\n"
 	const rules = "allow {\n  servers = [\"simulator\"]\n}\nrequire {\n  decide = [\"certified\"]\n}\n"

@@ -128,7 +128,8 @@ func (r *trial) taught(model string, flags ...string) (url string, end func()) {
 	return r.serve("/health", words...)
 }
 
-// gates runs the due gates of a row on one start of its candidate.
+// gates runs those gates of a row that have no result yet. The candidate is started once for all of
+// them.
 func (r *trial) gates(s *spoiltRow, control string, due []int) {
 	candidate, end := r.taught(cmp.Or(s.model, "taught"), s.flags...)
 	defer end()

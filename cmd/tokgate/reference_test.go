@@ -335,7 +335,7 @@ func (s system) published(t *testing.T) published {
 	return p
 }
 
-// show formats v in the unit in which the report printed the figure.
+// show formats the value v in the unit of the printed figure.
 func (f figure) show(v float64) string {
 	number, unit, _ := strings.Cut(f.Printed, " ")
 	switch {
@@ -496,7 +496,8 @@ func bound(n int) string {
 	return strconv.Itoa(n)
 }
 
-// judged compares the verdicts at the published levels.
+// judged compares the verdicts of our simulation with the verdicts that follow from the published
+// figures.
 func (out *page) judged(p published, theirs *simulation) {
 	w := &out.text
 	var lines []string
@@ -612,7 +613,7 @@ func (m *simulation) limit(f figure) float64 {
 	return math.NaN()
 }
 
-// turns is the plan in which the servers of the A/B article take turns.
+// turns is the plan of the A/B article, changed so that the two servers take turns.
 var turns = system{name: "spark in turns", file: systems[4].file + "-ab"}
 
 // change returns the comparison's value of a figure that is a change.

@@ -96,7 +96,8 @@ func held(t *testing.T, r *traffic.Replay, l *metric.Level, context, block int) 
 		if s.Usage == nil || s.Usage.Cached < 0 {
 			continue
 		}
-		// The last token of a prompt is always computed.
+		// A server computes at least the last token of a prompt, so that token never comes from the
+		// cache.
 		share := min(implied[r.First-first+i], s.Usage.Input-1)
 		input, cached, due = input+s.Usage.Input, cached+s.Usage.Cached, due+share
 		distance := max(share-s.Usage.Cached, s.Usage.Cached-share)

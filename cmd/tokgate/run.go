@@ -173,8 +173,8 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	return exitWith(worst(whole(codes, len(plans))))
 }
 
-// prepare sets the endpoints from the command line, and returns for each plan the
-// cases to run and the stored controls.
+// prepare applies the endpoints from the command line. It returns two values for each plan: a
+// filter for its cases, and the stored runs of its controls.
 func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[string]*metric.Run, error) {
 	if len(plans) > 1 {
 		if err := o.out.unshared("plans", func(formats.Format) bool { return true }); err != nil {
@@ -212,7 +212,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		return 0, measureError(err, "choose another folder with --out")
 	}
 	defer func() {
-		// If the recording could not be written, the reports do not count.
+		// Without a complete recording the result is an error, even if the reports exist.
 		if e := writer.Close(); err == nil && e != nil {
 			code, err = 0, measureError(e)
 		}

@@ -90,8 +90,8 @@ var secretsEnviron = []string{
 	"CERT=-----BEGIN KEY-----\nfirst-sp1ll-line-of-some-length\nsecond-sp1ll-line-of-some-length\n-----END KEY-----",
 }
 
-// gossip forwards requests, and reveals every secret that it sees in errors, in
-// headers, and in the name of its model.
+// gossip returns the URL of a server that reveals all secrets in its requests. It repeats them in
+// error messages, headers and model names.
 func gossip(t *testing.T, failing bool) string {
 	t.Helper()
 	backend := simServer(t)
@@ -211,7 +211,7 @@ func TestSecretsStayInNotes(t *testing.T) {
 	l.nothingSpilled(8)
 }
 
-// A diagnostic shows the line of the plan.
+// A diagnostic quotes a line of the plan. It must not quote a secret in that line.
 func TestSecretsStayInDiagnostics(t *testing.T) {
 	for name, src := range map[string]string{
 		"a line that cannot be read":     strings.Replace(secretsPlan, `api_key = "key-sp1ll-`, `api_key = "literal-sp1ll" api_key = "key-sp1ll-`, 1),

@@ -134,7 +134,7 @@ func TestCannotSimulate(t *testing.T) {
 	}
 }
 
-// A simulation can be interrupted between two events.
+// A simulated run can be interrupted too.
 func TestSimulationIsInterrupted(t *testing.T) {
 	long := regexp.MustCompile(`requests    = .*`).ReplaceAllString(simulatedPlan, "requests = 100000")
 	ctx, cancel := context.WithCancel(t.Context())

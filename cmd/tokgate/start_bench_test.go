@@ -13,10 +13,10 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// BenchmarkStart runs a small gate on the built-in server, as a process of its own, and reports the
-// time from the start of that process to its first measured request, and that from the ready server
-// to there. The first run calibrates the generator and learns how the server counts; the next finds
-// both in the state folder.
+// BenchmarkStart runs a small gate on the built-in server in a new process. It reports two times
+// until the first measured request: from the start of the process, and from the ready server. The
+// first run calibrates the load generator and learns how the server counts tokens. Later runs read
+// both from the state folder.
 func BenchmarkStart(b *testing.B) {
 	plan := writePlan(b, `gate { decide = "estimate" }
 server "s" {

@@ -49,7 +49,7 @@ func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 	return out
 }
 
-// startedBy is the image or command that starts a server; "" if nothing does.
+// startedBy returns the image or command of a server; "" if tokgate does not start the server.
 func startedBy(s *plan.Server) string {
 	declared := s.Declared()
 	return cmp.Or(declared["image"], declared["command"])

@@ -37,9 +37,10 @@ workload "w" {
 }
 `
 
-// A generator with one processor, shared with code that never yields, reads late whatever the
-// server does. Such a run must be invalid. The server is this process, which is not starved. The
-// generator is a child with a real socket and a real clock; a stalled machine only starves it more.
+// A load generator with too little CPU reads answers late, whatever the server does. Such a run
+// must be invalid. The generator here is a child process with one processor, which it shares with
+// code that never yields. The server is the test process, so it has enough CPU. A busy machine
+// cannot change the result: it only makes the generator slower.
 func TestStarvedGenerator(t *testing.T) {
 	if url := os.Getenv("TOKGATE_TEST_STARVED"); url != "" {
 		starve(t, url)

@@ -36,7 +36,7 @@ var (
 	strongDoc   = flag.String("strong-table", "", "`file` for the table of all runs in the log")
 )
 
-// ending is how a gate ended in one run.
+// ending is the result of a gate in one run.
 type ending struct {
 	Gate    string // path of a plan, or the flags of init
 	Hash    string // hash of the plan
@@ -337,7 +337,7 @@ func holds(t *testing.T, gate string, p *plan.Plan) {
 	}
 }
 
-// TestLongStrengthTable prints the table of all runs in the log, with a row for each gate.
+// TestLongStrengthTable writes a table of all runs in the log. Each gate has a row.
 func TestLongStrengthTable(t *testing.T) {
 	if *strongDoc == "" {
 		t.Skip("writes a table: -strong-table")

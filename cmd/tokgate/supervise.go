@@ -47,8 +47,8 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(slices.Clone(environ), fmt.Sprintf("%s=%d", supervisedName, os.Getpid()))
 	cmd.ExtraFiles = []*os.File{alive, say}
-	// The run has a process group of its own, so a Ctrl-C reaches it once, through this
-	// process.
+	// The run gets its own process group. A Ctrl-C in the terminal then reaches only this process,
+	// which passes it on once.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	began := time.Now().Format(time.RFC3339Nano)
 	signals := make(chan os.Signal, 8)

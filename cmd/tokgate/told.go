@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/strength"
 )
 
-// stretched tries regressions on a recorded run.
+// stretched returns a function that plants a regression in a recorded run and judges the result.
 func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try {
 	recording := strength.Record(p, run)
 	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
@@ -20,11 +20,11 @@ func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try 
 	}
 }
 
-// mostTold bounds the number of requests of a run in which reports plant regressions,
-// because the run is judged again for each regression.
+// mostTold is the largest number of requests of a run for which a report shows planted regressions.
+// For each regression the run is judged once more, so a larger run would take too long.
 const mostTold = 10_000
 
-// requests is the number of requests of a run, counted up to about mostTold.
+// requests counts the requests of a run. It stops counting soon after mostTold.
 func requests(run *metric.Run) (n int) {
 	for _, l := range run.Levels {
 		if l.Of != "" {
@@ -39,8 +39,8 @@ func requests(run *metric.Run) (n int) {
 	return n
 }
 
-// told returns what reports show of a gate's strength, from regressions planted in
-// the recording; nil if nothing is required.
+// told returns which regressions a gate notices, for the reports. It plants the regressions in the
+// recording. It returns nil if the plan requires nothing, or if the run is not complete.
 func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
 	why := strength.Unstretchable(run)
 	switch {

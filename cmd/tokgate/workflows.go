@@ -117,7 +117,7 @@ func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 		limit := jobTimeout
 		if !j.Timeout.IsZero() {
 			var minutes float64
-			_ = j.Timeout.Decode(&minutes) // an expression leaves 0, which means that the timeout is not known
+			_ = j.Timeout.Decode(&minutes) // an expression leaves 0: timeout unknown
 			limit = time.Duration(min(max(minutes, 0), 1e6) * float64(time.Minute))
 		}
 		out = append(out, job{shown, name, limit})

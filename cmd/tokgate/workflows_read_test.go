@@ -53,8 +53,8 @@ jobs:
 	}
 }
 
-// The workflow that init writes allows the plan's budget; a shorter timeout gives a
-// warning.
+// The timeout in the workflow that init writes is long enough for the budget of the plan. A timeout
+// that is shorter than the budget gives a warning.
 func TestCutOff(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{".github/workflows", "perf"} {

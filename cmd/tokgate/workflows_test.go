@@ -257,8 +257,8 @@ func (c *checkout) run(workflow, job string, more map[string]any) *runner.Job {
 	return j
 }
 
-// annotations leaves out the warning that the gate of these workflows bounds only a
-// TTFT.
+// annotations returns the annotations of a step without the warning "Nothing bounds decoding". The
+// gates in these tests have a threshold on TTFT only.
 func annotations(commands []runner.Command) []string {
 	return slices.DeleteFunc(stepResult{commands: commands}.annotations(), func(a string) bool {
 		return strings.HasSuffix(a, " Nothing bounds decoding")
@@ -286,8 +286,8 @@ workload "chat" {
 }
 `
 
-// compared returns a gate plan with enough requests to decide a comparison with the server
-// of the base branch. Each branch may have a variable file of its own.
+// compared returns a gate with a comparison with the server of the base branch. It sends enough
+// requests for a decision. Both branches may have a variable file.
 func compared(plan string) string {
 	return strings.Replace(plan, "= 200", "= 1600", 1) + againstBase
 }
@@ -309,7 +309,7 @@ compare "pull_request" {
 }
 `
 
-// servers lists the states of a server under test, and the results of a gate.
+// servers lists servers with different faults, and what a gate must say about each.
 var servers = []struct {
 	name, mode, server, limit string
 	base, head                string // simulator profiles on the base branch and in the pull request; "" if not set
@@ -327,7 +327,8 @@ var servers = []struct {
 	{"red by itself", "simulate", "simulator {}", "1ms", "", "", 1, "fail",
 		[]string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❌ FAIL · gate", "| ❌ fail | chat | vllm |"}, "<failure"},
-	// Of 200 requests 3% take longer, which is too close to the allowed 5% to decide.
+	// The limit allows 5 % slow requests. Of 200 requests 3 % are slow, which is too close to 5 %
+	// for a verdict.
 	{"inconclusive", "simulate", "simulator {}", "50ms", "", "", 3, "inconclusive",
 		[]string{"error plans/gate.hcl:15 inconclusive: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❔ INCONCLUSIVE · gate", "| ❔ inconclusive | chat | vllm |"}, "<failure"},
@@ -437,7 +438,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), "2 0 2", append(typo, typo...)},
 		{"fails", strings.Replace(good, "2s", "1ms", 1), "1 0 0", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}},
 		{"no simulator", strings.Replace(good, "simulator {}", `endpoint { url = "http://127.0.0.1:1" }`, 1), "2 0 0", []string{"error plans/gate.hcl:1 No simulator"}},
-		// This gate needs the base branch, which a pull request has.
+		// A pull request has a base branch, so a comparison with base.server is possible.
 		{"against the base", strings.Replace(compared(strings.Replace(good, "simulator {}", "simulator { profile = var.profile }", 1)), `""`, `"default"`, 1), "0 0 0", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -710,7 +711,8 @@ func TestActionRelease(t *testing.T) {
 	}
 }
 
-// By default the action builds the pinned commit.
+// Without the input version, the action builds tokgate from the commit at which the action is
+// pinned.
 func TestActionBuilds(t *testing.T) {
 	if os.Getenv("TOKGATE_ACTION_BUILDS") == "" {
 		t.Skip("it builds tokgate: `make actions` tries it")

@@ -42,7 +42,7 @@ type Axis struct {
 	Zero    bool      // the axis begins at zero; not together with Log
 	Whole   bool      // values are counts: no ticks between whole numbers
 	Include []float64 // values that the range must cover
-	Ticks   []float64 // the only values at which a tick may be; nil for round numbers
+	Ticks   []float64 // the only allowed positions of ticks; nil for round numbers
 	First   []float64 // ticks that get their labels first if there is no room for all labels
 	Min     float64   // with Max: a fixed range; both 0 use the data
 	Max     float64

@@ -32,7 +32,7 @@ func boxes(t *testing.T, svg string) []box {
 	return out
 }
 
-// A bar has a cap at each end; one that extends beyond the picture ends in an arrow.
+// A bar has a cap at both ends. If an end is outside the picture, the bar ends there in an arrow.
 func TestBars(t *testing.T) {
 	c := Chart{Y: Axis{Min: 0, Max: 10}, X: Axis{Min: 0, Max: 2}, Series: []Series{{Bars: true, Points: []Point{{X: 1, Y: 5, Low: 4, High: 6}, {X: 2, Y: 5, Low: 4, High: 99}}}}}
 	svg := string(c.SVG())
@@ -107,7 +107,7 @@ func TestScale(t *testing.T) {
 	if got := s.at(10); math.Abs(got-100) > 1e-9 { // half way between 1 and 100
 		t.Errorf("10 is at %v, want 100", got)
 	}
-	if got := decades(0.2, 30); len(got) != 7 { // 0.2 0.5 1 2 5 10 20
+	if got := decades(0.2, 30); len(got) != 7 { // the 7 values 0.2, 0.5, 1, 2, 5, 10 and 20
 		t.Errorf("decades of 0.2 to 30: %v", got)
 	}
 }

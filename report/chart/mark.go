@@ -32,7 +32,7 @@ func dash(index int) string {
 	return dashes[index/2%len(dashes)]
 }
 
-// Bar is a horizontal bar for a share of 1, in the colour of an outcome's class.
+// Bar draws a share between 0 and 1 as a horizontal bar, in the colour of an outcome.
 func Bar(share float64, outcome string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg class="bar" viewBox="0 0 100 8" width="100" height="8" preserveAspectRatio="none" aria-hidden="true"><rect class="track" x="0" y="0" width="100" height="8" rx="2" fill="none"/><rect class="fill %s" x="0" y="0" width="%s" height="8" rx="2"/></svg>`,
 		esc(outcome), num(min(max(100*share, 1), 100))))

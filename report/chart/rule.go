@@ -96,7 +96,8 @@ func (f *frame) crossed(series []Series, left, right, top, bottom float64) bool 
 			if s.Loose || i == 0 || !finite(s.Points[i-1].Y) {
 				continue
 			}
-			// This is the part of the segment that lies over the rectangle.
+			// The values a and b are the heights of the line at the left and the right end of the
+			// rectangle.
 			fromX, fromY := f.x.at(s.Points[i-1].X), f.at(s.Points[i-1].Y)
 			if x <= fromX || fromX > right || x < left {
 				continue

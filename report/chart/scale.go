@@ -167,8 +167,8 @@ func (s *scale) every(n int) []float64 {
 	return out
 }
 
-// apart returns the ticks whose labels do not touch: the first and the last one, and those between
-// that have room.
+// apart returns the ticks whose labels do not overlap: the first tick, the last tick, and as many
+// between them as there is room for.
 func (s *scale) apart() []float64 {
 	type label struct{ at, half float64 }
 	var kept []float64

@@ -18,8 +18,8 @@ func badAnswers(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// sideBySide returns a table of answers beside what they are compared with; nil if there is
-// none.
+// sideBySide returns a table of answers, each next to the answer that was expected or that the
+// control gave. It returns nil if there are no answers.
 func sideBySide(r run, caption string, list []report.Answer) *table {
 	if len(list) == 0 {
 		return nil

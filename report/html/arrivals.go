@@ -189,8 +189,8 @@ func windowsOf(list []*report.Passage) string {
 	return fmt.Sprintf(" The first of %d windows.", most)
 }
 
-// largestOver draws the largest rate that the server can serve, if the arrivals come near
-// it.
+// largestOver marks the largest rate that the server can sustain, if it is less than twice the
+// highest arrival rate.
 func largestOver(r run, ch *chart.Chart, list []*report.Passage, top float64) {
 	for i := range r.Cases {
 		c := &r.Cases[i]

@@ -188,8 +188,8 @@ func uses(r run) []useView {
 	return out[:min(len(out), 16)]
 }
 
-// carried returns the result of a workload on a server: its class, a few words, and the largest
-// load that met the requirements, with the kind of that load.
+// carried returns the result of a workload on a server: a CSS class, a short text, and the largest
+// load that met all thresholds, with the kind of that load.
 func carried(r run, w *report.Workload, server string) (class, said, kind string, most float64) {
 	if c := r.capacity(w.Address, server); c != nil {
 		return capacityClass(c), c.Limit(), c.Over, c.Load(c.Pass)

@@ -13,7 +13,7 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// limitKinds describes what each kind of answer claims.
+// limitKinds describes each kind of capacity, for readers of the page.
 var limitKinds = map[metric.CapacityKind]string{
 	metric.CapacityExact:        "the loads on both sides of the limit were measured, as close together as the plan asks for",
 	metric.CapacityInterpolated: "between: the limit lies between the two numbers",
@@ -241,7 +241,7 @@ func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, 
 	return v, low, high, outcome
 }
 
-// ends formats an end of an interval, and says so if the end is open.
+// ends formats one end of an interval. If there is no bound on that side, it says so.
 func ends(n report.Number, unit string, upper bool) string {
 	if n.OK {
 		return n.Format(unit)

@@ -37,7 +37,8 @@ func comparisons(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// mostCompared is the number of levels of a comparison that are not folded.
+// mostCompared is the number of levels of a comparison that the page shows open; further levels are
+// folded.
 const mostCompared = 4
 
 func comparison(r run, c *report.Comparison) []block {

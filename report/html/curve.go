@@ -160,8 +160,8 @@ type part struct {
 	lines []track
 }
 
-// parts splits lines that are too many for one chart: by the for_each block that
-// their workloads come from, then by number.
+// parts distributes lines over several charts if there are more than mostSeries. It groups them by
+// the for_each block of their workloads. Groups that are still too large are cut.
 func parts(all []track) []part {
 	if len(all) == 0 {
 		return nil
@@ -178,7 +178,7 @@ func parts(all []track) []part {
 		}
 		out[i].lines = append(out[i].lines, t)
 	}
-	// Groups of one or two lines share a chart.
+	// If there would be many charts with few lines each, all groups share charts.
 	if len(out) > mostSeries/2 {
 		out = []part{{"", all}}
 	}

@@ -104,7 +104,8 @@ func headline(runs []run) []tile {
 	return tiles
 }
 
-// beyond names the case without its load, because the words before it name the load.
+// beyond returns the workload, server and run of a case, for a text that has already named its
+// load.
 func beyond(runs []run, e extreme) string {
 	w := strings.TrimPrefix(where(runs, e.r, e.c), inFlight(e.c))
 	if w == "" {

@@ -44,8 +44,8 @@ var glossary = map[string]string{
 	"Outcome":            "pass and fail are certain at the plan's confidence, unless it decides by estimates; inconclusive is neither",
 }
 
-// terms are the words that are explained in sentences too, with their keys in the
-// glossary.
+// terms are the words that the page also explains inside sentences. The values are their names in
+// the glossary.
 var terms = map[string]string{"level": "Level", "round": "Rounds", "leg": "Leg", "effective": "Effective"}
 
 var termWord = regexp.MustCompile(`\b(?i:(level|round|leg)s?|(effective))\b`)
@@ -75,8 +75,8 @@ var policy = func() string {
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }()
 
-// Write renders one run, or several together: their verdicts side by side, and their curves in the
-// same charts. It panics without a document.
+// Write renders a page with one run or several runs. Several runs have their verdicts next to each
+// other and their curves in the same charts. Write panics if there is no document.
 func Write(w io.Writer, docs ...*report.Document) error { return write(w, newView(docs)) }
 
 // Brief renders only the first page of a run: one page of A4 in print.

@@ -393,8 +393,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// An open loop is drawn over time in the section of its use case. The stages of a load are
-// one line, and each figure has its own caption.
+// A workload with an open loop has charts over time. They are in the section of its use case. All
+// stages of a load make one line. Each chart has a caption of its own.
 func TestOverTime(t *testing.T) {
 	d := recorded(t, "rich")
 	part := func(page, id string) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// figures adds curves to a section; false if none has data.
+// figures draws curves in a section. It returns false if no curve has data.
 func (s section) figures(runs []run, curves ...curve) (section, bool) {
 	var all []figure
 	for _, c := range curves {
@@ -126,7 +126,7 @@ func peaks(runs []run) *table {
 	return t
 }
 
-// averages shows the two ways to average speed.
+// averages compares the two ways to average speed, by level.
 func averages(runs []run) *table {
 	t := &table{Caption: "Two ways to average speed, and tokens in each piece", Head: []string{"Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece"}}
 	keep := common(runs)

@@ -17,8 +17,8 @@ import (
 
 var documents = flag.Int("documents", 40, "generated documents that TestLongNoViewContradictsItself renders")
 
-// generated returns a recorded document whose comparison and capacity are replaced by others, drawn
-// from a seed, such as the judge could produce.
+// generated returns a copy of a recorded document with another comparison and another capacity.
+// Both are random, drawn from the seed, but possible results of a judgement.
 func generated(base *report.Document, seed uint64) *report.Document {
 	r := rand.New(rand.NewPCG(seed, 23))
 	copied := *base

@@ -264,7 +264,8 @@ func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.
 	return columns(r, w, c.Server, shown, heads)
 }
 
-// byLoad returns the case of a search with the most requests at each load.
+// byLoad returns the cases of a capacity search by load, and the loads in ascending order. If a
+// load has several cases, the case with the most requests is returned.
 func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case, ns []int) {
 	byN = map[int]*report.Case{}
 	for _, x := range cases {

@@ -54,8 +54,8 @@ func verdict(r run) verdictView {
 	return v
 }
 
-// found returns the verdicts that need attention: problems that are shown, problems that are
-// folded, and warnings.
+// found returns three lists of verdicts that need attention: problems that the page shows open,
+// further problems, and warnings.
 func found(r run) (problems, more, warnings []checkView) {
 	// The statuses are ordered from the worst to the best.
 	for st := report.StatusError; st <= report.StatusSkipped; st++ {
@@ -287,8 +287,8 @@ func facts(r run) [][2]string {
 	return out
 }
 
-// mostColumns bounds the columns of levels. Nobody reads a wider table, and the
-// charts show the same.
+// mostColumns is the largest number of levels in a table. Nobody reads a wider table; the charts
+// show all levels.
 const mostColumns = 10
 
 // requirements shows the thresholds by level if there are several runs. For one run

@@ -54,7 +54,7 @@ type fold struct {
 type figure struct {
 	ID      string // unique on the page; it links the explanation to the chart
 	Title   string
-	Words   string   // what it shows and how to read it
+	Words   string   // what the chart shows and how to read it
 	Finding string   // what the data of this run show
 	Terms   []string // metrics whose definitions the figure needs
 	Legend  []legend
