@@ -24,7 +24,7 @@ type Difference struct {
 	What  string  // "ttft p95", "recording"
 	Says  string  // value in the results
 	Is    string  // value by the recording
-	Size  float64 // relative to the value from the recording; NaN if it is not a number
+	Size  float64 // difference divided by the value from the recording; NaN for values that are not numbers
 }
 
 func (d Difference) String() string {
@@ -171,8 +171,8 @@ func (a *auditor) words(where, what, says, is string) {
 	}
 }
 
-// near is the largest relative difference between two sums of the same numbers in
-// different order.
+// near is the largest relative difference between two equal figures. Sums in a different order
+// differ slightly by rounding.
 const near = 1e-9
 
 func (a *auditor) number(where, what string, says number, is float64, known bool) {
@@ -303,7 +303,8 @@ func (a *auditor) scaling() {
 	}
 }
 
-// outcome compares verdicts with their values, and the outcome with the verdicts.
+// outcome checks that each verdict agrees with its value, and that the outcome of the run agrees
+// with its verdicts.
 func (a *auditor) outcome() {
 	rank := map[string]int{"pass": 0, "skipped": 0, "inconclusive": 1, "fail": 2, "error": 3, "pending": 3}
 	worst := "pass"

@@ -84,7 +84,7 @@ func TestAudit(t *testing.T) {
 		if tt.file != "" {
 			from := max(strings.Index(files[tt.file], tt.after), 0)
 			changed := files[tt.file][:from] + strings.Replace(files[tt.file][from:], tt.old, tt.new, 1)
-			if tt.name == "another throughput" { // the figure's own value stays behind in a member that nobody reads
+			if tt.name == "another throughput" { // the real value moves into the field "was"
 				at := strings.Index(changed, `"was": {`)
 				end := at + strings.Index(changed[at:], "}")
 				changed = changed[:end] + "}" + changed[end:]

@@ -246,9 +246,9 @@ func (l *level) inOrder() []*round {
 	return out
 }
 
-// rates computes rates: the events in the window, divided by the window's length. The
-// windows of a rate's rounds follow each other, and a request may span several, so each
-// window counts the events of requests of all rounds.
+// rates computes the rates of a level, such as the throughput: events in the windows, divided by
+// the length of the windows. If the rounds follow each other without a pause, a request may be in
+// several windows. Each window then counts events of the requests of all rounds.
 func (f figures) rates(rounds []*round, all, together bool) {
 	var length, output, input, ended float64
 	for _, r := range rounds {
@@ -312,8 +312,9 @@ func (r *round) tokensPerChunk() float64 {
 	return float64(tokens) / float64(chunks)
 }
 
-// tokensWithin is the number of an answer's tokens in (from, to]. The first chunk's tokens
-// count at its arrival; the others are spread evenly over the later chunks.
+// tokensWithin returns how many tokens of an answer came after the time from and up to the time to.
+// The tokens of the first chunk came with that chunk. All other tokens are spread evenly over the
+// later chunks.
 func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || s.First > to || s.Last <= from {
 		return 0
@@ -399,8 +400,8 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 	return from, max(from, to), true
 }
 
-// windowed reports whether rounds are parts of one window, so that an answer may span
-// several.
+// windowed reports whether the rounds of the level follow each other without a pause. An answer may
+// then begin in one round and end in a later one.
 func (l *level) windowed() bool { return l.Kind == "rate" || l.Kind == "users" }
 
 // stretch returns the window of a round of users. It begins where the window of the previous round

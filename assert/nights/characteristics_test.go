@@ -50,8 +50,8 @@ func planOf(rng *rand.Rand, series int, correlation float64, change func(night, 
 	return plan
 }
 
-// TestLongCharacteristics measures how soon a change is found, whether the nights still fail weeks
-// later, and how often they fail although nothing changed. The random seeds are fixed.
+// TestLongCharacteristics measures three things with fixed seeds: after how many nights a change is
+// found, whether the nights still fail weeks later, and how often unchanged nights fail.
 func TestLongCharacteristics(t *testing.T) {
 	five, fifteen := math.Log(1.05), math.Log(1.15)
 	type changes = func(rng *rand.Rand) func(night, series int) float64

@@ -29,7 +29,7 @@ type latch struct {
 	back      int     // number of nights since odds was last 0
 }
 
-// release ends a change if tonight and the nights just before it show that the series is back.
+// release ends an alarm if the last nights show that the series is back at its reference.
 func (s *watched) release(tonight int) {
 	c := &s.change
 	expected := s.nights[tonight].Expected

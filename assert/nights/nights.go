@@ -42,7 +42,7 @@ type Options struct {
 	// night dated next year would stay the last night, and be judged every night, for a year.
 	Now time.Time
 	// MaxAge is how long before Now the last night may have started; 0 means any time. Without
-	// MaxAge, the last night would be judged good for ever after the nights have stopped.
+	// MaxAge, a job that no longer runs would stay green, because its last night was good.
 	MaxAge time.Duration
 	// Unread is the number of unreadable lines of the history. One of them may be the last night.
 	Unread int
@@ -98,10 +98,10 @@ type Bounds struct {
 	Reference int     // nights
 	Center    float64 // geometric mean of Low and High; arithmetic mean for shares
 	Low, High float64 // tonight's prediction interval
-	// Noise is the standard deviation from night to night, as a share of Center; for shares as a
-	// difference.
+	// Noise is the standard deviation from night to night. It is a share of Center, or for metrics
+	// that are shares a difference.
 	Noise float64
-	Shift float64 // shift of the nights that raised the alarm, or of tonight, in units of Noise
+	Shift float64 // difference of the nights of the alarm, or of tonight, from the reference, in units of Noise
 }
 
 // Change is a change of a series, with what else changed that night.
@@ -116,12 +116,13 @@ type Change struct {
 	Differs []string
 }
 
-// leastNoise is the smallest standard deviation from night to night that is assumed. Rounding hides
-// smaller ones: a series of equal figures would raise an alarm at its first different digit.
+// leastNoise is the smallest standard deviation from night to night that is assumed. Because of
+// rounding, the measured standard deviation may be too small, even 0. The first different digit
+// would then be an alarm.
 const leastNoise = 0.002
 
-// limitMetric is the metric name of a limit that a capacity search found. Nights have it; levels do
-// not.
+// limitMetric is the metric name for the result of a capacity search in a history. Levels do not
+// have this metric.
 const limitMetric = "capacity"
 
 // Judge compares the last night of h with those before it, series by series. A figure beyond its

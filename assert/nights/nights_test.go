@@ -63,7 +63,7 @@ func TestJudgeNights(t *testing.T) {
 		opts     Options
 		outcome  verdict.Outcome
 		recorded bool
-		words    string // expected text in the message of the second trend, or in Why
+		words    string // text in the message of the second trend or in the field Why
 	}{
 		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded only: this is night 1, and nights are judged from the 11th on"},
 		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "this is night 10"},
@@ -93,8 +93,8 @@ func TestJudgeNights(t *testing.T) {
 		// A capacity of 40 requests on every night may be rounded by half a request, so 39 is not
 		// yet a change.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
-		// A rate is not a whole number, so that allowance does not apply: half a request would be
-		// an eighth of 4 req/s.
+		// A rate may have any decimals, so it is not allowed to differ by half a request per
+		// second. That would be an eighth of 4 req/s.
 		{"a rate lower", nightsOf(rate, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3.7), Options{}, verdict.Fail, false, "3.7 req/s: tonight 7.5% lower"},
 		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), Options{}, verdict.Fail, false, "35 requests: tonight 12.5% lower"},
 	}
@@ -115,7 +115,7 @@ func TestJudgeNights(t *testing.T) {
 	}
 }
 
-// A pin restarts the series: earlier changes are accepted.
+// Nights before a pin do not count, so a pin accepts earlier changes.
 func TestJudgeNightsPinned(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(20), 2.4, 2.41, 2.39)...)
 	if got := Judge(h, Options{}); got.Outcome != verdict.Fail || got.Since != 23 {

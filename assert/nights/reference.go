@@ -26,16 +26,17 @@ const (
 // moments describes the nights of a reference, without outlying nights.
 type moments struct {
 	N           int     // nights that count
-	Mean        float64 // of the nights; NaN if there are none
+	Mean        float64 // mean of these nights; NaN without nights
 	Sigma       float64 // standard deviation; NaN below two nights
 	Correlation float64 // lag-1 autocorrelation, corrected for the bias of few nights; NaN below three
 }
 
-// robust leaves out numbers that are further from the median than outlying standard deviations, and
-// describes the rest. The standard deviation comes from the median of the absolute deviations
-// (Hampel, Journal of the American Statistical Association 69, 1974), or from the 80th percentile
-// of the deviations if that gives more, because the median is 0 if more than half of the numbers
-// are equal. floor is the smallest standard deviation that the numbers can have.
+// robust removes outliers and returns the moments of the other numbers. An outlier is further from
+// the median than the constant outlying times the standard deviation. That standard deviation comes
+// from the median of the absolute deviations (Hampel, Journal of the American Statistical
+// Association 69, 1974). It comes from their 80th percentile if that gives more, because the median
+// is 0 if more than half of the numbers are equal. The parameter floor is the smallest possible
+// standard deviation.
 func robust(xs []float64, floor float64) moments {
 	if len(xs) == 0 {
 		return moments{Mean: math.NaN(), Sigma: math.NaN(), Correlation: math.NaN()}
@@ -104,11 +105,12 @@ type prediction struct {
 	Freedom float64 // degrees of freedom of Sigma; below 1 there is no prediction
 }
 
-// predict returns the prediction for the mean of the given number of further nights (Hahn and
-// Meeker, Statistical Intervals, 1991, section 4.7). r is the correlation from one night to the
-// next. Correlated nights of the reference count as fewer: as n/inflation for their mean, and as
-// n·(1−r²)/(1+r²) for their spread (Bayley and Hammersley, Supplement to the Journal of the Royal
-// Statistical Society 8, 1946). Their measured spread is too small, so it is enlarged.
+// predict returns the prediction for the mean of a number of further nights (Hahn and Meeker,
+// Statistical Intervals, 1991, section 4.7). The parameter r is the correlation from one night to
+// the next. Correlated nights count as fewer independent nights: n/inflation nights for their mean,
+// and n·(1−r²)/(1+r²) nights for their standard deviation (Bayley and Hammersley, Supplement to the
+// Journal of the Royal Statistical Society 8, 1946). The measured standard deviation of correlated
+// nights is too small, so it is enlarged.
 func (m moments) predict(further int, r float64) prediction {
 	n, inflated := float64(m.N), inflation(r, m.N)
 	p := prediction{Center: m.Mean, Sigma: m.Sigma}
@@ -124,7 +126,7 @@ func (m moments) predict(further int, r float64) prediction {
 // above is the chance of a mean at least this high if nothing changed. It returns 1 without a
 // prediction, and also for any unremarkable mean, whose chance exceeds perPlan anyway.
 func (p prediction) above(mean float64) float64 {
-	const unremarkable = 2.3 // a normal value is above 2.3 with a chance of 0.0107, which is more than perPlan
+	const unremarkable = 2.3 // the chance of a larger normal value is 0.0107, above perPlan
 	t := (mean - p.Center) / p.Error
 	if p.Freedom < 1 || !(t > unremarkable) {
 		return 1

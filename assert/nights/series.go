@@ -48,8 +48,8 @@ func gather(nights []metric.Night) []*series {
 	return list
 }
 
-// read converts the series to a column. If it cannot be judged, ok is false and t has
-// the reason.
+// read converts the series to a column for the function watch. If the series cannot be judged, ok
+// is false and t has the reason.
 func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend, ok bool) {
 	t = Trend{Trend: s.key, Outcome: verdict.Error}
 	def, ok := s.definition()
@@ -138,8 +138,8 @@ func (s *series) points(nights []metric.Night, watched []night) []Point {
 	return out
 }
 
-// changes returns the located cuts, each with what else changed on that night, and then a current
-// change that is too recent to be located.
+// changes returns all changes of a series: first the located changes, each with what else changed
+// that night. The last element is a current change that is too recent to be located.
 func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Change {
 	var out []Change
 	add := func(c cut) {
@@ -159,7 +159,7 @@ func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Cha
 	return out
 }
 
-// decide judges tonight's value from the watched nights.
+// decide writes the outcome and the message about tonight's value.
 func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by scale) {
 	said := metric.Format(t.Unit, value)
 	if tonight.Reference < leastReference {

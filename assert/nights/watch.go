@@ -59,7 +59,7 @@ type night struct {
 	Changed bool
 	Worse   bool    // the change is for the worse
 	From    int     // first night of the change, an index into the values
-	Shift   float64 // mean of the nights since From, or of tonight alone, minus the mean of the reference
+	Shift   float64 // mean since From, or tonight's value without a change, minus the reference's mean
 	New     bool    // the alarm is tonight's
 	Back    bool    // tonight ended an earlier alarm for the worse
 }

@@ -12,7 +12,7 @@ type watched struct {
 	seen      []int     // nights with a value
 	reference []int     // nights that later nights are compared with
 	numbers   []float64 // their values
-	memo      []moments // caches the results of known, by number of nights
+	memo      []moments // results of the method known, by number of nights
 	first     int       // no window may begin before this night
 	change    latch
 }
@@ -25,8 +25,9 @@ func (s *watched) known(n int) moments {
 	return s.memo[n]
 }
 
-// correlation is the correlation from night to night, summed over several series and weighted by
-// their numbers of nights.
+// correlation is the correlation from one night to the next, over several series. The field sum
+// adds the correlations, each weighted by its number of nights. The field nights is the total of
+// the weights.
 type correlation struct{ sum, nights float64 }
 
 func (c correlation) plus(m moments, sign float64) correlation {
@@ -51,8 +52,8 @@ func sharedCorrelation(series []*watched) correlation {
 	return c
 }
 
-// evidence is a p-value, corrected for the number of windows, with the length of the window in
-// which it was found.
+// evidence is the smallest p-value over several windows, corrected for their number. The field
+// nights is the length of that window.
 type evidence struct {
 	p      float64
 	nights int
@@ -107,7 +108,7 @@ func (s *watched) look(tonight int, shared correlation) (worse, better evidence)
 	return worse, better
 }
 
-// mean returns the mean of the values of some nights.
+// mean returns the mean value of the given nights.
 func (s *watched) mean(nights []int) float64 {
 	sum := 0.0
 	for _, at := range nights {

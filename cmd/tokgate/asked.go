@@ -82,8 +82,8 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 	return lines
 }
 
-// learning describes the requests that find out how a server counts prompt tokens, for the
-// given number of kinds of requests.
+// learning describes, in words, the requests that find out how a server counts prompt tokens. The
+// parameter kinds is the number of kinds of requests.
 func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	d := engine.Of(s.Engine).Dialect
 	if s.Simulator != nil {

@@ -48,8 +48,8 @@ func spendingNow(b bounds) *spending {
 	return &spending{bounds: b, all: bounds{cpu + dataBounds.cpu, heap + dataBounds.memory}, cpu: cpu, heap: heap}
 }
 
-// reading calls read, which reads a data file, and counts its resources apart from the
-// plan's.
+// reading calls the function read, which reads a data file. The resources for that do not count
+// towards the plan's bounds.
 func (s *spending) reading(read func()) {
 	s.mu.Lock()
 	s.data = true

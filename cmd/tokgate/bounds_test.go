@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A plan that would fill the memory or take for ever is refused as invalid, whatever the
-// cause. So is a path that is not a file.
+// A plan that would use too much memory or time is refused as invalid. A path that is not a regular
+// file is refused too.
 func TestLongPlanBombs(t *testing.T) {
 	text := strings.Repeat("a", 100_000)
 	dir := t.TempDir()

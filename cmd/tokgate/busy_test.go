@@ -96,7 +96,8 @@ func TestBusy(t *testing.T) {
 	}{
 		{"demo", filepath.Join(repository, "plans", "demo.hcl"), *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
 		{"an unchanged server, compared", file("sides", busySides), 6 * *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitError] <= 6**busy && 2*n[assert.ExitFail] <= *busy }},
-		// The mean is 352 ms at 12 requests in flight, and 373 ms at 13.
+		// The true mean is 352 ms at 12 requests in flight, and 373 ms at 13. So the capacity at a
+		// limit of 362 ms is 12.
 		{"a search whose truth is 12", file("twelve", fmt.Sprintf(busySearch, `e2e = "mean < 362ms"`, 32)), *busy, 12, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
 		// The p95 is 506 ms at 47 requests in flight, and 534 ms at 48.
 		{"a search whose truth is 47", file("fortyseven", fmt.Sprintf(busySearch, `ttft = "p95 < 520ms"`, 64)), *busy, 47, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},

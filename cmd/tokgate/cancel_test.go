@@ -79,7 +79,7 @@ func (c *child) output() (said string, more <-chan struct{}) {
 	return c.said.String(), c.more
 }
 
-// until waits, without limit, until the process has printed words.
+// until waits until the process has printed the given words. There is no time limit.
 func (c *child) until(words string) {
 	c.t.Helper()
 	for {
@@ -146,7 +146,7 @@ workload "w" {
 	if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// As in the action, exec replaces the shell by tokgate.
+	// Use exec, so that tokgate replaces the shell, as in the action.
 	cmd := exec.Command("bash", "-e", "-c", `exec "$0" run p.hcl`, programFile(t, ""))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "XDG_STATE_HOME="+dir,
@@ -189,11 +189,10 @@ workload "w" {
 	}
 }
 
-// Closing the terminal ends the run like a SIGTERM, with reports. Under nohup the run
-// continues.
+// If the terminal is closed, the run ends with reports, as after SIGTERM. Under nohup it continues.
 func TestClosedTerminal(t *testing.T) {
-	// If these tests run under nohup, a child would ignore SIGHUP too. Handling the signal
-	// in the parent resets it in the child.
+	// A child process ignores SIGHUP if its parent does, for example under nohup. While the test
+	// handles SIGHUP, its children do not ignore it.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })

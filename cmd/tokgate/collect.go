@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// In virtual time a garbage collection delays no measurement. While little memory is live it runs
-// seldom, because most of its work would be to follow the pointers of requests that are over.
-// Once much is live it runs more often, to save memory: most of it is gaps between tokens, which
-// hold no pointers and cost the collector nothing.
+// These are the settings of the garbage collector for virtual time, in which a collection delays
+// nothing. With little live memory, collections are rare: they would mostly follow the pointers of
+// requests that have ended. With much live memory, collections are more frequent, which saves
+// memory. They are then cheap, because most of this memory is gaps between tokens, without
+// pointers.
 const (
 	seldom, often = 200, 25   // GOGC
 	much          = 128 << 20 // bytes that are live

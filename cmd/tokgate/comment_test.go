@@ -181,8 +181,8 @@ func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map
 	return job
 }
 
-// The workflows of `init --upgrade --github` are executed: the plan is validated and
-// gated against the base, and the second workflow comments the results.
+// The test runs both workflows that `init --upgrade --github` writes. The first validates the plan
+// and compares it with the base branch. The second comments the results on the pull request.
 func TestLongWorkflowInit(t *testing.T) {
 	o := initOptions{file: "perf/gate.hcl", github: true}
 	o.answers = starter.Answers{Engine: "vllm", File: o.file, Image: "vllm/vllm-openai:v1", Model: "Qwen/Qwen3-8B", UseCases: []string{"code_completion"}, Upgrade: true}

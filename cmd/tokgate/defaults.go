@@ -18,7 +18,7 @@ type settled struct {
 // that all instances of a for_each share are listed once.
 func settle(p *plan.Plan) []settled {
 	type entry struct{ block, name, value string }
-	keys := map[entry][]string{} // keys of for_each that have the same default; without for_each the only key is ""
+	keys := map[entry][]string{} // keys of for_each with the same default; "" without for_each
 	all := map[string][]string{} // likewise, by block
 	var order []entry
 	for _, d := range p.Defaults {

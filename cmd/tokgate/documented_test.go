@@ -361,7 +361,7 @@ func (c command) runnable(t *testing.T, url string) []string {
 		}
 	}
 	if strings.HasPrefix(plan, "plans/") {
-		return []string{"validate", plan} // shipped plans have their own tests
+		return []string{"validate", plan} // other tests run the shipped plans
 	}
 	if src := read(t, plan); !slices.Contains(args, "--simulate") && realTarget.MatchString(src) {
 		return validated(args)
@@ -382,8 +382,8 @@ func (c command) runnable(t *testing.T, url string) []string {
 	return append(args, "--quiet")
 }
 
-// realTarget matches a block for a real server. It must begin a line, because comments
-// mention endpoints too.
+// realTarget matches the first line of a block for a real server. It matches only at the beginning
+// of a line, because comments may contain the same words.
 var realTarget = regexp.MustCompile(`(?m)^\s*(endpoint|process|container) \{`)
 
 // validated returns the command that validates the plan of a run with its values. Without

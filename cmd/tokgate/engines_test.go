@@ -159,7 +159,7 @@ func launchTable() string {
 	return b.String()
 }
 
-// topFields returns the names of an object's members in order, with those of
+// topFields returns the names of a JSON object's members in order, and the names of the members of
 // stream_options.
 func topFields(body []byte) []string {
 	var names []string

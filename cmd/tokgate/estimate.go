@@ -23,7 +23,7 @@ type lastRun struct {
 	by       string             // kind of that run: "run" or "simulation"
 	cases    map[string]float64 // seconds per measured request, by case
 	requests map[string]float64 // seconds of an average request in flight, by case of a rate; of a search at its lowest rate
-	passes   map[string]bool    // requirements that passed, by case with the requirement's name for the level
+	passes   map[string]bool    // requirements that passed; the key is the case and the name of the requirement
 	rest     float64            // seconds outside of cases, searches and starts: warm-up, teardown
 	loads    map[string]float64 // seconds of the last start, by a server's address, image or command
 	spent    map[string]float64 // seconds that a capacity search took, by case
@@ -173,8 +173,8 @@ func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*p
 	return f
 }
 
-// work is the amount of work in a leg of a case, in answer tokens of one slot: 16 prompt
-// tokens take about as long as one answer token.
+// work returns the work of a case, as a number of answer tokens that one slot receives. A prompt
+// token counts as a sixteenth of an answer token, because it takes about a sixteenth of the time.
 func work(c exec.Case) float64 {
 	waves := float64(c.Level.Rounds)
 	if c.Load.Kind == metric.ClosedLoop {

@@ -52,7 +52,7 @@ func TestLongLies(t *testing.T) {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			plan := long
 			if strings.Contains(tt.rule, "/tokenize") {
-				plan = faultPlan // an unknown engine may lack the page
+				plan = faultPlan // only engine = "vllm" needs /tokenize
 			}
 			r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(plan, simServer(t, tt.rule).URL())))
 			r.check(t, tt.code, tt.words)
@@ -116,7 +116,7 @@ func faults(t *testing.T, every int) {
 		{"dies mid-run", []string{"die:from=20"}, 4, nil},
 		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
 		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
-		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // not every answer, because each hostile one contains text that the server did not count
+		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // every 24th answer, because hostile text adds tokens that the server does not count
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}
 	for i, tt := range tests {

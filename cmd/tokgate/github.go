@@ -46,7 +46,8 @@ func (a *app) newActions() (*actions, error) {
 	return g, nil
 }
 
-// resolved returns a path without links, or unchanged if that fails.
+// resolved returns a path with its symbolic links resolved. If that fails, it returns the path
+// unchanged.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -57,8 +58,8 @@ func resolved(path string) string {
 // gate marks a command that runs or judges plans, which has a summary and outputs.
 var gate = map[string]string{"gate": "true"}
 
-// logTo sends commands for the runner to out, because the runner keeps the order of
-// lines only within one stream.
+// logTo selects the stream for workflow commands of GitHub Actions. It must be the stream of the
+// other output, because the runner keeps the order of lines only within a stream.
 func (g *actions) logTo(out io.Writer) {
 	if g != nil {
 		g.log = out
@@ -183,7 +184,7 @@ func appendTo(path, what string, write func(io.Writer) error) error {
 // endStep ends a command as a step of a workflow and returns its exit code. A gate that
 // passed but could not write its outputs for later steps counts as an error.
 func (a *app) endStep(cmd *cobra.Command, exit *exitError) int {
-	if a.actions == nil { // the command line was wrong, so nothing was read
+	if a.actions == nil { // after an error in the command line nothing is set up
 		a.actions, _ = a.newActions()
 	}
 	if a.actions == nil {

@@ -95,7 +95,7 @@ func testNightly(t *testing.T) {
 	for n := range 13 {
 		night(n, 1)
 	}
-	// The last night, the 13th, is older than the 3 days allowed.
+	// The last of 13 nights is 8 days old, but only 3 days are allowed.
 	junit := filepath.Join(t.TempDir(), "j.xml")
 	tokgate(t, "history", "check", dir, "--junit", junit).check(t, assert.ExitError, "8 days ago, longer than the 3 days allowed")
 	if got := read(t, junit); !strings.Contains(got, `errors="1"`) || !strings.Contains(got, "8 days ago") {

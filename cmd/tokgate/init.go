@@ -256,8 +256,8 @@ func needServer(w *starter.Answers, ask bool, answer func(question, fallback str
 	return err
 }
 
-// questions returns a function that asks the user. If ask is false, the function returns
-// the fallback without asking.
+// questions returns a function that asks the user a question. If ask is false, that function
+// returns the fallback and asks nothing.
 func (a *app) questions(ask bool) func(question, fallback string) (string, error) {
 	if !ask {
 		return func(_, fallback string) (string, error) { return fallback, nil }

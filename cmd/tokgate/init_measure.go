@@ -25,8 +25,8 @@ const (
 	// measureWaves is how many requests each slot sends in a measured round. For long requests, or
 	// several use cases, it is 1 instead, to save time.
 	measureWaves = 2
-	// leastMargin is the minimum margin of a threshold, relative to the measured value. It
-	// is less than half of the change in a server that is slower by a quarter.
+	// leastMargin is the minimum margin of a threshold, as a share of the measured value. If a
+	// server becomes a quarter slower, its values change by more than twice this margin.
 	leastMargin = 0.1
 )
 

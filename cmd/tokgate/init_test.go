@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// The plan that init writes is formatted and valid, and runs. (make newcomer runs it
-// from a fresh clone against the server for which it was written.)
+// The plan that init writes is formatted and valid, and its run passes. `make newcomer` does the
+// same from a fresh clone, with a real server.
 func TestInit(t *testing.T) { alone(testInit)(t) }
 
 func testInit(t *testing.T) {

@@ -19,9 +19,10 @@ const (
 	hurriedGrace = 2 * time.Second
 )
 
-// interrupts returns two contexts. The first SIGINT, SIGTERM or SIGHUP ends drain, and the
-// second signal ends now. After a SIGTERM or SIGHUP, and in CI after any of the three, now
-// ends by itself soon after drain.
+// interrupts returns two contexts. The first signal (SIGINT, SIGTERM or SIGHUP) cancels the context
+// drain, and requests in flight may then end. The second signal cancels the context now. After
+// SIGTERM or SIGHUP, and in CI also after SIGINT, now is cancelled soon after drain without a
+// second signal.
 func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, stop func()) {
 	now, endNow := context.WithCancel(ctx)
 	drain, endDrain := context.WithCancel(now)

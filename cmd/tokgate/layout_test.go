@@ -87,7 +87,8 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// room returns the entry of allowed that is closest to a folder.
+// room returns the key and the rules of `allowed` for a folder, or for the nearest folder above it
+// that has rules.
 func room(dir string) (string, []string) {
 	for dir != "." && dir != "" {
 		if rules, ok := allowed[dir]; ok {

@@ -265,7 +265,7 @@ func TestKilled(t *testing.T) {
 	l.under()
 	group := l.groups()[0]
 	l.signal(os.Kill)
-	l.wait() // waits for both processes, because they share one output
+	l.wait() // returns when both processes have ended, because they share one output
 	l.nothing("the supervisor", group)
 
 	// The run and its supervisor are killed together. The next run removes the server that they
@@ -284,7 +284,7 @@ func TestKilled(t *testing.T) {
 // run returns the process that measures, whose supervisor is the started process.
 func (l *life) run() int {
 	l.t.Helper()
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid)) // each thread lists its own child processes
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid)) // children by thread
 	for _, path := range lists {
 		raw, _ := os.ReadFile(path)
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
@@ -316,8 +316,8 @@ func (l *life) nothing(after string, group int) {
 	}
 }
 
-// notes lists the notes on what a run holds, without files that a run stores for the next
-// one.
+// notes lists the notes on the servers of a run. It leaves out what a run stores for the next run,
+// such as the calibration.
 func (l *life) notes() ([]os.DirEntry, error) {
 	kept := []lease.Memory{lease.Starts, lease.Counts, lease.Calibrations}
 	entries, err := os.ReadDir(l.state())
@@ -412,7 +412,7 @@ func TestServerFails(t *testing.T) {
 	}
 }
 
-// A measurement that cannot be recorded does not count.
+// If the recording cannot be written, the run is an error.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)

@@ -22,8 +22,9 @@ type rateWindow struct {
 	looks []plan.Look
 }
 
-// rateWindows lists the windows of a plan, and those of its searches over rates. A comparison
-// has a window for each leg, and stages share theirs. A plan that only measures has none.
+// rateWindows lists the windows of all rates of a plan, and of its searches over rates. Each leg of
+// a comparison would have a window of its own, so cases with several legs are left out. The stages
+// of a load share one window. A plan that only measures has no windows.
 func rateWindows(p *plan.Plan) []rateWindow {
 	if p.Gate.MeasureOnly {
 		return nil

@@ -21,7 +21,8 @@ func main() { os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stder
 // the program, with the exit code of a wrong plan.
 const leastFiles = 32
 
-// program is Main in a process that may crash or lose its output.
+// program calls Main for a real process. It also protects against crashes of the run and against
+// closed outputs.
 func program(args []string, s Streams) int {
 	if n, known := server.OpenFiles(); known && n < leastFiles {
 		fmt.Fprintf(s.Err, "tokgate: this process may open %d files, and needs at least %d\n  hint: raise ulimit -n\n", n, leastFiles)

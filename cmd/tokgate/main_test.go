@@ -70,12 +70,13 @@ func testRunPasses(t *testing.T) {
 		t.Errorf("the levels have %d lines, want a header and one level", n)
 	}
 
-	// The recorded run can be judged by another plan without the server, and shown
-	// again without server and plan.
+	// A recording can be judged by a changed plan after its server is gone. The command report
+	// needs only the recording.
 	server.Close()
 	strict := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
 	tokgate(t, "judge", dir, strict).check(t, assert.ExitFail, "ttft p95", "1 µs")
-	// The recording cannot be judged as another workload, because it contains the requests.
+	// A recording cannot be judged by a plan with other requests. Its requests were sent, and
+	// cannot be changed.
 	for _, change := range [][2]string{
 		{"input_tokens  = 64", "input_tokens = 65"}, {"mean = 16", "mean = 17"}, {"jitter = \"10%\"", "jitter = \"20%\""},
 		{"input_tokens  =", "api = \"completions\"\ninput_tokens ="}, {"  load {", "request {\n temperature = 0.5\n}\n load {\n pause = \"0s\"\n"},
@@ -442,8 +443,7 @@ func TestWorst(t *testing.T) {
 			t.Errorf("worst(%v) = %d, want %d", tt.codes, got, tt.want)
 		}
 	}
-	// If an interrupt prevents the second plan from running, the success of the first is
-	// not the result.
+	// Only one of two plans was run before an interrupt. Its success must not become the result.
 	if got := worst(whole([]int{0}, 2)); got != assert.ExitInterrupted {
 		t.Errorf("one of two plans was run: %d", got)
 	}

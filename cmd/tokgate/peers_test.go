@@ -239,7 +239,7 @@ func (p *peer) run(t *testing.T, dir string, inFlight, requests int) (*peerRun, 
 			served = append(served, x)
 		}
 	}
-	for _, x := range served[max(len(served)-len(r.first), 0):] { // the requests before these were for warm-up
+	for _, x := range served[max(len(served)-len(r.first), 0):] { // leave out the warm-up requests
 		r.servers = append(r.servers, x.First.Sub(x.Arrived).Seconds())
 	}
 	if len(r.servers) == 0 {

@@ -117,7 +117,7 @@ func (x *expansion) title(s string) { fmt.Fprintf(x.out, "\n%s\n", s) }
 
 func (x *expansion) para(lead, s string) { para(x.out, x.width, lead, s) }
 
-// block holds the rows of a workload on a server, or of several with the same rows.
+// block holds table rows that are the same for all its workloads and servers.
 type block struct {
 	workloads, servers []string
 	rows               [][]string
@@ -163,7 +163,7 @@ func (b blocks) merged() blocks {
 	return out
 }
 
-// table lays out the blocks, with the head in the first.
+// table returns the blocks as a table. The first block has the head.
 func (b blocks) table(numbers []int, head ...string) table {
 	t := table{numbers: numbers}
 	for i, o := range b.merged() {
@@ -216,8 +216,8 @@ func (x *expansion) cases() {
 	x.saturations(cases)
 }
 
-// saturations prints what is measured before the first rate of a workload on a
-// server.
+// saturations prints which requests find the largest sustainable rate, before the first rate of a
+// workload.
 func (x *expansion) saturations(cases []exec.Case) {
 	if slices.ContainsFunc(cases, func(c exec.Case) bool {
 		return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0
@@ -280,7 +280,8 @@ func (x *expansion) requirements() {
 	for _, f := range assert.Certify(x.p) {
 		needs[[3]string{f.Workload, f.Level, f.Requirement}] = f
 	}
-	// Levels with the same requirement share a row, at the place of the first of them.
+	// Levels with the same requirement are joined to one row. The row has the position of the first
+	// of these levels.
 	type row struct{ workload, server, holds, needed string }
 	levels := map[row][]string{}
 	var order []row
@@ -361,7 +362,7 @@ func need(f assert.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// comparisons prints what each comparison requires and how likely an unchanged
+// comparisons prints the requirements of each comparison, and the chance that an unchanged
 // candidate passes.
 func (x *expansion) comparisons() {
 	if len(x.p.Compares) == 0 {

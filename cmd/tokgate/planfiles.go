@@ -83,7 +83,7 @@ func noSuchPlan(path string, err error) error {
 type inputs struct {
 	list []decode.Input
 	base string // checkout of the base branch; "" if there is none
-	self bool   // without a base, compare a plan with itself: nothing is run
+	self bool   // if base is "", compare the plan with itself; nothing is run
 
 	policy string // policy file for plans; "" if there is none
 }

@@ -35,8 +35,7 @@ func TestCost(t *testing.T) {
 		// 0.5 h of a at 2 USD, 0.5 h of b at 6 USD, and 1 h of both at the mean price of 4 USD
 		{"two prices", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}, Electricity: 0.3}, 2 * time.Hour, last,
 			"about 8 USD, by the run in results/x/results.json, at a 2 USD, b 6 USD an hour · at most 12 USD by the budget · electricity on top, by the power that is measured"},
-		// A process is started once. b takes another half hour to start, so 0.5 h · 6 is added to
-		// the two cases, 0.5 h · 2 + 0.5 h · 6.
+		// 0.5 h of a at 2 USD and 0.5 h of b at 6 USD, and another 0.5 h to start b at 6 USD
 		{"a start", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}}, 0,
 			&lastRun{path: "r", by: "run", cases: last.cases, loads: map[string]float64{"b": 1800}}, "about 7 USD, by the run in r, at a 2 USD, b 6 USD an hour"},
 		{"a case that the last run had not", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 0,

@@ -24,7 +24,7 @@ var (
 	realAnswersPage = flag.String("real-answers-page", "", "put the table of all rows that are there into this `page`, docs/answers.md")
 )
 
-// spoiltRow is a row of the table, with what the candidate is started with.
+// spoiltRow is a row of the table of spoilt servers. It says how the candidate is started.
 type spoiltRow struct {
 	name, how string
 	model     string // "": the control's
@@ -234,7 +234,7 @@ func (r *trial) spoiltTable() string {
 	return b.String()
 }
 
-// extent is the range of the values of several gates.
+// extent collects the values of several gates, to print their range.
 type extent struct{ list []float64 }
 
 func (s *extent) add(v report.Number) {

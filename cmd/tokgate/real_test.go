@@ -438,8 +438,8 @@ type sides struct {
 	ttft, tpot, e2e  float64 // means
 }
 
-// seen returns what tokgate measured. Completed filler requests are included, because the
-// server counts them too.
+// seen returns what tokgate measured. It includes warm-up requests and other requests that are not
+// measured but completed, because the server's counters include them.
 func seen(run *metric.Run) sides {
 	var s sides
 	var per int

@@ -67,14 +67,14 @@ type published struct {
 // figure is one printed value.
 type figure struct {
 	Server   string // key of the server, if there are several
-	Against  string // for a change in percent: the server that it is relative to
+	Against  string // the server to which a change in percent refers; "" if the figure is not a change
 	Workload string
 	Level    string // or "capacity"
 	Metric   string
 	Printed  string // "~8.1 s": the value as printed, with "~" if the report interpolated it
 	Exceeded bool   // the report marks the value as beyond its threshold
 	OfMean   bool   `json:"-"` // see published.Speed
-	Fitted   *bool  // false if the profile was not fitted to the value
+	Fitted   *bool  // false if the value was not used to fit the simulator profile
 	Derived  string // how the value follows from printed ones, if it is not printed itself
 	// Impossible explains why no server can show the value.
 	Impossible string
@@ -252,7 +252,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	case "queue_wait":
 		h, why := l.Histogram("queue_wait")
 		return h.Sum / h.N(), why == ""
-	case "context_over_wait": // the figure that the SGLang report calls prefill speed
+	case "context_over_wait": // called prefill speed in the SGLang report
 		h, why := l.Histogram("queue_wait")
 		ttft, ok := mean("ttft", l)
 		return float64(l.Asked.Input) / (ttft - h.Sum/h.N()), ok && why == ""
@@ -588,7 +588,7 @@ func (m *simulation) verdict(f figure) *assert.Verdict {
 	return nil
 }
 
-// bounded is the metric that a report's threshold on the figure bounds.
+// bounded returns the metric of the threshold that the published report sets for a figure.
 func (f figure) bounded() string {
 	if f.Metric == "speed" {
 		return "request_speed"
@@ -656,9 +656,9 @@ func bounded(c *compare.Change) string {
 	return fmt.Sprintf("%s (%s to %s)", compare.FormatChange("", c.Change.V, false), compare.FormatChange("", c.Low.V, false), compare.FormatChange("", c.High.V, false))
 }
 
-// deltas shows the article's changes as our comparisons report them, in two parts: the
-// effect of leaving lock-step on the server without speculation, and the effect of
-// speculation out of lock-step.
+// deltas writes the changes in the A/B article, as our comparisons report them. It has two parts:
+// what changes without speculation if the requests are no longer in lock-step, and what speculation
+// changes if the requests are not in lock-step.
 func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string {
 	var w strings.Builder
 	rows := func(against string, row func(test string, f figure, a, b, c *compare.Change)) {
@@ -829,7 +829,8 @@ func (s system) check(t *testing.T, p *page) {
 
 const referenceDoc = "reference.md"
 
-// between splits docs/reference.md around the generated part of that name.
+// between returns the generated part of docs/reference.md with the given name, and the text before
+// and after it.
 func between(doc, name string) (head, part, tail string, ok bool) {
 	begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 	head, rest, ok1 := strings.Cut(doc, begin)
@@ -873,7 +874,7 @@ func TestLongReference(t *testing.T) {
 	}
 }
 
-// Compared in turns, the servers of the A/B article get the article's decisions.
+// If the servers of the A/B article take turns, our decisions are the decisions of the article.
 func TestLongReferenceTurns(t *testing.T) {
 	m := turns.simulate(t)
 	answers := systems[4].published(t).Answers

@@ -122,7 +122,7 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 // sometimes name a file inside it, or a plan.
 func needFolder(path string) error {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return nil // reading the folder will report what is wrong
+		return nil // an error of os.Stat is reported later, when the folder is read
 	}
 	hint := "name the folder that `tokgate run` wrote"
 	switch _, err := os.Stat(filepath.Join(filepath.Dir(path), record.File)); {

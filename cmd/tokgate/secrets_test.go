@@ -25,8 +25,8 @@ import (
 // and encoding leaves unchanged.
 const spilled = "sp1ll"
 
-// secretsPlan declares secrets in every form that a plan allows. The format verbs stand for
-// the words of the process's command and the URL of the endpoint.
+// secretsPlan has secrets in all forms that a plan allows. Its verbs are the server's command and
+// the URL of the endpoint.
 const secretsPlan = `
 gate {
   decide = "estimate"

@@ -13,9 +13,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// needSimulators returns an error that lists the servers which cannot be simulated,
-// each at its line: those without a simulator block, and those whose profile cannot
-// be read.
+// needSimulators returns an error if some servers cannot be simulated. It lists them with their
+// lines: servers without a simulator block, and servers with a profile that cannot be read.
 func (a *app) needSimulators(plans []*plan.Plan) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestLongSimulate(t *testing.T) {
 		t.Errorf("the progress does not say that it is simulated:\n%s", r.err)
 	}
 
-	// The recording is still marked as simulated.
+	// The command judge also marks the results as simulated.
 	tokgate(t, "judge", dir, path).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
 	judgedAlike(t, dir, path)
 	tokgate(t, "report", dir).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")

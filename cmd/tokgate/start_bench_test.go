@@ -70,7 +70,7 @@ func started(b *testing.B, plan, state string) (*metric.Run, time.Time) {
 	cmd := exec.Command(os.Args[0], "run", "--out", out, plan)
 	cmd.Env = append(os.Environ(), asProgram+"=real", "TOKGATE_STATE_DIR="+state)
 	begin := time.Now()
-	said, failed := cmd.CombinedOutput() // a disturbed run is invalid, and was started all the same
+	said, failed := cmd.CombinedOutput() // an invalid run fails, but its start was measured
 	run, _, err := record.Read(out)
 	if err != nil || len(run.Levels) == 0 || len(run.Levels[0].Rounds) == 0 {
 		b.Fatalf("%v, %v: %s", err, failed, said)

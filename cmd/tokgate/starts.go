@@ -124,8 +124,8 @@ const (
 	assumedDisk   = 1.0 // GB/s
 )
 
-// assumedStart is the assumed start time of a server that loads a model with this
-// name; ok is false if the name has no size.
+// assumedStart estimates the start time of a server from the size in its model's name. ok is false
+// if the name has no size.
 func assumedStart(model string) (startTime, bool) {
 	gb, ok := weights(model)
 	if !ok {

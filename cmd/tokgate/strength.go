@@ -193,7 +193,7 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 	}
 }
 
-// asksServers reports whether a requirement is on metrics of servers or GPUs.
+// asksServers reports whether the plan requires something of a metric that servers or GPUs report.
 func asksServers(p *plan.Plan) bool {
 	said := func(m metric.Def) bool { return m.Source != metric.Client }
 	return len(p.Asserts) > 0 || slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return s.Telemetry.Require != (plan.Require{}) }) ||

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// A gate on the built-in server, which makes 180 tok/s for one user with a TTFT
-// of about 25 ms.
+// gateOf is a gate on the built-in server, which has 180 tok/s for one user and a TTFT of about 25
+// ms.
 const gateOf = `
 GATE
 server "s" {
@@ -78,7 +78,8 @@ func TestReportsTellStrength(t *testing.T) {
 	}
 }
 
-// A recording is stretched and judged again, and the result is marked as approximate.
+// The strength of a gate can be estimated from a recording, which is stretched and judged again.
+// The result says that it is approximate.
 func TestStrengthOfARecording(t *testing.T) {
 	path := gateOn(t, "", `speed = "mean > 165 tok/s"`)
 	out := filepath.Join(t.TempDir(), "results")

@@ -153,8 +153,8 @@ var outcomes = func() map[string]assert.Outcome {
 	return out
 }()
 
-// tenTimes plants steps that all take ten times as long; the other planted kinds take a
-// quarter longer.
+// tenTimes is the name of a regression: all steps of the server take ten times as long. In the
+// other regressions they take a quarter longer.
 const tenTimes = "ten times slower"
 
 func plant(p *plan.Plan, planted string, to *sim.Profile) {
@@ -257,8 +257,8 @@ func TestLongInitNoticesTenfold(t *testing.T) {
 	}
 }
 
-// measuredIn returns a function that measures like init, in virtual time and without a
-// bound on the time. It uses a shipped profile, or the plan's own for "".
+// measuredIn returns a function that measures like init, in virtual time. It uses the given shipped
+// profile, without a time limit. If profile is "", it uses the profile of the plan.
 func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*metric.Run, error) {
 	return func(p *plan.Plan, budget time.Duration) (*metric.Run, error) {
 		if profile != "" {
@@ -276,7 +276,7 @@ func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*
 	}
 }
 
-// The thresholds that init measures make a gate that notices a slowdown by a quarter.
+// The thresholds that init measures make a gate that fails a server a quarter slower.
 func TestLongInitMeasured(t *testing.T) {
 	sets := [][]string{{"code_completion"}}
 	if *strongRuns > 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// ended is written by a run that ended normally, with any exit code.
+// ended is what a run writes to its supervisor when it ends normally, with whatever exit code.
 const ended = "ended\n"
 
 // supervise runs a command line that starts servers in a process of its own. If that

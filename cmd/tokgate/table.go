@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// table is a table of `tokgate plan`. A row with a single cell is a title for the
-// rows that follow; a table cannot end with one.
+// table is a table of `tokgate plan`. A row with a single cell is a heading for the rows below it.
+// The last row must not be a heading.
 type table struct {
 	numbers []int // columns that are aligned to the right
 	rows    [][]string

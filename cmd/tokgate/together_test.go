@@ -35,7 +35,7 @@ func TestLongReportTogether(t *testing.T) {
 	for _, flag := range []string{"--json", "--junit", "--csv"} {
 		tokgate(t, "report", before, after, flag, filepath.Join(out, "x")).check(t, assert.ExitPlan, "several runs cannot share")
 	}
-	// judge and report each write the page on request.
+	// The flag --html works for the command judge and for the command report.
 	again := filepath.Join(out, "again.html")
 	tokgate(t, "judge", before, path, "--html", again).check(t, assert.ExitPass)
 	if !strings.Contains(read(t, again), "<!DOCTYPE html>") {

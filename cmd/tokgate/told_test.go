@@ -27,7 +27,7 @@ type toldPair struct {
 	Told, Simulated                strength.Tally
 }
 
-// apart is the difference of the two in percentage points.
+// apart is the difference between the two shares of failed gates, in percentage points.
 func (p toldPair) apart() float64 { return 100 * math.Abs(p.Told.Fails()-p.Simulated.Fails()) }
 
 // agrees reports whether the two shares of failed gates differ by at most 10 percentage points. The
@@ -79,9 +79,9 @@ func TestLongStrengthTold(t *testing.T) {
 	}
 }
 
-// toldBySimulation compares a stretched recording with simulated runs, for one gate and
-// each regression. It makes the given number of runs, and -told runs where these leave a
-// result uncertain.
+// toldBySimulation compares two ways to find the strength of a gate: a stretched recording, and
+// simulated runs. It does this for each regression. It makes the given number of runs. If the
+// result is not yet certain, it makes as many runs as the flag -told says.
 func toldBySimulation(t *testing.T, profile string, set []string, list []strength.Regression, runs int) (out []toldPair) {
 	t.Helper()
 	o := initOf(set...)

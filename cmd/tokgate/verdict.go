@@ -22,7 +22,7 @@ import (
 
 // outputs says where the reports of one run are written.
 type outputs struct {
-	dir    string            // folder for all reports; if "", only copies are written
+	dir    string            // folder for all reports; if it is "", only the copies are written
 	copies map[string]string // files besides those in dir, by flag of the format
 	// summary prints the main results, not every level.
 	summary bool
@@ -53,9 +53,8 @@ func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) er
 	return report.Terminal(w, d, width, color)
 }
 
-// unshared returns an error if a requested copy has a format that several plans or runs
-// cannot share; cannot tells which these are. The error lists the flags of formats that can
-// be shared.
+// unshared returns an error if a copy is requested in a format that cannot hold several plans or
+// runs. The function cannot selects these formats. The error lists the flags of the other formats.
 func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 	var refused, together []string
 	named := false

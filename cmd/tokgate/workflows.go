@@ -126,7 +126,7 @@ func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 	return out
 }
 
-// covers reports whether a path in a job is the plan, or its folder.
+// covers reports whether a path in a CI job names the plan or the folder of the plan.
 func covers(named, planFile string) bool {
 	named = path.Clean(strings.Trim(named, `"'`))
 	return named == planFile || named == path.Dir(planFile) && named != "."

@@ -23,9 +23,10 @@ import (
 	"github.com/tokgate/tokgate/internal/runner"
 )
 
-// With this variable the test binary is tokgate. So that no verdict depends on how
-// busy the machine is, the value "simulate" makes `run` simulate, and "virtual" runs
-// every command in virtual time, over a network in memory.
+// asProgram is an environment variable. If it is set, the test binary behaves like tokgate. Its
+// value "simulate" makes the command run simulate. Its value "virtual" runs every command in
+// virtual time over a network in memory. In both cases the result does not depend on how busy the
+// machine is.
 const asProgram = "TOKGATE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -62,7 +63,7 @@ func virtually(m *testing.M) (code int) {
 		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory}).main(t.Context(), args)
 	}
 	os.Args = []string{os.Args[0], "-test.run=^TestVirtualProgram$"}
-	quiet, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // the test framework would add the coverage to the output
+	quiet, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // discard what the test framework prints at the end
 	if err != nil {
 		panic(err)
 	}
@@ -416,7 +417,8 @@ func pullRequest(repository, base string) map[string]any {
 	}}
 }
 
-// A pull request from a fork runs nothing on a self-hosted machine.
+// A pull request from a fork does not run on the project's own runners, because its code is not
+// trusted.
 func TestLongWorkflowGateForks(t *testing.T) {
 	c := newCheckout(t, "simulate")
 	c.GitHub["event"] = pullRequest("someone/serving", c.commit(nil))
@@ -493,7 +495,7 @@ func TestLongWorkflowNightly(t *testing.T) {
 	}{{"20s", "pass"}, {"1us", "fail"}}
 	for i, night := range nights {
 		plan := strings.Replace(strings.TrimSpace(nightlyPlan), "20s", night.threshold, 1)
-		c := newCheckout(t, "virtual") // a simulated night would not count
+		c := newCheckout(t, "virtual") // a simulated night is not added to a history
 		c.commit(map[string]string{"plans/control.hcl": plan})
 		if i == 0 {
 			c.git("init", "--quiet", "--bare", origin)
@@ -592,10 +594,11 @@ func actionStep(with string) []byte {
 	return []byte("jobs: {j: {steps: [{id: gate, uses: tokgate/tokgate@0, with: {" + with + "}}]}}")
 }
 
-// The inputs reach tokgate unchanged, whatever a shell would make of them.
+// The action passes its inputs to tokgate unchanged, even if they contain characters that a shell
+// would interpret.
 func TestActionInputs(t *testing.T) {
 	c := newCheckout(t, "")
-	// This program takes the place of tokgate and prints its arguments.
+	// The script echo replaces tokgate and prints its arguments.
 	echo := filepath.Join(t.TempDir(), "tokgate")
 	if err := os.WriteFile(echo, []byte("#!/bin/sh\nfor a; do echo \"<$a>\"; done\n"), 0o755); err != nil {
 		t.Fatal(err)

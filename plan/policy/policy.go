@@ -26,7 +26,8 @@ type Policy struct {
 	// Require lists the allowed values of the gate's attributes. A missing attribute
 	// may have any value.
 	Require map[string]List
-	// Keep lists the demands of the plan on the base branch that may not be weakened.
+	// Keep lists requirements of the plan on the base branch. The same plan in a pull request must
+	// not weaken them.
 	Keep List
 }
 
@@ -42,7 +43,7 @@ const (
 	SumWeaker     = "Weaker than the policy allows"
 )
 
-// Check checks a plan against the policy, except Keep.
+// Check checks a plan against the rules of the policy in Allow and Require. Weakened checks Keep.
 func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, u := range uses(of) {

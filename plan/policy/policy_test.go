@@ -19,7 +19,7 @@ import (
 
 var marker = regexp.MustCompile(`# ERROR: ([^#"]*)`)
 
-// marked lists the errors that a file announces, as "line: summary".
+// marked returns the expected errors of a file from its comments "# ERROR:", as "line: summary".
 func marked(t *testing.T, path string) []string {
 	t.Helper()
 	src, err := os.ReadFile(path)
@@ -142,8 +142,8 @@ func TestSecretsAreNotSaid(t *testing.T) {
 	}
 }
 
-// FuzzPolicy: every text is a policy or an error, and each complaint about a plan has a
-// line.
+// FuzzPolicy checks that any text gives a policy or an error. Every diagnostic of a policy about a
+// plan must have a line.
 func FuzzPolicy(f *testing.F) {
 	for _, path := range []string{"testdata/policy.hcl", "testdata/bad/policy.hcl", "testdata/bad/nothing.hcl"} {
 		src, err := os.ReadFile(path)

@@ -14,14 +14,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// use is one thing that a plan uses or sets, of a kind that policies have rules for.
+// use is one thing that a plan uses or sets, such as an image or a URL. A policy has rules for each
+// kind.
 type use struct {
 	kind, value string
 	rng         hcl.Range
 }
 
-// unknown replaces a text that depends on the environment of a run; the policy is
-// checked again there.
+// unknown stands for a text that depends on the environment of a run. The run checks the policy
+// again, with the actual text.
 const unknown = "(unknown)"
 
 // uses lists what a plan uses, in the order of the source. Servers of the base branch are left out,
@@ -92,7 +93,7 @@ func (l *listing) server(s *plan.Server) {
 		l.add("servers", "simulator", s.Range)
 	}
 	for _, f := range s.Flags {
-		words, _ := plan.CommandLine(s.Engine, []plan.Flag{f}, nil) // a flag with a list value may contain more flags
+		words, _ := plan.CommandLine(s.Engine, []plan.Flag{f}, nil) // a list value may contain flags
 		l.flags(words, f.Range)
 	}
 	l.flags(s.Args, l.at(s.Range, "args"))

@@ -10,7 +10,7 @@ import (
 
 var labels = regexp.MustCompile(`<text class="(tick|title|zoneword|ruleword[^"]*)" x="([^"]+)" y="([^"]+)"(?: text-anchor="([a-z]+)")?>([^<]*)</text>`)
 
-// box is the place of a label, by its estimated width.
+// box is the rectangle of a label in the chart. Its width is estimated from the text.
 type box struct {
 	text                     string
 	left, right, top, bottom float64
@@ -148,8 +148,8 @@ func TestForest(t *testing.T) {
 			t.Errorf("%q leaves the picture", b.text)
 		}
 	}
-	// A value ten times as large as all others does not set the scale either. It is written as
-	// text.
+	// A bar that is ten times as long as all others does not stretch the axis. Its value is written
+	// at the edge.
 	f.Cut, f.Rows = true, append(f.Rows, Change{Name: "ITL p99", Value: 56, Low: 50, High: 60, Limit: 0.02, Mark: Fail})
 	svg = string(f.SVG())
 	if !strings.Contains(svg, ">5%<") || !strings.Contains(svg, ">5600% →<") {

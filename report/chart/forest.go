@@ -137,7 +137,8 @@ func (f *Forest) sides(s *svg, zero float64) {
 
 // span is the range of the axis for the values.
 func (f *Forest) span(values []float64) (low, high float64) {
-	// One wide interval must not flatten the others: it extends beyond the edge.
+	// A very wide interval would make all other intervals too narrow to read. So it may extend
+	// beyond the edge.
 	most := 0.01
 	for _, r := range f.Rows {
 		for _, v := range []float64{r.Value, r.Limit} {

@@ -24,7 +24,7 @@ type Request struct {
 	Tip               string
 }
 
-// ganttWidth is wider than a phone, where the chart scrolls.
+// ganttWidth is the width in pixels; it is wider than a phone, so the chart scrolls there.
 const ganttWidth = 960.0
 
 // mostRows bounds the rows. Nobody can read more.

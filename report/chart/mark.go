@@ -9,8 +9,8 @@ import (
 
 var dashes = []string{"", "7 4", "2 3", "9 3 2 3"}
 
-// Series with an index of at least Ordered belong to an ordered group. Their colours are Shades of
-// one colour.
+// Ordered is the first index of series in an ordered group, such as increasing loads. The lines of
+// a group have Shades shades of one colour.
 const (
 	Ordered = 100
 	Shades  = 8

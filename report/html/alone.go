@@ -25,8 +25,8 @@ func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, w
 	return "", ""
 }
 
-// dots returns a chart of lines that have a single load each. A line cannot be drawn through one
-// point, so each becomes a row. dots returns nil if a line has several loads.
+// dots returns a chart with one row for each line. It is for lines with a single load, because one
+// point makes no line. It returns nil if a line has several loads.
 func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 	f := &chart.Forest{Name: c.Name, Format: func(v float64) string { return metric.Format(unit, v) }}
 	for i, s := range c.Series {

@@ -54,7 +54,7 @@ func overTimeBlock(r run, w *report.Workload) []block {
 	return []block{{Figures: figures}}
 }
 
-// quantity is a figure of a passage that is drawn over time.
+// quantity is a figure that a chart shows over time, such as the requests in flight.
 type quantity struct {
 	title, axis, words string
 	unit               metric.Unit

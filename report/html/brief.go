@@ -261,7 +261,7 @@ func answerWord(d *report.Decision) string {
 	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], line(d.Answer))
 }
 
-// carrying returns the two or three changes on which the answer rests.
+// carrying returns the two or three most important changes behind the answer of a comparison.
 func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 	var list []*report.Change
 	for i := range c.Changes {

@@ -34,7 +34,7 @@ func capacities(runs []run) (section, bool) {
 		for i := range r.Capacities {
 			c := &r.Capacities[i]
 			if len(runs) == 1 && r.Workload(c.Workload) != nil {
-				continue // it has a section of its own
+				continue // the use case's own section shows it
 			}
 			if n > 1 {
 				name := r.title(c.Workload) + " on " + r.title(c.Server)

@@ -112,7 +112,7 @@ func signed(n report.Number, points bool, unit string) string {
 	return sign + n.Format("ratio")
 }
 
-// better converts a change so that a positive value is better for every metric.
+// better returns the change n with its sign chosen so that a positive value is an improvement.
 func better(x *report.Change, n report.Number) float64 {
 	v := bound(n)
 	if x.Better == "lower" {

@@ -15,8 +15,8 @@ import (
 // shown as a comparison.
 const fewServers = 3
 
-// configurations shows three or more servers beside each other: a table for each load, and charts
-// of what one user gets against what the whole server yields.
+// configurations compares three or more servers. It has a table for each load, and charts of the
+// speed for one user against the throughput of the server.
 func configurations(runs []run) (section, bool) {
 	s := section{ID: "configurations", Title: "Which configuration?",
 		Lead: "Every server on the same loads. ★ marks the best of a column, ≈ a value that the comparisons cannot tell from the best."}
@@ -172,8 +172,8 @@ func felt(w *report.Workload) report.Threshold {
 	return report.Threshold{Metric: "speed", Stat: "mean"}
 }
 
-// pareto draws what a user gets against the server's total throughput, with one line for each
-// server through its loads.
+// pareto draws the speed for one user against the throughput of the whole server. Each server is a
+// line through its loads.
 func pareto(r run, w *report.Workload) (figure, bool) {
 	t := felt(w)
 	def, _ := metric.Lookup(t.Metric)

@@ -21,8 +21,8 @@ type curve struct {
 	axis  string // title of the Y axis; "" for the metric's title
 	words string
 	zones []chart.Zone
-	of    func(*report.Case) report.Number // returns the value of a case; nil for the mean, or the value of a level-wide metric
-	band  bool                             // the range from p5 to p95 is shaded
+	of    func(*report.Case) report.Number // returns the value of a case; nil selects the mean, or the level's value
+	band  bool                             // shade the range from p5 to p95
 	stats []string                         // statistics whose thresholds are drawn as lines; nil for all
 	zero  bool
 	quiet bool                    // the figure is left out if every value is zero
@@ -100,7 +100,8 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	return out
 }
 
-// line returns one case for each load.
+// line returns the cases of the track with one case for each load. If a load has several cases, it
+// returns the case with the most requests.
 func (t track) line() []*report.Case {
 	var out []*report.Case
 	for _, c := range t.cases {
@@ -255,7 +256,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	return f
 }
 
-// finding names the lowest and the highest value of its lines.
+// finding returns the lowest and the highest value of the lines, in words.
 func (cv curve) finding(lines []track, of func(*report.Case) report.Number) string {
 	var low, high extreme
 	var of2 [2]string

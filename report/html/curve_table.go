@@ -8,11 +8,11 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// mostLoads bounds the loads that are columns in the table of a figure.
+// mostLoads is the largest number of loads in the table of a figure. Each load has a column.
 const mostLoads = 7
 
-// matrix returns the data of a figure with one column for each load. nil if there are
-// too many loads or only one line.
+// matrix returns a figure's data as a table with one column for each load. It returns nil if there
+// are more than mostLoads loads, or only one line.
 func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit metric.Unit) *table {
 	var loads []float64
 	for _, t := range lines {

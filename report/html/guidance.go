@@ -48,7 +48,7 @@ func guidance(runs []run) (section, bool) {
 	return s, true
 }
 
-// size describes in words what is sent.
+// size describes the length of a workload's prompts and answers in words.
 func size(w *report.Workload) string {
 	if len(w.Mix) > 0 {
 		return "a mix of " + line(strings.Join(w.Mix, ", "))
@@ -153,7 +153,7 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 	return class, strings.Join(parts, "; ") + testedOnly
 }
 
-// testedOnly qualifies an answer that does not come from a search.
+// testedOnly is added to a largest load that comes from levels and not from a capacity search.
 const testedOnly = " (the highest levels that were tested)"
 
 // levelStatus returns the worst status of the requirements on a case.
@@ -263,8 +263,8 @@ func bindingName(c *report.Capacity) string {
 	return strings.TrimSpace(cmp.Or(def.Title, line(name)) + " " + line(stat))
 }
 
-// margin returns how far a value is on the right side of a limit, as a share of the
-// limit; negative if it is beyond the limit.
+// margin returns how far a value is from a limit, as a share of the limit. It is positive if the
+// value meets the limit, and negative otherwise.
 func margin(op string, v, limit float64) float64 {
 	if limit == 0 {
 		return math.NaN()

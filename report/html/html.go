@@ -165,8 +165,7 @@ func number(n *int) string {
 	return fmt.Sprintf("figure-%d", *n)
 }
 
-// mostRows is the longest table that is not folded. A longer one stays folded in
-// print too.
+// mostRows is the number of rows above which a table is folded, on the page and in print.
 const mostRows = 20
 
 func shut(blocks []block) []block {

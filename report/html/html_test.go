@@ -135,9 +135,8 @@ func wordSet(s string) map[string]bool {
 	return m
 }
 
-// harmless returns an error if foreign text added something to the page: a tag or an
-// attribute that the page does not use, a value without quotes, or invisible
-// characters.
+// harmless returns an error if text from a document became a part of the page. It finds tags and
+// attributes that the page does not use, values without quotes, and invisible characters.
 func harmless(out string) error {
 	if i := strings.IndexAny(out, "\x00\x1b\u202e"); i >= 0 {
 		return fmt.Errorf("a control character came through near %q", out[max(i-40, 0):i])
@@ -247,7 +246,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// A document may come from anywhere and may contain any numbers.
+// The page must be safe for any numbers in a document, because a document may come from anyone.
 func FuzzNumbers(f *testing.F) {
 	f.Add(0.0, 1.0, 1, 2)
 	f.Add(math.Inf(1), math.MaxFloat64, 0, -1)
@@ -505,8 +504,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// If the plan requires nothing of its use cases, none has a section. Otherwise many sections would
-// say only that nothing is required.
+// If a plan has no thresholds, use cases have no sections of their own. The sections would only say
+// that nothing is required.
 func TestNoUseCaseIsAsked(t *testing.T) {
 	d := recorded(t, "pass")
 	if !strings.Contains(render(t, d), `id="case-1"`) {

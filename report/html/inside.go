@@ -81,7 +81,8 @@ func telemetry(r run, t *report.Timeline) []figure {
 	return out
 }
 
-// within returns which of the ascending times are in a range.
+// within returns the range of indices i to j-1 whose times are from the parameter from up to, but
+// not including, the parameter to. The slice at is ascending.
 func within(at []float64, from, to float64) (i, j int) {
 	i, _ = slices.BinarySearch(at, from)
 	j, _ = slices.BinarySearch(at, to)

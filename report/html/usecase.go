@@ -116,7 +116,7 @@ func outcomeOf(r run, w *report.Workload, server string) *limitView {
 	return l
 }
 
-// trust returns the one qualification of a capacity.
+// trust says how certain a capacity is, in a few words.
 func trust(r run, c *report.Capacity) string {
 	switch {
 	case r.Plan.Decide == "estimate" && !c.Confirmed:

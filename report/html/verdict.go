@@ -15,8 +15,8 @@ import (
 // mostProblems is the number of problems that the page shows open; further problems are folded.
 const mostProblems = 6
 
-// statuses are the labels of verdicts on the page. They say in words what the colour
-// says.
+// statuses are the names of verdict statuses on the page, so that no status is shown by colour
+// alone.
 var statuses = map[report.Status][3]string{ // class, sign, word
 	report.StatusError:        {"error", "!", "not measured"},
 	report.StatusFail:         {"fail", "✗", "failed"},
@@ -291,8 +291,8 @@ func facts(r run) [][2]string {
 // show all levels.
 const mostColumns = 10
 
-// requirements shows the thresholds by level if there are several runs. For one run
-// its use cases show them.
+// requirements returns a table of thresholds by level, for a page with several runs. With one run
+// the use cases show their thresholds.
 func requirements(runs []run) (section, bool) {
 	s := section{ID: "requirements", Title: "Requirements at a glance", Lead: "What must hold, what was measured, and whether it held."}
 	if len(runs) == 1 {

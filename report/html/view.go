@@ -77,8 +77,9 @@ type table struct {
 	Words   bool // cells hold sentences, not numbers
 }
 
-// Class returns how the table folds on a narrow screen. On a phone the cells of a table of words
-// are placed below each other. Tables with many columns fold in this way on wider screens too.
+// Class returns the CSS class for how a table looks on a narrow screen. In tables of sentences the
+// cells are placed below each other on a phone. Tables with many columns do this on wider screens
+// too.
 func (t *table) Class() string {
 	switch n := len(t.Head); {
 	case t.Words:

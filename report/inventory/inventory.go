@@ -27,7 +27,7 @@ type Inventory struct {
 	Notes   []string
 }
 
-// Fact is one line: "sessions: 120, of 3.4 rows".
+// Fact is a line of the inventory, such as "sessions: 120, of 3.4 rows".
 type Fact struct{ Name, Value string }
 
 // Lengths are the lengths of one kind, in ascending order.
@@ -64,7 +64,7 @@ const barWidth = 40
 // merged.
 const mostBars = 20
 
-// bars returns the intervals of the file as rows: when each begins, and its requests
+// bars returns at most mostBars intervals of the file: the start of each interval, and its requests
 // per second.
 func (v *Inventory) bars() (begins, rates []float64) {
 	each := (len(v.Rates) + mostBars - 1) / mostBars
