@@ -24,7 +24,7 @@ type Difference struct {
 	What  string  // "ttft p95", "recording"
 	Says  string  // value in the results
 	Is    string  // value by the recording
-	Size  float64 // difference divided by the value from the recording; NaN for values that are not numbers
+	Size  float64 // difference / value from the recording; NaN without numbers
 }
 
 func (d Difference) String() string {
@@ -184,7 +184,7 @@ func (a *auditor) number(where, what string, says number, is float64, known bool
 		a.Differences = append(a.Differences, Difference{where, what, text(says.v), "no value", math.NaN()})
 		return
 	case !says.ok:
-		return // the results give a reason why this value does not count
+		return // the results say why this figure has no value
 	}
 	a.Compared++
 	if says.v == is || math.Abs(says.v-is) <= near*math.Max(math.Abs(is), 1e-3) {

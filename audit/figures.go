@@ -112,7 +112,8 @@ func (m requestMetric) over(requests []*sample) spread {
 	return d
 }
 
-// gaps pools the gaps between chunks; a failed request counts as one worst gap.
+// gaps collects the gaps between chunks of all requests. A failed request counts as one gap that is
+// worse than all others.
 func gaps(requests []*sample) spread {
 	var d spread
 	for _, s := range requests {
@@ -297,8 +298,8 @@ func (r *round) came(from, to int64, measured bool) (output, input, ended float6
 	return output, input, ended
 }
 
-// tokensPerChunk is the mean over the completed requests of a round, for answers that
-// the server never counted.
+// tokensPerChunk returns the mean number of tokens in a chunk, over the completed requests of a
+// round. It is needed for answers that have no token count from the server.
 func (r *round) tokensPerChunk() float64 {
 	tokens, chunks := 0, 0
 	for i := range r.samples {

@@ -30,7 +30,7 @@ type level struct {
 	Skipped string
 	pause   int64 // think time in nanoseconds between an answer and the next request of the same slot
 	rounds  map[int]*round
-	void    int // rounds that were measured again and do not count
+	void    int // rounds that were void and measured again
 	// Of is the name of the mix if the level is a part of a mix, otherwise "". The field mix is the
 	// level of that mix.
 	Of  string
@@ -101,7 +101,7 @@ type recording struct {
 	levels map[key]*level
 	order  []key
 	sum    [sha256.Size]byte // hash over all lines, which identifies the recording
-	plain  bool              // written by a version that put no checks on lines
+	plain  bool              // the lines have no checks, because an old version of tokgate wrote them
 	ended  bool
 }
 

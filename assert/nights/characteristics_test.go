@@ -88,7 +88,7 @@ func TestLongCharacteristics(t *testing.T) {
 		changes     changes
 		from        int // first night of the change; equal to never if nothing changes
 		soon, last  float64
-		ever, red   float64 // smallest allowed shares, and largest allowed number of failed mornings; 0 if nothing is promised
+		ever, red   float64 // least allowed shares, and largest number of failed mornings; 0 promises nothing
 	}{
 		{"+3 % from night 40", 1, 0, step(math.Log(1.03), 40, 1), 40, 0, 0, 0, 0},
 		{"+5 % from night 40", 1, 0, step(five, 40, 1), 40, 0.87, 0.95, 0, 0},

@@ -12,7 +12,7 @@ const (
 	// leastSegment is the minimum number of nights between two changes.
 	leastSegment = 5
 	// permutations and significance decide whether a split is more than chance. The smallest
-	// p-value that shuffling can show is 1/(permutations+1).
+	// possible p-value is 1/(permutations+1).
 	permutations = 199
 	significance = 0.01
 )
@@ -22,15 +22,17 @@ type cut struct {
 	Night  int     // index of the first night after the change
 	Before float64 // mean of the stretch before
 	After  float64 // mean of the stretch after
-	P      float64 // p-value: how often shuffled nights split as clearly
+	P      float64 // p-value: share of shuffled series with such a large distance
 }
 
-// divisive finds changes in a finished series, in order. It splits the series where the two sides
-// differ most by the energy distance, and keeps the split if shuffled nights seldom split as
-// clearly. It then continues in both halves (E-divisive: Matteson and James, JASA 109, 2014). A
-// split needs several nights on both sides, so divisive cannot warn early. It confirms and dates
-// what the function watch found. The same series gives the same result, because the shuffles are
-// seeded.
+// divisive finds the changes in a series, in order. It splits the series at the night where the two
+// parts differ most by the energy distance. It keeps the split if shuffled nights seldom give such
+// a large distance. It then splits both parts in the same way (E-divisive: Matteson and James, JASA
+// 109, 2014).
+//
+// Each part needs several nights, so divisive cannot raise an alarm early. It confirms and dates
+// the changes that the function watch found. The shuffles have a fixed seed, so the same series
+// always gives the same result.
 func divisive(series []float64) []cut {
 	var cuts []cut
 	split(series, 0, rand.New(rand.NewPCG(2014, 109)), &cuts)
@@ -101,7 +103,7 @@ func (s *order) best() (cut int, energy float64) {
 	total := len(s.xs)
 	left, right, between := 0.0, s.pairs, 0.0 // sums over pairs
 	for k := 1; k < total; k++ {
-		// The value before k moves from the right to the left.
+		// The k-th value moves from the right part to the left part.
 		x, toLeft := s.xs[k-1], 0.0
 		for _, y := range s.xs[:k-1] {
 			toLeft += math.Abs(x - y)

@@ -8,13 +8,13 @@ const (
 	// backOdds is the likelihood ratio that ends an alarm: how much likelier the last nights are if
 	// the series is back than if it is still changed.
 	backOdds = 10
-	// leastChange and mostChange limit the size of a change, in standard deviations, that this
-	// likelihood ratio assumes. Without the minimum, a small change would need very many nights to
-	// be told from none. Without the maximum, a series that still has half of its change would
-	// count as back.
+	// leastChange and mostChange limit the size of a change in the likelihood ratio, in standard
+	// deviations. Without leastChange, many nights would be needed to see that a small change has
+	// ended. Without mostChange, a series would count as back while half of its change is still
+	// there.
 	leastChange, mostChange = 1, 3
-	// mostNight limits the weight of one night in either direction, in standard
-	// deviations.
+	// mostNight is the largest deviation of one night, in standard deviations, that counts. One
+	// extreme night can therefore not decide alone.
 	mostNight = 3
 )
 

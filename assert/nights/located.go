@@ -54,9 +54,9 @@ func changed(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
 }
 
-// suspect reports whether a search for splits can find one: at some night the means before and
-// after must differ by nearly as much as a significant change needs. It saves time, because suspect
-// takes linear time and divisive quadratic time.
+// suspect reports whether it is worth while to call divisive. It is so if the means before and
+// after some night differ by nearly as much as a significant change needs. suspect takes linear
+// time, but divisive takes quadratic time.
 func suspect(xs []float64, level, r float64) bool {
 	worth := 0.75 * stat.NormalQuantile(1-level/2) * math.Sqrt((1+r)/(1-r))
 	mean, variance := stat.Moments(xs)
@@ -73,8 +73,9 @@ func suspect(xs []float64, level, r float64) bool {
 	return false
 }
 
-// confirm extends the last located change to tonight if that change was for the worse, still goes
-// on, and no alarm found it. The nights in cuts are counted as in the plan.
+// confirm makes tonight fail if the last located change was for the worse and has not ended. It is
+// for changes for which the function watch raised no alarm. The nights in cuts are indices into the
+// plan's nights.
 func (n *night) confirm(cuts []cut, c column, watched []night) {
 	if len(cuts) == 0 || n.Changed || n.Reference < leastReference {
 		return

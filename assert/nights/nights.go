@@ -29,7 +29,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// Options is how tonight is compared with a history.
+// Options says how to judge the last night of a history.
 type Options struct {
 	// Ignore is the smallest change that is reported, as a share of the expected value: 0.01 is one
 	// percent. If the metric is itself a share, such as success, Ignore is a difference: 0.01 is
@@ -68,7 +68,7 @@ type Result struct {
 	Trends  []Trend
 }
 
-// Trend is one series over the nights since it began or since the last pin.
+// Trend is one series with its verdict, from the night when it began, or from the last pin.
 type Trend struct {
 	metric.Trend
 	Unit    metric.Unit
@@ -101,7 +101,7 @@ type Bounds struct {
 	// Noise is the standard deviation from night to night. It is a share of Center, or for metrics
 	// that are shares a difference.
 	Noise float64
-	Shift float64 // difference of the nights of the alarm, or of tonight, from the reference, in units of Noise
+	Shift float64 // distance of the alarm, or of tonight, from the reference, in units of Noise
 }
 
 // Change is a change of a series, with what else changed that night.
@@ -109,7 +109,7 @@ type Change struct {
 	Run           string // first night after the change
 	Started       time.Time
 	Before, After float64
-	P             float64     // NaN for an alarm too recent to be located
+	P             float64     // p-value; NaN if the alarm is too recent
 	Job           *metric.Job // of that night
 	// Differs lists what changed on the server since the night before: "engine.version 0.19.1 →
 	// 0.20.0".

@@ -19,7 +19,7 @@ const (
 	// nights to estimate the correlation, so that the estimate is closer to 0 if there are few
 	// nights.
 	uncorrelated = 5
-	// mostCorrelated is the largest correlation from night to night that is allowed for.
+	// mostCorrelated is the largest correlation from night to night that predictions use.
 	mostCorrelated = 0.9
 )
 
@@ -101,7 +101,7 @@ func inflation(r float64, n int) float64 {
 type prediction struct {
 	Center  float64
 	Sigma   float64 // standard deviation from night to night
-	Error   float64 // standard error of the mean of the further nights, including the reference's own error
+	Error   float64 // standard error of the mean of the later nights, including the error of the reference
 	Freedom float64 // degrees of freedom of Sigma; below 1 there is no prediction
 }
 
@@ -123,8 +123,9 @@ func (m moments) predict(further int, r float64) prediction {
 	return p
 }
 
-// above is the chance of a mean at least this high if nothing changed. It returns 1 without a
-// prediction, and also for any unremarkable mean, whose chance exceeds perPlan anyway.
+// above returns the chance of a mean at least this high if nothing changed. It returns 1 if there
+// is no prediction. To save time it also returns 1 for a mean near the center, whose chance is
+// above perPlan.
 func (p prediction) above(mean float64) float64 {
 	const unremarkable = 2.3 // the chance of a larger normal value is 0.0107, above perPlan
 	t := (mean - p.Center) / p.Error

@@ -107,8 +107,8 @@ func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []nigh
 	t.decide(s.values[len(s.values)-1], *tonight, nights, s.scale)
 }
 
-// definition returns the definition of the series' metric, with the unit of its
-// statistic.
+// definition returns the definition of the series' metric, with the unit for the statistic of the
+// series.
 func (s *series) definition() (def metric.Def, ok bool) {
 	if s.key.Metric == limitMetric {
 		return metric.Def{Name: limitMetric, Unit: metric.LoadKind(s.key.Stat).Unit(), Better: metric.HigherIsBetter}, true

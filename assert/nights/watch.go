@@ -43,7 +43,7 @@ type column struct {
 	// differences come from rounding and not from the server. Without floor, a series that was the
 	// same every night (a success of 100 %) would raise an alarm at its first different digit.
 	floor float64
-	// ignore is the size of a shift below which nobody wants a report.
+	// ignore is the smallest shift that is reported.
 	ignore float64
 }
 

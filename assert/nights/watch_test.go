@@ -67,8 +67,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// An alarm stands until at least three nights in a row are back to normal. None of the nights under
-// alarm joins the reference.
+// An alarm lasts until at least three nights in a row are back to normal. Nights during an alarm do
+// not join the reference.
 func TestWatchLatches(t *testing.T) {
 	series := append(alternating(20), 110, 110, 101, 110, 110)
 	series = append(series, alternating(6)...)
@@ -126,14 +126,16 @@ func TestWatchManySeries(t *testing.T) {
 	if n := watch([]column{one(series...)})[0][20]; !n.Changed {
 		t.Errorf("alone: %+v", n)
 	}
-	// t = 5/(1.026·√(1 + 1/20)) = 4.76, for which t(15) gives p = 0.000127. Divided by the window's
-	// share of 0.3 it is 0.00042, and the allowed 0.007/100 is less.
+	// t = 5/(1.026·√(1 + 1/20)) = 4.76, so p = 0.000127 with 15 degrees of freedom. Divided by the
+	// window's share 0.3 this is 0.00042. With a hundred series only 0.007/100 = 0.00007 is
+	// allowed, so there is no alarm.
 	if n := watch(many)[7][20]; n.Changed {
 		t.Errorf("among a hundred: %+v", n)
 	}
 }
 
-// A series that never changed is known only to its last digit.
+// If a series never changed, its true value is known only to the last digit. The next different
+// digit must not be an alarm.
 func TestWatchFloor(t *testing.T) {
 	series := make([]float64, 31)
 	for i := range series {

@@ -13,7 +13,7 @@ type watched struct {
 	reference []int     // nights that later nights are compared with
 	numbers   []float64 // their values
 	memo      []moments // results of the method known, by number of nights
-	first     int       // no window may begin before this night
+	first     int       // windows begin on this night or later
 	change    latch
 }
 
@@ -42,8 +42,8 @@ func (c correlation) plus(m moments, sign float64) correlation {
 // limited to the range from 0 to mostCorrelated.
 func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), mostCorrelated) }
 
-// sharedCorrelation is one correlation for all series of a plan, because they ran on one machine
-// and a single series shows little. It is shrunk towards zero.
+// sharedCorrelation estimates one correlation for all series of a plan. All series ran on one
+// machine, and a single series has too few nights. The estimate is shrunk towards zero.
 func sharedCorrelation(series []*watched) correlation {
 	c := correlation{nights: uncorrelated}
 	for _, s := range series {
@@ -67,8 +67,8 @@ func (e evidence) or(p float64, nights int) evidence {
 	return e
 }
 
-// look compares the windows that end tonight with the reference before them. It
-// returns the strongest evidence of a change for the worse, and for the better.
+// look compares each window that ends tonight with the reference. It returns the strongest evidence
+// for a change for the worse, and the strongest evidence for a change for the better.
 func (s *watched) look(tonight int, shared correlation) (worse, better evidence) {
 	worse, better = evidence{p: 1}, evidence{p: 1}
 	others := shared.plus(s.known(len(s.reference)), -1)

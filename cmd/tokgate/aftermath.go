@@ -22,7 +22,7 @@ import (
 // writes to file descriptor 4 that it ended normally.
 const supervisedName = "TOKGATE_SUPERVISED"
 
-// pid is the process that users see and may kill.
+// pid returns the process id that users see and may kill: the supervisor's if there is one.
 func (a *app) pid() int {
 	if s, ok := a.getenv(supervisedName); ok {
 		if pid, err := strconv.Atoi(s); err == nil {

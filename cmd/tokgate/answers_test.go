@@ -139,7 +139,8 @@ func (l *layersOf) add(v assert.Verdicts) {
 	}
 }
 
-// answersGate runs gates of one size with a planted fault.
+// answersGate runs the given number of gates with the planted fault of a row, and counts their
+// results. The parameter size is the number of answers in a gate.
 func answersGate(t *testing.T, size int, share float64, row int, gates int) (out layersOf) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "answers.hcl")

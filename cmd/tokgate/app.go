@@ -33,8 +33,8 @@ type app struct {
 	actions  *actions // nil outside of GitHub Actions
 }
 
-// actions handles a command that runs as a step of GitHub Actions. nil means that the
-// command runs elsewhere; the methods then do nothing.
+// actions writes what GitHub Actions reads, for a command that runs in a step. If it is nil, the
+// command runs elsewhere, and the methods do nothing.
 type actions struct {
 	log             io.Writer // receives the workflow commands that the runner reads
 	summary, output string    // GITHUB_STEP_SUMMARY and GITHUB_OUTPUT; "" if unset
@@ -120,8 +120,8 @@ func resultsDir(out, planFile string, several, simulated bool) string {
 	return out
 }
 
-// simulatedID is the same for all simulated runs of a plan with the same variables
-// and salt.
+// simulatedID returns the ID of a simulated run. All runs of a plan with the same variables and the
+// same salt have the same ID.
 func simulatedID(p *plan.Plan, salt uint64) string {
 	id := "simulated-" + p.Hash[:min(12, len(p.Hash))]
 	if salt != 0 {

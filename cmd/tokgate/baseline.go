@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// baselines reads the recorded runs that are controls of p's comparisons, and
-// examines their answers as p requires. It refuses a plan with a missing control,
-// which would compare nothing.
+// baselines reads the recorded runs that are controls of comparisons, and reads their answers again
+// as the plan requires. It returns an error if a control is missing, because nothing would then be
+// compared.
 func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 	out := map[string]*metric.Run{}
 	for _, c := range p.Compares {

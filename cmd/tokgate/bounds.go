@@ -17,14 +17,14 @@ import (
 // bounds limits the resources for loading one plan. Single functions and files have smaller limits.
 // These bounds are the last resort, for plans that use many of them.
 type bounds struct {
-	cpu    time.Duration // CPU time, so that a busy machine refuses no plan
+	cpu    time.Duration // CPU time and not real time, so that a busy machine refuses no plan
 	memory uint64        // bytes of the heap
 }
 
 var loadBounds = bounds{cpu: 2 * time.Second, memory: 256 << 20}
 
-// dataBounds limits the plan and its data files together. One file costs little, but
-// for_each may read and cut the same file ten thousand times.
+// dataBounds limits the plan together with its data files. One data file costs little, but for_each
+// may read the same file ten thousand times.
 var dataBounds = bounds{cpu: time.Minute, memory: 4 << 30}
 
 type loaded struct {
@@ -66,8 +66,8 @@ func (s *spending) reading(read func()) {
 	read()
 }
 
-// collect makes the garbage collector run before the memory bound is reached, because
-// garbage counts too.
+// collect starts the garbage collector before the bound on memory is reached, because garbage
+// counts as memory.
 func (s *spending) collect() { debug.SetMemoryLimit(int64(s.heap + s.memory/4*3)) }
 
 // over returns which bound is exceeded, in words; "" if all are kept.

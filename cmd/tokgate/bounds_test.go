@@ -58,7 +58,7 @@ func TestDataHasItsOwnBounds(t *testing.T) {
 	if what := s.over(); what != "" {
 		t.Errorf("once it is read: %s", what)
 	}
-	s.all.memory = s.heap // as if data files had taken 4 GiB
+	s.all.memory = s.heap // the process cannot use any more memory
 	s.reading(func() {
 		kept = append(kept, make([]byte, 16<<20))
 		if what := s.over(); what != "more than 4096 MiB of memory with its data files" {

@@ -14,8 +14,9 @@ import (
 // leastLoad is a minute: validate warns of levels whose load is shorter.
 const leastLoad = time.Minute
 
-// brief warns, once for each plan, of levels whose load must end within a minute: because
-// of their duration, or because thresholds bound the time of a request.
+// brief warns of levels whose load takes less than a minute on a server that meets its limits. It
+// gives one warning for each plan. The length of the load comes from its duration, or from the
+// thresholds that bound the time of a request.
 func brief(p *plan.Plan) hcl.Diagnostics {
 	cases := exec.Cases(p)
 	var first *exec.Case

@@ -24,8 +24,9 @@ import (
 // step. After this time it sends SIGTERM, and 2.5 s later it kills what is left.
 const sigintTimeout = 7500 * time.Millisecond
 
-// When requests in flight and the server have used up their time, at least 2 s are left to
-// write reports before the runner sends a second signal.
+// TestCancelledRunsFit checks the time limits for a cancelled run. The requests in flight and the
+// server may use their whole time. At least 2 s must then be left to write reports, before the
+// runner sends the next signal.
 func TestCancelledRunsFit(t *testing.T) {
 	if spent := hurriedDrain + hurriedGrace; spent > sigintTimeout-2*time.Second {
 		t.Errorf("requests in flight and the server take up to %s, and the runner asks again after %s", spent, sigintTimeout)
@@ -152,7 +153,7 @@ workload "w" {
 	cmd.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "XDG_STATE_HOME="+dir,
 		"GITHUB_OUTPUT="+filepath.Join(dir, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"))
 	job := begin(t, cmd)
-	t.Cleanup(func() { // ends what a failed test has left
+	t.Cleanup(func() { // end the processes even if the test has failed
 		for _, pid := range processes(pids) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// pulls is a repository with one open pull request, 17 of team:feature, and its
-// comments.
+// pulls stands for a repository on GitHub. It has one open pull request, number 17 of team:feature,
+// with comments.
 type pulls struct {
 	dir string // folder with gh, pulls.json and comments.json
 }

@@ -19,8 +19,8 @@ import (
 // plansDir holds the plans that ship.
 var plansDir = filepath.Join("..", "..", "plans")
 
-// The shipped comparisons give the results that their comments promise, and a
-// recording of one is judged again with the same result.
+// The shipped comparisons give the results that the comments in their plans say. Judging a
+// recording of one again gives the same result.
 func TestLongShippedComparisons(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,7 +38,8 @@ func TestLongShippedComparisons(t *testing.T) {
 	}
 	tokgate(t, "judge", mtp, filepath.Join(plansDir, "compare.hcl")).check(t, assert.ExitPass, answer)
 
-	// Without the plan, a difference that --changed does not name is not allowed.
+	// Without a plan the flag --changed lists the allowed differences. Any other difference is an
+	// error.
 	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, which the argument changed does not list")
 	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-2%").
 		check(t, assert.ExitFail, `no for test["long_prefill"]`, "FAIL    compare.mtp.tolerate.throughput at 4")
@@ -62,7 +63,7 @@ func TestLongShippedComparisons(t *testing.T) {
 	tokgate(t, "run", "--simulate", "--out", good, upgrade).check(t, assert.ExitPass, "upgrade: no difference that counts for chat")
 	tokgate(t, "run", "--simulate", "--out", bad, "--var", "next=profiles/slower.json", upgrade).
 		check(t, assert.ExitFail, "upgrade: no for chat", "FAIL    compare.upgrade.tolerate.throughput at 8")
-	// Rounds of two separate runs are not in pairs, and the output says so.
+	// The rounds of two separate runs cannot be compared in pairs. The output says so.
 	tokgate(t, "compare", good, bad, "--control", "today", "--candidate", "next", "--changed", "profile").
 		check(t, assert.ExitFail, "unpaired: drift not excluded", "against a record")
 }

@@ -20,7 +20,8 @@ func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// fromPlans completes a flag with names that the plans named so far declare.
+// fromPlans completes the values of a flag for the shell. The values are names in the plans that
+// are already on the command line.
 func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		files, err := planFiles(args, false)

@@ -22,8 +22,8 @@ import (
 
 var damage = flag.Float64("damage", 0.02, "the share of its 2,000 edits and 10,000 flipped bits that TestLongDamage does")
 
-// evidence holds the files that a failed gate left. Each file has the commands that read
-// it, with their results.
+// evidence holds the files of a failed gate. For each file it has the commands that read the file,
+// and their results on the undamaged file.
 type evidence struct {
 	t        *testing.T
 	n        *diskNight
@@ -124,7 +124,8 @@ func TestLongDamage(t *testing.T) {
 	})(t)
 }
 
-// try runs every reader on a damaged file. It returns 1, for the caller to add up.
+// try runs all commands that read a file on its damaged version. It returns 1, so that the caller
+// can add up the calls.
 func (e *evidence) try(name, what string, damaged []byte, forged bool) int {
 	path := e.n.path(name)
 	if err := os.WriteFile(path, damaged, 0o644); err != nil {
@@ -232,8 +233,8 @@ func deep(n int) (v any) {
 	return v
 }
 
-// reseal computes the checks of a file again. It has code of its own, written from the
-// descriptions of the formats.
+// reseal computes the checks of a file again. It does not use the code under test: it was written
+// from the descriptions of the formats.
 func reseal(name string, src []byte) []byte {
 	if strings.HasSuffix(name, ".json") {
 		return report.Seal(src)

@@ -94,7 +94,7 @@ func newDiskNight(t *testing.T, url string, passes bool) *diskNight {
 	return n
 }
 
-// before returns the same night in another folder, just before the i-th command.
+// before returns a copy of the night in another folder, in the state just before command number i.
 func (n *diskNight) before(i int) *diskNight {
 	c := newDiskNight(n.t, n.url, n.passes)
 	if i == 0 {
@@ -272,8 +272,8 @@ func TestLongDiskFaults(t *testing.T) {
 	}
 }
 
-// tryDisk runs the i-th command of a night while the at-th call fails; later commands
-// follow a successful run. It returns the number of calls.
+// tryDisk runs command number i of a night. The call number at to the disk fails in it. The
+// commands before it were successful. It returns the number of calls to the disk.
 func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fault, at int) (calls int) {
 	n := ran.before(i)
 	c := n.commands()[i]

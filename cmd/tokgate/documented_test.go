@@ -39,9 +39,8 @@ var fencedPlan = regexp.MustCompile("(?s)```(?:hcl|jsonl)([^\n]*)\n(.*?)```")
 
 var configMap = regexp.MustCompile(`(?m)^  \S+\.hcl: \|\n((?:    .*\n)+)`)
 
-// Every plan in the documentation is valid. An example with only a server or only a
-// workload gets the other part added. The commands of a page run the plans that the page
-// names.
+// All plans in the documentation are valid. If an example has only a server or only a workload, the
+// test adds the missing block. If a page names its plans, its commands run these plans.
 func TestLongDocumentedPlans(t *testing.T) {
 	found := 0
 	for _, page := range pages(t) {
@@ -177,7 +176,7 @@ type command struct {
 	line  string
 	words []string // without the program
 	code  int      // the exit code in a comment after the command, such as "# exit 1"
-	whole bool     // the command stands in a block of code, not in a sentence
+	whole bool     // true for a command in a code block, false for a command inside a sentence
 }
 
 var (
@@ -341,7 +340,8 @@ func TestLongDocumentedCommands(t *testing.T) {
 	}
 }
 
-// runnable returns the command as the test runs it; nil if it is not run.
+// runnable returns the words with which the test runs the command. It returns nil for a command
+// that is not run.
 func (c command) runnable(t *testing.T, url string) []string {
 	t.Helper()
 	if !c.whole || len(c.words) == 0 || !slices.Contains([]string{"init", "validate", "plan", "run", "judge", "report", "fmt", "schema", "version"}, c.words[0]) {
@@ -386,8 +386,8 @@ func (c command) runnable(t *testing.T, url string) []string {
 // of a line, because comments may contain the same words.
 var realTarget = regexp.MustCompile(`(?m)^\s*(endpoint|process|container) \{`)
 
-// validated returns the command that validates the plan of a run with its values. Without
-// its server, a run cannot be tested further.
+// validated returns the command `tokgate validate` for the plan of a run, with the run's variables.
+// The test cannot do more if the plan's server is missing.
 func validated(run []string) []string {
 	args := []string{"validate"}
 	for i, a := range run {

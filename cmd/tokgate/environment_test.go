@@ -131,7 +131,7 @@ func TestLongEnvironmentStays(t *testing.T) {
 		{append([]string{"judge", out, file}, more("judge")...), 4},
 		{append([]string{"report", out}, more("report")...), 0},
 		{[]string{"audit", out}, 0},
-		{[]string{"run", "--out", filepath.Join(dir, "real"), "--only", "e/w/1", "--budget", "1s", file}, 4}, // the endpoint's host does not exist
+		{[]string{"run", "--out", filepath.Join(dir, "real"), "--only", "e/w/1", "--budget", "1s", file}, 4}, // no such host
 	} {
 		var stdout, stderr bytes.Buffer
 		code := Main(context.Background(), tt.args, environ, Streams{Out: &stdout, Err: &stderr})

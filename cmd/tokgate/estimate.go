@@ -33,8 +33,8 @@ func caseKey(server, workload, level string) string {
 	return server + "\x00" + workload + "\x00" + level
 }
 
-// readLastRun reads the results of a plan from where `tokgate run` leaves them, or
-// else those of a simulation; nil if there are none.
+// readLastRun reads the last results of a plan, from the folder that `tokgate run` uses by default.
+// If there are none, it reads the results of a simulation. It returns nil if there are none either.
 func readLastRun(planFile string) *lastRun {
 	for _, simulated := range []bool{false, true} {
 		if last := readRunAt(filepath.Join(resultsDir("", planFile, false, simulated), "results.json")); last != nil {
@@ -122,13 +122,13 @@ func (l *lastRun) readRate(c *report.Case) {
 	l.requests[key] = one
 }
 
-// of is the time of the case in the last run, scaled to its present number of
-// requests; ok is false if the last run lacks it.
+// of returns how long a case took in the last run, scaled to the number of requests in the plan
+// now. ok is false if the last run did not have the case.
 func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	switch {
 	case c.Level.Duration > 0:
 		return c.Level.Duration, true
-	case c.Load != nil && c.Level.Speedup > 0: // a replay lasts as long as its trace, divided by the speedup
+	case c.Load != nil && c.Level.Speedup > 0: // a replay takes as long as its trace, divided by the speedup
 		return c.Level.Lasts(), true
 	case l == nil:
 		return 0, false
@@ -141,8 +141,8 @@ func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	return time.Duration(s * float64(c.Level.Requests) * float64(time.Second)), ok
 }
 
-// forecast predicts the parts of a run from the plan's last run and the times of
-// starts. only selects the cases; nil means all.
+// forecast predicts how long the parts of a run will take. It uses the last run of the plan and the
+// start times of the servers. The parameter only selects the cases of the run; nil selects all.
 func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*plan.Server]startTime) progress.Forecast {
 	var f progress.Forecast
 	if l != nil {

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// faultPlan gates an endpoint. Its verdicts are point estimates: other tests check
-// certainty.
+// faultPlan gates an endpoint. It decides by point estimates, so that few requests are enough.
 const faultPlan = `
 gate {
   decide = "estimate"
@@ -60,8 +59,7 @@ func TestLongLies(t *testing.T) {
 	}
 }
 
-// TestFaults checks that errors of the server and the network have the right results,
-// through the whole program.
+// TestFaults runs whole gates with faults of the server and the network, and checks their results.
 func TestFaults(t *testing.T) { faults(t, 7) }
 
 func TestLongFaults(t *testing.T) { faults(t, 1) }

@@ -113,7 +113,7 @@ func TestLongGateway(t *testing.T) {
 	}
 }
 
-// flushed compresses and sends each write at once.
+// flushed is a response writer that compresses each write and sends it at once.
 type flushed struct {
 	http.ResponseWriter
 	z *gzip.Writer

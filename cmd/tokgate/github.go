@@ -163,7 +163,7 @@ func (g *actions) writeOutputs(code int) error {
 	})
 }
 
-// appendTo appends to a file of the runner.
+// appendTo appends to a file that the runner of GitHub Actions reads.
 func appendTo(path, what string, write func(io.Writer) error) error {
 	f, err := disk.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// Plans that need a GPU run on their simulators without one, and show what they would
-// start.
+// Plans that need a GPU can be simulated without one. They also show the command that would start
+// their server.
 func TestLongGPUPlans(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "plans", "gpu", "*.hcl"))
 	if err != nil || len(paths) < 3 {

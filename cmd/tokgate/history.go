@@ -93,7 +93,7 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	if night.Started.IsZero() {
 		night.Started = time.Now().UTC() // a simulated run has no date: use the present time
 	}
-	// history.Add and the judgement report unreadable lines.
+	// Ignore errors here, because history.Add and the judgement report unreadable lines too.
 	if h, _, err := history.Read(dir); err == nil {
 		for _, n := range h.Nights {
 			if n.Simulated != night.Simulated {
@@ -132,8 +132,8 @@ func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 		render func(io.Writer) error
 	}{
 		{o.junit, func(w io.Writer) error {
-			// If no series failed, JUnit gets a test case for any exit code other
-			// than 0.
+			// If a series failed, JUnit has a test case for it. Otherwise an exit code other than 0
+			// gets a test case of its own.
 			exit := assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)
 			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder}, Started: n.Started, ExitCode: exit}))
 		}},
@@ -299,9 +299,8 @@ const (
 	historyPage     = "history.html"
 )
 
-// nightly adds a run of a plan with a history block to its history and judges it. It
-// returns the exit code of the judgement. If the run does not count, nightly prints the
-// reason and returns 0.
+// nightly adds a run to the history of its plan and judges the history. It returns the exit code.
+// Simulated, partial and stopped runs do not count: nightly prints the reason and returns 0.
 func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, error) {
 	h := p.History
 	fmt.Fprintln(a.Out)

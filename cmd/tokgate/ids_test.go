@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// On the completions API, engines that accept token ids get prompts as ids, whose length is
-// exact by construction. A server that does not accept ids gets text.
+// Some engines accept token ids as prompts of the completions API. These prompts have exactly the
+// requested length. A server that does not accept ids gets prompts of text.
 func TestPromptsOfTokenIDs(t *testing.T) {
 	for _, tt := range []struct {
 		engine string

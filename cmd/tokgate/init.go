@@ -147,15 +147,15 @@ func (a *app) sayNext(o initOptions) {
 	}
 }
 
-// plan returns the text of the plan. It is decoded as a check, because values from
-// flags may be invalid in a plan.
+// plan returns the text of the plan. It also decodes the plan, because a value from a flag may be
+// invalid in a plan.
 func (o initOptions) plan() ([]byte, error) {
 	text, err := starter.Plan(o.answers)
 	if err != nil {
 		return nil, usageError("tokgate init --help names them all", "%v", err)
 	}
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
-		// Remove the places of the diagnostics, because no file has these lines.
+		// Remove the file and line from the diagnostics, because the user has no such file.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
 		return nil, usageError("--url, --image, --command, --model or --rate has a value that a plan cannot contain", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}

@@ -183,9 +183,9 @@ func wholeRounds(l *metric.Level) int {
 	return n
 }
 
-// spared returns a threshold on a mean that was measured with the given number of requests.
-// Its margin covers the error of this measurement, plus twice the error of a gate with the
-// planned number of requests. The margin is at least a tenth.
+// spared returns a threshold on a mean from a measurement. The parameters measured and planned are
+// numbers of requests: of the measurement, and of the gate. The margin is the error of the
+// measurement plus twice the error of the gate, and at least leastMargin.
 func spared(v *assert.Verdict, measured, planned int) starter.Bound {
 	value, half := v.Value.V, 0.0
 	for _, end := range []metric.Value{v.Low, v.High} {

@@ -47,8 +47,8 @@ func TestInterop(t *testing.T) {
 	fmt.Print("\n" + interopTable(rows) + "\n")
 }
 
-// The table of the interop plans is right for the built-in server, with all its
-// features and with some switched off.
+// The table of interoperability is right for the built-in server, with all features on and with
+// some features off.
 func TestLongInteropTable(t *testing.T) {
 	all := interopRow{version: "tokgate-sim-1", cells: []string{"ok", "ok", "ok", "ok", "ok", "told, none hit", "ok", "ok", "ok", "ok", "0 of 612"}}
 	for _, tt := range []struct {

@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"assert":       {"plan", "metric", "answers"},
 	"assert/stat":  {},
 	"report":       {"assert", "plan", "metric"},
-	"audit":        {}, // shares no code with what it audits
+	"audit":        {}, // it shares no code with what it checks
 	"strength":     {"assert", "sim", "plan", "metric"},
 	"internal":     {}, // only tests import it
 	"cmd":          {"metric", "traffic", "engine", "plan", "record", "sim", "exec", "assert", "audit", "strength", "report"},

@@ -295,7 +295,8 @@ func (l *life) run() int {
 	return 0
 }
 
-// killBoth kills the run and its supervisor, which then cannot react.
+// killBoth kills the run and its supervisor. It stops the supervisor first, so that it cannot react
+// to the end of the run.
 func (l *life) killBoth() {
 	l.t.Helper()
 	run := l.run()

@@ -51,7 +51,7 @@ func rateWindows(p *plan.Plan) []rateWindow {
 	return out
 }
 
-// binds reports whether an sla block holds in the window.
+// binds reports whether an sla block applies to the level of the window.
 func (w rateWindow) binds(s *plan.SLA) bool {
 	if w.Load == nil {
 		return s.AtCapacity
@@ -59,7 +59,7 @@ func (w rateWindow) binds(s *plan.SLA) bool {
 	return slices.Contains(s.At, w.Level.Name)
 }
 
-// short is a percentile for which a window is too short.
+// short is a threshold on a percentile for which a window is too short.
 type short struct {
 	window    rateWindow
 	of        *plan.Workload // the workload, or a part of a mix
@@ -69,12 +69,14 @@ type short struct {
 	by        string        // where request is from
 }
 
-// takes is the window that is long enough.
+// takes returns the shortest window that is long enough for the percentile, rounded up
+// (assert.Window).
 func (s short) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
 
-// tooShort returns the percentile that takes the longest window of all for which this one is too
-// short, given how long a request of a part takes; nil if there is none, or the time is 0. It leaves
-// out percentiles that passed in the last run, which may be nil.
+// tooShort returns the threshold on a percentile for which the window is too short. If there are
+// several, it returns the one that needs the longest window. Thresholds that passed in the last run
+// are left out; last may be nil. The function request returns how long a request of a part takes.
+// The result is nil if the window is long enough, or if that time is unknown.
 func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (took time.Duration, by string)) *short {
 	var worst *short
 	for _, part := range w.Workload.Whole() {
@@ -143,7 +145,8 @@ func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 	return diags
 }
 
-// expects is how long a request is expected to take, and by what; 0 if nothing tells.
+// expects returns how long a request is expected to take, and says in words where the time comes
+// from. It returns 0 if the time is unknown.
 func (w rateWindow) expects(part *plan.Workload, last *lastRun) (took time.Duration, by string) {
 	if last != nil {
 		if s, ok := last.requests[caseKey(w.Server.Address(), part.Address(), w.Level.Name)]; ok && s > 0 {
@@ -157,14 +160,14 @@ func (w rateWindow) expects(part *plan.Workload, last *lastRun) (took time.Durat
 	return 0, ""
 }
 
-// passed reports whether the percentile passed in the last run, or a search certified a rate.
+// passed reports whether the threshold passed in the last run.
 func (l *lastRun) passed(s *short) bool {
 	w := s.window
 	return l != nil && l.passes[caseKey(w.Server.Address(), s.of.Address(), fmt.Sprintf("sla.%s.%s at %s", s.threshold.Metric.Name, s.threshold.Stat, w.Level.Name))]
 }
 
-// foretelling is the display of a run that also says which percentiles a window is too short
-// for, as soon as the warm-up of a rate has shown how long requests take.
+// foretelling is the display of a run that also warns of windows that are too short for a
+// percentile. It warns as soon as the warm-up of a rate has shown how long requests take.
 type foretelling struct {
 	*progress.Display
 	windows []rateWindow

@@ -37,7 +37,8 @@ workload "chat" {
 	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// 2 s + 1,000 tokens at 50 tok/s are 22 s, and 31.6 of them 694 s; 180 s are 31.6 of 5.7 s.
+	// A request takes up to 2 s + 1,000 tokens at 50 tok/s = 22 s. The window must last 31.6
+	// request times, which is 694 s. A window of 180 s is enough for requests of at most 5.7 s.
 	const warns = "Percentile may pass only by its margin"
 	tokgate(t, "validate", "gate.hcl").check(t, assert.ExitPass, warns, "takes up to 22s", `Set duration = "12m"`)
 	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 are enough up to 64% of it, if a request takes no", "longer than 5.7 s")

@@ -47,7 +47,7 @@ func TestLastLimits(t *testing.T) {
 		{"no JSON", 0},
 		{`{"server":"s","workload":"w","over":"closed","kind":"exact","pass":39,"fail":40}`, 39},
 		{`{"server":"s","workload":"w","over":"closed","kind":"server_cap","pass":64}`, 64},
-		{`{"server":"s","workload":"w","over":"closed","kind":"at_least","pass":8}`, 0}, // the limit is somewhere above 8
+		{`{"server":"s","workload":"w","over":"closed","kind":"at_least","pass":8}`, 0}, // the capacity may be above 8
 		{`{"server":"s","workload":"w","over":"burst","kind":"exact","pass":39,"fail":40}`, 0},
 		{`{"server":"other","workload":"w","over":"closed","kind":"exact","pass":39,"fail":40}`, 0},
 	} {

@@ -17,8 +17,8 @@ import (
 
 func main() { os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})) }
 
-// leastFiles is the minimum number of open files: with fewer, the runtime itself would end
-// the program, with the exit code of a wrong plan.
+// leastFiles is the minimum number of open files. With fewer, the Go runtime would end the process
+// with exit code 2, which means that the plan is wrong.
 const leastFiles = 32
 
 // program calls Main for a real process. It also protects against crashes of the run and against
@@ -145,7 +145,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 
 // completion adds cobra's completion command. Here an unknown shell is an error.
 func (a *app) completion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd() // the completion command uses the output that is set now
+	root.InitDefaultCompletionCmd() // the command keeps the output that is set now
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {

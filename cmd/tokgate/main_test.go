@@ -300,7 +300,7 @@ workload "thinks" {
 `)
 	r = tokgateWith(t, t.Context(), []string{"COLUMNS=1000"}, "", "plan", path)
 	r.check(t, assert.ExitPass,
-		"20 requests of warm-up", // 2 rounds of 1 and of 4 requests, 8 before the first burst, and 2 of another workload
+		"20 requests of warm-up", // 2 × (1 + 4) for the levels, 8 before the first burst, 2 for another workload
 		"  one: one request for a token when it is ready. Then 3 questions, 2 of them requests for a token, to find out how it counts tokens;",
 		"  other: one request for a token when it is ready. Then 8 questions if it has a tokenizer, or 6 requests for a token, to find out how it counts tokens for each of 2 kinds of request;",
 		"3 requests for a token, so that it caches what prompts share.",
@@ -452,8 +452,7 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// Every shipped plan is valid and formatted; those that need no hardware are run by
-// their own tests.
+// All shipped plans are valid and formatted. Other tests run the plans that need no hardware.
 func TestLongShippedPlans(t *testing.T) {
 	for _, path := range shipped(t) {
 		tokgateWith(t, t.Context(), shippedEnviron, "", "validate", path).check(t, assert.ExitPass, "is valid")
@@ -470,7 +469,7 @@ func read(t *testing.T, path string) string {
 	return string(src)
 }
 
-// After a run of a plan its estimated time comes from that run.
+// If a plan has been run, its estimated time comes from that run.
 func TestLongPlanKnowsTheLastRun(t *testing.T) { alone(testPlanKnowsTheLastRun)(t) }
 
 func testPlanKnowsTheLastRun(t *testing.T) {

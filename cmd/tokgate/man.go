@@ -19,8 +19,8 @@ func (a *app) manCommand() *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b := buildInfo()
-			// Use the date of the commit, so that the same commit gives the same
-			// pages. If it is unknown, use the epoch, never today.
+			// The pages have the date of the commit, so that the same commit always gives the same
+			// pages. If that date is unknown, they have the date 1970-01-01.
 			date, err := time.Parse(time.RFC3339, b.Date)
 			if err != nil {
 				date = time.Unix(0, 0).UTC()

@@ -95,8 +95,8 @@ func pageFaults(t *testing.T, every int) {
 		{"it disappears, counters", later, missing, counterThresholds, assert.ExitError, "no such page"},
 		{"it disappears, buckets", later, missing, bucketThresholds, assert.ExitError, "no such page"},
 		{"it fails now and then", sometimes(4), missing, gaugeThresholds, assert.ExitError, "readings failed: its metrics could not be read: HTTP 404"},
-		// A counter needs only the readings at the edges, so failures in between do
-		// not matter.
+		// For a counter the first and the last reading are enough, so other failed readings do not
+		// matter.
 		{"it fails now and then, counters", sometimes(4), missing, counterThresholds + "\n" + bucketThresholds, assert.ExitPass, "PASS"},
 		{"it begins anew", later, answer(func(page []byte) []byte { return anew.ReplaceAll(page, []byte("${1} 0")) }),
 			gaugeThresholds, assert.ExitError, "it was restarted"},

@@ -226,7 +226,7 @@ func (p *peer) run(t *testing.T, dir string, inFlight, requests int) (*peerRun, 
 	}
 	stop()
 	if _, exited := errors.AsType[*osexec.ExitError](err); err != nil && (!exited || p.version != "") {
-		return nil, fmt.Errorf("%w, see %s", err, said.Name()) // only tokgate itself may fail, with a failed verdict
+		return nil, fmt.Errorf("%w, see %s", err, said.Name()) // only tokgate may exit with an error, if its gate fails
 	}
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if r.first, err = p.times(folder); err != nil || len(r.first) == 0 {

@@ -274,7 +274,7 @@ func span(low, high int) string {
 	return grouped(low) + "–" + grouped(high)
 }
 
-// requirements prints the requirements, and what can certify them.
+// requirements prints the requirements, and how many requests certify each.
 func (x *expansion) requirements() {
 	needs := map[[3]string]assert.Finding{}
 	for _, f := range assert.Certify(x.p) {
@@ -434,7 +434,7 @@ func grouped(n int) string {
 // Limits on what `tokgate plan` simulates: plans with few tokens, in few runs. The
 // strength command does more.
 const (
-	briefTokens = 40_000 // estimated answer tokens plus a sixteenth of the prompt tokens, in one run
+	briefTokens = 40_000 // for one run: answer tokens plus 1/16 of the prompt tokens, estimated
 	briefRuns   = 5
 	mostTokens  = 400_000 // a plan with more than briefTokens is simulated in one run only
 )

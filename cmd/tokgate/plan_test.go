@@ -40,7 +40,7 @@ func shipped(t *testing.T) []string {
 // shippedEnviron sets variables for plans that need a server or a model.
 var shippedEnviron = []string{"TOKGATE_VAR_model=any.gguf", "TOKGATE_VAR_in_flight=8", "TOKGATE_VAR_requests=200", "TOKGATE_VAR_url=http://127.0.0.1:8000", "TOKGATE_VAR_times=../../cmd/tokgate/testdata/times.csv"}
 
-// requirement is a requirement of a plan, wherever it is listed.
+// requirement is one requirement of a plan, to compare the lists of `tokgate plan` and of a run.
 type requirement struct{ server, workload, name string }
 
 func (r requirement) String() string {

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// cost estimates the price of the run from the plan's hourly prices, with the basis
-// of the estimate; "" without prices. Servers run one after another, so each is
-// charged for its own cases and starts; the remaining time is shared evenly.
+// cost estimates the price of a run from the prices per hour, and says where the estimate comes
+// from. It returns "" if the plan has no prices. The servers run one after the other, so each is
+// charged for its own cases and starts. The remaining time is divided equally.
 func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if p.Prices == nil || len(p.Prices.PerHour) == 0 {
 		return ""

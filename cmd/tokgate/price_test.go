@@ -29,7 +29,7 @@ func TestCost(t *testing.T) {
 		{"electricity alone", &plan.Prices{Currency: "EUR", Electricity: 0.3}, 0, last, ""},
 		{"before the first run", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 30 * time.Minute, nil,
 			"2 USD an hour, for a time that is not known before the first run · at most 1 USD by the budget"},
-		// 0.5 h · 2 + 0.5 h · 2 + 1 h · 2
+		// 0.5 h of a, 0.5 h of b, and 1 h of both, all at 2 USD an hour
 		{"one price", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 0, last,
 			"about 4 USD, by the run in results/x/results.json, at 2 USD an hour"},
 		// 0.5 h of a at 2 USD, 0.5 h of b at 6 USD, and 1 h of both at the mean price of 4 USD

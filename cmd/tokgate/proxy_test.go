@@ -12,9 +12,9 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// A server behind a proxy is reached through it; one on the loopback interface is
-// not. net/http reads the proxy's address once per process, so the run is a child
-// process.
+// A server is reached through the proxy of the environment, but a server on the loopback interface
+// is reached directly. The test starts a child process, because net/http reads the proxy's address
+// only once per process.
 func TestProxy(t *testing.T) {
 	const proxy = "127.0.0.1:3128"
 	if os.Getenv("TOKGATE_TEST_PROXIED") != "" {

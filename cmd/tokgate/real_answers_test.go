@@ -46,9 +46,9 @@ var spoilt = []spoiltRow{
 		flags: []string{"--hf-overrides", `{"layer_types": ["sliding_attention", "sliding_attention"], "sliding_window": 256}`}},
 }
 
-// TestRealAnswers gates a trained model against possible faults of an engine. `make
-// real-answers` runs it. Gates with results in its folder are not run again, so that
-// the table can be made in parts.
+// TestRealAnswers gates a trained model in which faults are planted that an engine may have. `make
+// real-answers` runs it. It skips gates that have results in its folder, so the table can be made
+// in several runs.
 func TestRealAnswers(t *testing.T) {
 	if *realDir == "" || *realAnswers == "" {
 		t.Skip("make real-answers")
@@ -178,8 +178,8 @@ func redBy(doc *report.Document) (layers []string) {
 	return layers
 }
 
-// spoiltTable writes the table of all gates that were run. Each gate with a planted fault
-// must find it; of the gates without a fault one in twenty may fail.
+// spoiltTable returns the table of all gates that were run. Every gate with a planted fault must
+// fail in the layer of its row. Of the gates without a fault, one in twenty may fail.
 func (r *trial) spoiltTable() string {
 	var b strings.Builder
 	b.WriteString("| planted in the candidate | how | gates | odd answers | answer_nll, nats a token | agreement | recall right | red by | the gate |\n|---|---|---|---|---|---|---|---|---|\n")

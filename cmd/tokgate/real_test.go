@@ -37,8 +37,8 @@ var (
 	realPage    = flag.String("real-page", "", "put what came of it into this `page`, docs/engines-tried.md")
 )
 
-// TestReal runs the plans of plans/real on real engines, and writes the results.
-// `make real` runs it: it takes minutes, and its figures are those of the machine.
+// TestReal runs the plans of plans/real on real engines, and writes the results. `make real` runs
+// it. It takes minutes, and its figures depend on the machine.
 func TestReal(t *testing.T) {
 	if *realDir == "" {
 		t.Skip("make real")
@@ -130,8 +130,8 @@ func (r *trial) folder(what string) string {
 
 func (r *trial) model(name string) string { return "TOKGATE_VAR_model=" + filepath.Join(r.dir, name) }
 
-// run executes a command of tokgate and records how it ended. line, unless nil,
-// receives its progress lines.
+// run runs a command of tokgate and records its result. If the parameter line is not nil, it is
+// called with each progress line.
 func (r *trial) run(what string, cmd *osexec.Cmd, out string, line func(string)) int {
 	start := time.Now()
 	var stdout bytes.Buffer
@@ -219,7 +219,7 @@ func (r *trial) expect(what, plan, model string, want ...int) {
 // what was found in the cache.
 func (r *trial) replays(what, plan, model string, block int) {
 	cmd, out := r.command(what, plan, r.model(model))
-	if code := r.run(what, cmd, out, nil); code != 0 && code != 3 { // 3 means inconclusive, which few requests may cause
+	if code := r.run(what, cmd, out, nil); code != 0 && code != 3 { // 3: so few requests may be inconclusive
 		r.t.Errorf("%s: exit %d", what, code)
 		return
 	}
@@ -414,8 +414,8 @@ func (r *trial) figures() {
 	}
 }
 
-// loaded returns the values of the server's metrics page when the plan's two rounds are
-// over, because the requests after them only examine answers.
+// loaded waits until the two rounds of the plan are over, and returns the values of the server's
+// metrics page. Later requests would change the values, because they examine answers.
 func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float64 {
 	for {
 		raw, _ := os.ReadFile(recording)

@@ -33,7 +33,7 @@ var reference = flag.String("reference", "", "write docs/reference.md from simul
 type system struct {
 	name  string // name of its part of docs/reference.md
 	file  string // name of its plan and of its published figures
-	quick string // workload that every test run simulates; "" means all workloads, and then the test also checks the system's part of the page
+	quick string // workload to simulate in every test run; "" simulates all workloads, and checks the system's part of the page
 	// promised is the largest allowed median error of the fitted figures, by server
 	// ("" for all).
 	promised map[string]float64
@@ -96,7 +96,8 @@ func (f figure) value() (v float64, ok bool) {
 	return v, err == nil
 }
 
-// half is half a unit of the last printed digit, in base units.
+// half returns half a unit of the last printed digit, in the base unit of the metric. A printed
+// value can be wrong by that much.
 func (f figure) half() float64 {
 	number, unit, _ := strings.Cut(f.Printed, " ")
 	_, decimals, _ := strings.Cut(strings.TrimSuffix(number, "%"), ".")
@@ -130,7 +131,8 @@ type simulation struct {
 	again    []*simulation // simulations of the same plan with other seeds
 }
 
-// repeat simulates the published conditions with the other seeds.
+// repeat simulates the plan again with the other simulator seeds, and stores the results in
+// m.again.
 func (s system) repeat(t *testing.T, m *simulation) {
 	for seed := 2; seed <= s.draws; seed++ {
 		m.again = append(m.again, s.simulate(t, fmt.Sprintf("simulator_seed=%d", seed)))
@@ -205,7 +207,7 @@ func (m *simulation) measure(f figure) (v float64, ok bool) {
 	return v / float64(1+len(m.again)), ok
 }
 
-// one returns one run's value of a figure, by the report's own formula.
+// one returns the value of a figure in one simulated run, by the formula of the published report.
 func (m *simulation) one(f figure) (v float64, ok bool) {
 	if f.Level == "capacity" {
 		return 0, false
@@ -286,9 +288,9 @@ func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
 	return speeds / float64(n), n > 0
 }
 
-// queue is the burst size at which the mean TTFT crosses 3 s, interpolated between
-// the two bursts of the plan around it. It is the scenario report's largest safe
-// queue before rounding down.
+// queue returns the burst size at which the mean TTFT reaches 3 s. It interpolates between the
+// burst below and the burst above 3 s. The published scenario report rounds this size down and
+// calls it the largest safe queue.
 func (m *simulation) queue(workload string) (float64, bool) {
 	type point struct{ n, ttft float64 }
 	var points []point
@@ -380,7 +382,7 @@ type page struct {
 	fitted   errorsOf // relative errors
 	all      []float64
 	impossib int
-	verdicts [3]int // numbers of verdicts: equal, different within 10 % of the threshold, different
+	verdicts [3]int // numbers: equal verdicts, different ones near the threshold (10 %), others
 	bad      []string
 }
 
@@ -539,7 +541,7 @@ func (out *page) judged(p published, theirs *simulation) {
 	}
 }
 
-// side writes on which side of its threshold a value lies.
+// side returns whether a value is past its threshold or within it, in words.
 func side(past bool) string {
 	if past {
 		return "past it"

@@ -263,8 +263,8 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	return a.ended(p, run, err, out, assert.Options{Partial: only != nil, Baselines: stored})
 }
 
-// ended judges a run, and adds it to the plan's history unless an error stopped it.
-// It returns the exit code.
+// ended judges a run and returns the exit code. If no error stopped the run, it is added to the
+// plan's history.
 func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, opts assert.Options) (int, error) {
 	if stopped != nil {
 		// The reports still show what was measured before the error.
@@ -301,8 +301,8 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	}
 }
 
-// whole adds the exit code of an interrupt if there are fewer codes than plans. Then some
-// plans did not run, and the success of the others must not count for all.
+// whole adds the exit code of an interrupt if there are fewer exit codes than plans. Some plans
+// were then not run, so the result must not be a success.
 func whole(codes []int, plans int) []int {
 	if len(codes) < plans {
 		codes = append(codes, assert.ExitInterrupted)
@@ -323,7 +323,8 @@ func (a *app) summarize(files []string, codes []int) {
 	fmt.Fprintf(a.Out, "exit %d\n", worst(whole(codes, len(files))))
 }
 
-// resultsDirs gives each plan its own folder.
+// resultsDirs returns a results folder for each plan. It is an error if two plans would have the
+// same folder.
 func resultsDirs(out string, files []string, simulated bool) ([]string, error) {
 	dirs := make([]string, len(files))
 	taken := map[string]string{}
@@ -408,8 +409,7 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 	}, nil
 }
 
-// mixOf returns the mix whose part is named by a pattern of --only; nil if the pattern
-// names no part.
+// mixOf returns a mix if the pattern of --only names one of its parts. Otherwise it returns nil.
 func mixOf(p *plan.Plan, pattern string) *plan.Workload {
 	for _, w := range p.Workloads {
 		if w.Of != nil && strings.Contains("/"+pattern+"/", "/"+w.Address()+"/") {

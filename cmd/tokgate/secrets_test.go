@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// spilled is a part of every secret below and of nothing else, which every quoting
-// and encoding leaves unchanged.
+// spilled is a part of all secrets below and of no other text. Quoting and encoding do not change
+// it.
 const spilled = "sp1ll"
 
 // secretsPlan has secrets in all forms that a plan allows. Its verbs are the server's command and
@@ -134,11 +134,11 @@ func (g gossiper) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 // Flush lets streams through.
 func (g gossiper) Flush() { _ = http.NewResponseController(g.ResponseWriter).Flush() }
 
-// TestSecretsStay: what a plan declares as a secret, or sends to authenticate, is in
-// no file and on no stream, whatever the servers do with it and however the run ends.
-// The server is a real process with secrets in its arguments and its environment,
-// which it prints and dies with. So is tokgate, whose crash could reveal them. A slow
-// machine does not change the output.
+// TestSecretsStay checks that no secret is in any file or output, however the run ends. Secrets are
+// what a plan declares as secret, and what it sends to authenticate. The server is a real process
+// that gets the secrets in its arguments and its environment, and prints them. tokgate is a real
+// process too, because a crash could reveal them. The output does not depend on how fast the
+// machine is.
 func TestSecretsStay(t *testing.T) {
 	const tell = `env; echo "$0 $@"; echo "$@" >&2; `
 	for _, tt := range []struct {

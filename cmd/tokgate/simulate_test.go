@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// simulatedPlan has a server that does not exist, and a secret that is not set. It
-// would take half an hour.
+// simulatedPlan can only be simulated: its server does not exist, its secret is not set, and a real
+// run would take half an hour.
 const simulatedPlan = `server "gpu" {
   engine = "vllm"
   endpoint {

@@ -22,10 +22,10 @@ type startTime struct {
 	basis string // why this time is expected, in words: "as long as the last one"
 }
 
-// startTimes returns how long each server of the plan takes to start. The time comes from
-// the server's own last start, else from a start with the same image or command and model
-// in another results folder or in the plan's history, else from a stated assumption for a
-// model of its size. A server without any of these is missing.
+// startTimes returns how long the servers of the plan take to start. If possible, the time is that
+// of the server's last start. The next best is a start with the same image or command and model,
+// from another results folder or the plan's history. Otherwise the time is assumed from the size of
+// the model. A server without any of these is not in the result.
 func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 	out := map[*plan.Server]startTime{}
 	var others map[string]startTime // read only if needed

@@ -61,7 +61,7 @@ func TestStarvedGenerator(t *testing.T) {
 	}
 }
 
-// starve runs the plan next to goroutines that use all the time they get.
+// starve runs the plan next to goroutines that use all CPU time that they can get.
 func starve(t *testing.T, url string) {
 	var stop atomic.Bool
 	defer stop.Store(true)
@@ -71,7 +71,7 @@ func starve(t *testing.T, url string) {
 			}
 		}()
 	}
-	// Main uses the meter of the generator, unlike the other tests.
+	// Main observes the load generator. The function tokgate of the other tests does not.
 	code := Main(t.Context(), []string{"run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(starvedPlan, url))},
 		os.Environ(), Streams{In: strings.NewReader(""), Out: os.Stdout, Err: os.Stdout})
 	fmt.Printf("exit code %d\n", code)

@@ -142,8 +142,8 @@ func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 	return usageError("", "%s: the gate would not notice what it must, nothing was started", p.Path)
 }
 
-// demandedRuns is the number of simulated runs that decide whether a demanded regression is
-// noticed. One of the runs may miss the regression.
+// demandedRuns is the number of simulated runs for each regression that a plan must notice. At most
+// one of the runs may miss the regression.
 const demandedRuns = 20
 
 // needDemanded simulates the regressions that the plans must notice.
@@ -171,7 +171,8 @@ func (a *app) needDemanded(ctx context.Context, plans []*plan.Plan) error {
 	return nil
 }
 
-// simulated tries regressions on the profiles of the plan's simulators.
+// simulated returns a function that plants a regression in the plan's simulators and runs the gate
+// in virtual time.
 func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run) strength.Try {
 	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
 		change := func(s *plan.Server, profile *sim.Profile) bool {

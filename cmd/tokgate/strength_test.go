@@ -57,7 +57,8 @@ func TestLongStrength(t *testing.T) {
 	tokgate(t, "plan", gateOn(t, must, tightSLA)).check(t, assert.ExitPass, "What this gate would notice")
 }
 
-// Every report shows what the gate would notice, from its own run.
+// All reports say which regressions the gate would notice. They find that out from the run that
+// they report.
 func TestReportsTellStrength(t *testing.T) {
 	for sla, want := range map[string]string{
 		`ttft = "mean < 10s"`: "A server that decodes 10 times slower, or prefills 10 times slower would pass.",

@@ -347,9 +347,8 @@ func TestLongStrengthTable(t *testing.T) {
 	}
 }
 
-// strengthTable lists for each gate how often it passed the unchanged server, and
-// failed the planted regressions. Gates that init writes for other profiles share a
-// row.
+// strengthTable returns a table of how often each gate passed the unchanged server, and how often
+// it failed each regression. The gates that init writes for different profiles share a row.
 func strengthTable(list []ending) string {
 	type cell struct{ hits, runs int }
 	cells := map[[2]string]*cell{}

@@ -56,7 +56,7 @@ func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Opt
 	}
 	result, err := strength.Measure(strength.Told(), 1, stretched(p, run, opts))
 	if err != nil {
-		return nil // stretching and judging return no errors
+		return nil // the function stretched never fails
 	}
 	result.Recorded = true
 	out := &report.Strength{Says: result.Headline(), Basis: result.Basis(), Planted: []report.Planted{}}

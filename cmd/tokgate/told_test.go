@@ -34,7 +34,8 @@ func (p toldPair) apart() float64 { return 100 * math.Abs(p.Told.Fails()-p.Simul
 // limit is a little larger because of rounding.
 func (p toldPair) agrees() bool { return p.apart() < 10.001 }
 
-// certain reports whether one more run would hardly change the pair.
+// certain reports whether both ways agree that all gates fail, or that none fails. Another run
+// would then hardly change the result.
 func (p toldPair) certain() bool {
 	return p.Told.Fails() == p.Simulated.Fails() && (p.Told.Fails() == 0 || p.Told.Fails() == 1)
 }

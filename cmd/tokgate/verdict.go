@@ -113,7 +113,7 @@ func (o outputs) samples() bool {
 	return slices.ContainsFunc(formats.All, func(x formats.Format) bool { return x.Samples != nil && o.copies[x.Flag] != "" })
 }
 
-// writeTogether writes the formats that show several runs in one file.
+// writeTogether writes several runs into one file, for each format that allows it.
 func (o outputs) writeTogether(docs []*report.Document) error {
 	var first error
 	for _, x := range formats.All {
@@ -166,8 +166,7 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 	})
 	writeErr := o.write(doc, run)
 	if writeErr != nil {
-		// The reports that could be written get this exit code too, and so does the
-		// last line.
+		// Write the reports again with the new exit code. The last line of the output has it too.
 		doc.ExitCode, doc.Why = assert.ExitError, "not every report could be written"
 		_ = o.write(doc, run)
 	}

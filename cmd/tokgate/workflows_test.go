@@ -180,9 +180,9 @@ func (c *checkout) upload(with map[string]string) (map[string]string, error) {
 	return nil, nil
 }
 
-// downloadInto stands in for actions/download-artifact without a name, in the
-// workspace of another job. Each artifact gets a folder with its name, which contains
-// its files below their common folder.
+// downloadInto replaces actions/download-artifact for a job with another workspace. Without a name,
+// the action downloads all artifacts. Each gets a folder with its name. The files lie in it with
+// their paths below their common folder.
 func (c *checkout) downloadInto(workspace string) runner.Action {
 	return func(with map[string]string) (map[string]string, error) {
 		for name := range with {
@@ -485,8 +485,7 @@ func TestLongWorkflowMatrix(t *testing.T) {
 	}
 }
 
-// The history grows by a night on its own branch, and a night that fails opens one
-// issue.
+// Each night is committed to a history branch. A night that fails opens an issue, if none is open.
 func TestLongWorkflowNightly(t *testing.T) {
 	const workflow = "docs/workflows/nightly.yml"
 	origin := t.TempDir()
@@ -667,7 +666,7 @@ func TestActionBase(t *testing.T) {
 	}
 }
 
-// A release is used if its checksum is the published one.
+// The action uses a downloaded release only if its checksum is the published one.
 func TestActionRelease(t *testing.T) {
 	releases := t.TempDir()
 	folder := filepath.Join(releases, "v1.2.3")

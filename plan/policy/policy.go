@@ -68,7 +68,7 @@ func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 // Required lists the kinds that a policy may require.
 var Required = []string{"decide", "on_inconclusive"}
 
-// nouns holds the words for each kind, singular and plural.
+// nouns has the singular and the plural name of each kind that policies have rules for.
 var nouns = map[string][2]string{
 	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
 	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
@@ -110,7 +110,8 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 // KeepAt is the place in the policy that lists the kept demands: "policy.hcl:12".
 func (p *Policy) KeepAt() string { return fmt.Sprintf("%s:%d", p.Path, p.Keep.Range.Start.Line) }
 
-// add adds a diagnostic without the plan's secrets, unless an equal one is there.
+// add appends a diagnostic, with the plan's secrets removed from its text. It appends nothing if
+// the list already has an equal diagnostic.
 func add(list hcl.Diagnostics, of *plan.Plan, summary, detail string, rng hcl.Range) hcl.Diagnostics {
 	for _, secret := range of.Secrets {
 		if len(secret) > 3 {

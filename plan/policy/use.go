@@ -116,7 +116,7 @@ func (l *listing) container(c *plan.Container) {
 	for _, v := range c.Volumes {
 		source, rest, _ := strings.Cut(v, ":")
 		if strings.Contains(source, "/") {
-			source = path.Clean(source) // /data/../etc does not lie in /data
+			source = path.Clean(source) // /data/../etc is not inside /data
 		}
 		l.add("volumes", source+":"+rest, l.at(c.Range, "volumes"))
 	}

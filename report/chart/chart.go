@@ -21,7 +21,7 @@ import (
 
 // Chart is a line chart.
 type Chart struct {
-	Name string // what it shows, for screen readers
+	Name string // what the chart shows, for screen readers
 	// Height is in pixels at full size; 0 means 300. The width is Width.
 	Height float64
 	X, Y   Axis
@@ -84,7 +84,7 @@ const (
 // Series is one line of a chart.
 type Series struct {
 	Name  string
-	Index int  // index of the series' colour, mark and dash
+	Index int  // number of the series, which decides its colour, mark and dashes
 	Band  bool // shade from Low to High
 	Bars  bool // draw a bar from Low to High at each point
 	Loose bool // points that no line joins
@@ -240,8 +240,8 @@ func (c *Chart) values() (xs, ys []float64) {
 	return xs, ys
 }
 
-// barRoom is the multiple of the highest value and limit up to which bars may extend the axis of a
-// chart with a limit.
+// barRoom is how far bars may extend an axis with limits: up to 1.5 times the highest value or
+// limit.
 const barRoom = 1.5
 
 // frame is the drawing area.

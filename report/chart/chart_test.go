@@ -94,7 +94,7 @@ func points(ns ...float64) []Point {
 // A point is drawn where its value is on the axis.
 func TestScale(t *testing.T) {
 	a := Axis{Zero: true}
-	s := a.scale([]float64{3, 18}, 5) // 18/5 is 3.6, so ticks are 5 apart, up to 20
+	s := a.scale([]float64{3, 18}, 5) // 18/5 = 3.6, so ticks are 5 apart, up to 20
 	s.place(300, 100)
 	for v, want := range map[float64]float64{0: 300, 10: 200, 20: 100, 5: 250} {
 		if got := s.at(v); math.Abs(got-want) > 1e-9 {
@@ -139,7 +139,7 @@ func TestForest(t *testing.T) {
 		{Name: "TTFT p95", Value: 0.02, Low: -4, High: 5, Limit: math.NaN(), Mark: Unsure},
 	}}
 	svg := string(f.SVG())
-	// The wide interval does not set the scale of the axis; 0.07 × 1.3 does.
+	// The axis ends at 1.3 times the largest value, 0.07. The wide interval does not extend it.
 	if strings.Contains(svg, ">100%<") || !strings.Contains(svg, ">5%<") {
 		t.Errorf("the scale is not that of the values: %v", boxes(t, svg))
 	}

@@ -158,8 +158,8 @@ func (f *Forest) span(values []float64) (low, high float64) {
 	return low, high
 }
 
-// second is the largest of the values and limits except the largest value; 0 if there
-// is none.
+// second returns the largest absolute value among the values and limits of the rows, without the
+// largest value. It returns 0 if there is no other.
 func (f *Forest) second() float64 {
 	var out, first float64
 	for _, r := range f.Rows {

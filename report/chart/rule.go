@@ -2,7 +2,7 @@ package chart
 
 import "math"
 
-// rules draws limits, with their words where no line crosses them.
+// rules draws the limits of a chart. It puts their labels where no line crosses the text.
 func (f *frame) rules(s *svg, rules []Rule, series []Series) {
 	var levels, labels []float64 // heights in pixels of the limits, and of the labels so far
 	for _, r := range rules {
@@ -19,8 +19,8 @@ func (f *frame) rules(s *svg, rules []Rule, series []Series) {
 	}
 }
 
-// level draws a limit at a value of Y, with its words above or below it, on the left or on the
-// right. It returns the baselines of all labels placed so far.
+// level draws a limit on the Y axis as a horizontal line. Its label is above or below the line, on
+// the left or on the right. level returns the baselines of all labels so far, in pixels.
 func (f *frame) level(s *svg, r Rule, series []Series, labels []float64) []float64 {
 	y := f.y.at(r.At)
 	s.add(`<line class="rule %s" x1="%s" x2="%s" y1="%s" y2="%[4]s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(f.left), num(f.right), num(y))

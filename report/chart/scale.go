@@ -15,7 +15,7 @@ type scale struct {
 	ticks    []float64
 }
 
-// scale covers the finite values with about n round ticks.
+// scale returns a scale that covers the finite values, with about n ticks at round numbers.
 func (a *Axis) scale(values []float64, n int) *scale {
 	s := &scale{axis: a, min: math.Inf(1), max: math.Inf(-1), across: Width}
 	for _, v := range slices.Concat(values, a.Include) {
@@ -60,7 +60,8 @@ func (a *Axis) scale(values []float64, n int) *scale {
 	return s
 }
 
-// divide sets the ticks: the axis's own, or about n.
+// divide sets the ticks. If the axis has ticks of its own, it uses these; otherwise about n round
+// numbers.
 func (s *scale) divide(n int) {
 	a := s.axis
 	switch {
@@ -124,7 +125,7 @@ func decades(low, high float64) []float64 {
 // place sets where the two ends of the axis are, in pixels.
 func (s *scale) place(from, to float64) { s.from, s.to = from, to }
 
-// pad keeps the outermost values away from the ends.
+// pad leaves a space between the outermost values and the ends of the axis, in pixels.
 func (s *scale) pad(pixels float64) { s.from, s.to = s.from+pixels, s.to-pixels }
 
 func (s *scale) at(v float64) float64 {

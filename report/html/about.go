@@ -62,7 +62,8 @@ func differences(runs []run) (section, bool) {
 	return s, true
 }
 
-// consistency lists figures of the report that contradict each other.
+// consistency lists figures of a report that contradict each other. Such a contradiction is a
+// mistake in tokgate.
 func consistency(runs []run) (section, bool) {
 	s := section{ID: "consistency", Title: "Do the figures go together?",
 		Lead: "Every report is checked against itself: sums, limits and their thresholds, figures that follow from each other. The figures below disagree: find out why before you use them."}

@@ -43,8 +43,8 @@ func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 	return f
 }
 
-// byLength returns a chart of lines that all have the same single load, over the lengths of their
-// prompts. It returns nil if a line has several loads, or if two lines have the same length.
+// byLength returns a chart over the length of prompts, for lines that were measured at one and the
+// same load. It returns nil if a line has several loads, or if two lines have the same length.
 func byLength(c chart.Chart, lines []track) *chart.Chart {
 	const fewest = 3
 	out := chart.Chart{Name: strings.TrimSuffix(c.Name, " against "+kinds["closed"]) + " against the length of the prompt", Y: c.Y, Series: []chart.Series{{}},

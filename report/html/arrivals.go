@@ -13,7 +13,7 @@ import (
 
 const overTimeTitle = "Arrivals, in flight and waiting over time"
 
-// arrivals charts the open loops of the workloads that have no section of their own.
+// arrivals draws the open loops of workloads that have no section of their own.
 func arrivals(runs []run) (section, bool) {
 	s := section{ID: "arrivals", Title: overTimeTitle,
 		Lead: "When requests arrived, how many were in flight, and how many waited for their first token. A server that keeps up works off its backlog; otherwise the backlog grows until the end."}
@@ -161,7 +161,8 @@ func loadOver(r run, p *report.Passage) string {
 	return plural(len(p.Levels), "stage")
 }
 
-// stages marks where the stages of a window begin, and returns the words that go with it.
+// stages marks the beginning of each stage in a chart. It returns a caption for the marks; "" if
+// there is only one stage.
 func stages(r run, ch *chart.Chart, p *report.Passage) string {
 	if len(p.Levels) < 2 {
 		return ""

@@ -78,8 +78,8 @@ func searched(r run, c *report.Capacity) []figure {
 	return out[:min(len(out), 4)]
 }
 
-// searchedBounds returns the thresholds that the search applied, the limiting one
-// first.
+// searchedBounds returns the thresholds that a capacity search applied. The threshold that limits
+// the capacity comes first.
 func searchedBounds(r run, c *report.Capacity) []report.Threshold {
 	var out []report.Threshold
 	for _, w := range r.Workloads {

@@ -230,8 +230,7 @@ func way(better metric.Direction) string {
 	return "down"
 }
 
-// dominated marks a point as hollow if another line has a point with more throughput and a better
-// Y.
+// dominated draws a point as hollow if a point of another line is better on both axes.
 func dominated(lines []chart.Series, higher bool) {
 	for i := range lines {
 		for j := range lines[i].Points {

@@ -26,7 +26,7 @@ type curve struct {
 	stats []string                         // statistics whose thresholds are drawn as lines; nil for all
 	zero  bool
 	quiet bool                    // the figure is left out if every value is zero
-	keep  func(*report.Case) bool // the cases to draw; nil for those of the system's figures
+	keep  func(*report.Case) bool // the cases to draw; nil draws the cases of the whole system
 	ends  bool                    // the caption names the lowest and the highest value
 }
 
@@ -243,8 +243,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	}
 	ch.X = loadAxis(cv.kind, ns)
 	f.Words += cv.limit(&ch, lines, high)
-	// If the values are far apart, a linear axis would draw all small ones at its
-	// bottom.
+	// If the values differ much in size, a linear axis would draw all small values at its bottom.
 	if !cv.zero && low > 0 && high > 30*low {
 		ch.Y.Log, ch.Y.Zero = true, false
 		ch.Y.Title += " (logarithmic)"
@@ -329,7 +328,7 @@ func hue(i int, lines []track) int {
 	return chart.Ordered + i*(chart.Shades-1)/max(len(lines)-1, 1)
 }
 
-// amount parses a number in a key: 8, 96K, 1M.
+// amount parses a number in a for_each key, such as 8, 96K or 1M.
 func amount(key string) (float64, bool) {
 	factor := 1.0
 	for suffix, f := range map[string]float64{"K": 1e3, "k": 1e3, "M": 1e6} {
@@ -360,7 +359,7 @@ func bound(n report.Number) float64 {
 	return n.V
 }
 
-// limit draws the plan's limits and returns the words that go with them.
+// limit draws the limits of the plan's thresholds, and returns a caption for them.
 func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 	ch.Rules = cv.rules(lines, high)
 	var limits []string
@@ -406,7 +405,7 @@ func (cv curve) largest(ch *chart.Chart, lines []track) string {
 
 const rhoWords = " ρ is the share of the largest rate."
 
-// rho formats a rate as a share of the largest one; "" if that is unknown.
+// rho returns a rate as a share of the largest sustainable rate; "" if the largest rate is unknown.
 func rho(c *report.Case) string {
 	if c.Largest <= 0 {
 		return ""
@@ -421,8 +420,9 @@ func rhoOf(c *report.Case) string {
 	return ", ρ " + rho(c)
 }
 
-// rules returns the thresholds of the metric for the workloads shown. A threshold far above all
-// measured values would flatten the lines, so it is not drawn; the use cases name it.
+// rules returns the thresholds on the metric for the workloads in the chart. A threshold more than
+// four times the highest value is left out, because it would flatten the lines; the sections of the
+// use cases show it.
 func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	var out []chart.Rule
 	def, _ := metric.Lookup(cv.name) // a threshold on a share has another unit

@@ -56,8 +56,8 @@ func distributions(runs []run) (section, bool) {
 	return s, len(all) > 0
 }
 
-// mostDistributions bounds the lines of levels that are shown, and mostLevels the
-// levels of each in one chart.
+// mostDistributions is the largest number of charts of distributions. mostLevels is the largest
+// number of levels in one chart.
 const (
 	mostDistributions = 12
 	mostLevels        = 6
@@ -65,8 +65,8 @@ const (
 
 func distribution(t track, name, kind string) (figure, bool) { return spread(t, name, kind, nil) }
 
-// spread draws the distributions of a track's cases. They are named by their loads if
-// no names are given.
+// spread draws the distributions of a track's cases in one chart. The parameter names has a name
+// for each case; if it is nil, the names are the loads.
 func spread(t track, name, kind string, names []string) (figure, bool) {
 	def, _ := metric.Lookup(name)
 	noun := map[string]string{"itl": "gaps"}[name]
@@ -280,8 +280,8 @@ func levels(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// levelTable has one column for each level and one row for each figure that any of
-// them has, including what natural answers showed.
+// levelTable returns a table with one column for each level. It has a row for each figure that at
+// least one level has, and rows on the natural answers.
 func levelTable(r run, caption string, cases []*report.Case) *table {
 	t := &table{Caption: caption, Head: []string{"Level"}}
 	held := []cell{text("Requirements")}
@@ -312,8 +312,8 @@ func levelTable(r run, caption string, cases []*report.Case) *table {
 	return t
 }
 
-// caseTables returns the figures of conversations by turn, and what was sent from a
-// data set, for workloads that have them.
+// caseTables returns two tables if there is data for them: the figures of conversations by turn,
+// and what was sent from a data set.
 func caseTables(caption string, cases []*report.Case) (out []block) {
 	for _, x := range []struct {
 		words string

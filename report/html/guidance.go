@@ -102,8 +102,8 @@ func rules(w *report.Workload) string {
 	return line(strings.Join(out, "; "))
 }
 
-// carries returns the load that a workload carries on a server, from its capacity search if there
-// is one, otherwise from its levels.
+// carries describes the load that a server can carry for a workload. It uses the capacity search if
+// there is one, otherwise the levels.
 func carries(r run, w *report.Workload, server string) (class, answer string) {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
@@ -214,7 +214,7 @@ func amountOf(c *report.Capacity, n int) string {
 	return inFlight(&report.Case{Kind: c.Over, N: n, Rate: c.Load(n)})
 }
 
-// rateSentence is the sentence for a search for a rate.
+// rateSentence describes in words the result of a search for the largest certified rate.
 func rateSentence(c *report.Capacity) string {
 	var s string
 	switch {
@@ -236,8 +236,9 @@ func rateSentence(c *report.Capacity) string {
 	return s + binding(c)
 }
 
-// binding names the threshold that limits the capacity, and how close the answer is
-// to it. If nothing failed, no threshold limits it.
+// binding names the threshold that limits the capacity, and says how close the value at the
+// capacity is to it. It returns "" if no probe failed, because no threshold then limits the
+// capacity.
 func binding(c *report.Capacity) string {
 	if c.Binding == "" {
 		return ""
@@ -276,7 +277,8 @@ func margin(op string, v, limit float64) float64 {
 	return m
 }
 
-// nearness describes a margin in words. They follow the measured value in a sentence.
+// nearness describes a margin in words that follow the measured value, such as "well within its
+// limit".
 func nearness(m float64) string {
 	switch {
 	case math.IsNaN(m):

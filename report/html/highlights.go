@@ -121,7 +121,7 @@ func limits(runs []run) []tile {
 	for _, r := range runs {
 		n += len(r.Capacities)
 	}
-	if n > 4 { // the verdict and the guidance list them
+	if n > 4 { // for so many, other sections list them
 		return nil
 	}
 	for _, r := range runs {

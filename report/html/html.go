@@ -135,7 +135,7 @@ func newView(docs []*report.Document) view {
 	return v
 }
 
-// number folds long tables and gives every figure its ID.
+// number gives each figure on the page a number as its ID, and folds long tables.
 func (v *view) number() {
 	figures := 0
 	if v.Brief != nil && v.Brief.Chart != nil {

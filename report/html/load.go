@@ -100,7 +100,8 @@ func systemFigures(runs []run) (section, bool) {
 	return s, true
 }
 
-// peaks shows the highest throughput of each line, probes included.
+// peaks returns a table with the highest throughput of each line. The probes of capacity searches
+// are included.
 func peaks(runs []run) *table {
 	t := &table{Caption: "Peak of each line", Head: []string{"Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile"}}
 	for _, l := range tracks(runs, "closed", func(c *report.Case) bool { return mean(c, "throughput").OK }) {

@@ -206,7 +206,8 @@ var (
 	extremeSaid = regexp.MustCompile(`(?:Highest|Lowest|Most): ([^<]*?)(?: \([^)]*\))? at `)
 )
 
-// others lists contradictions in the other outputs for people.
+// others lists contradictions in the other outputs that people read: Markdown, the comment and the
+// terminal.
 func others(t *testing.T, d *report.Document) (found []string) {
 	for name, write := range map[string]func(io.Writer) error{
 		"Markdown": func(w io.Writer) error { return report.Markdown(w, d) },

@@ -16,8 +16,8 @@ type run struct {
 	*report.Document
 	Name string // "" if there is only one run
 	ID   string // prefix of its anchors; "" if there is only one run
-	// sources are the lines of the plan's files, made safe to show. There are none if
-	// several runs are shown: their own reports have their plans.
+	// sources are the lines of the plan's files, with control characters removed. A page with
+	// several runs has no sources, because each run has a report with its plan.
 	sources [][]string
 }
 
@@ -83,8 +83,8 @@ func count(n int) string {
 	return strings.Join(append([]string{s}, parts...), "\u202f")
 }
 
-// mean returns the mean of a metric of a case, or the value of a metric of the whole
-// level.
+// mean returns the mean of a request metric in a case. For a metric of the whole level it returns
+// the value.
 func mean(c *report.Case, name string) report.Number { return c.Summary(name).Stat("mean") }
 
 // stat returns a statistic of a metric, for a curve.
@@ -141,7 +141,7 @@ func where(runs []run, r run, c *report.Case) string {
 	return strings.Join(parts, " · ")
 }
 
-// several reports whether the cases of all runs differ in something.
+// several reports whether the function of returns different values for the cases of the runs.
 func several(runs []run, of func(*report.Case) string) bool {
 	first, found := "", false
 	for _, r := range runs {
@@ -200,12 +200,12 @@ func family(s string) string {
 	return name
 }
 
-// mostCases bounds the use cases with a section of their own. The others are only in
-// the tables.
+// mostCases is the largest number of use cases with a section of their own. Further use cases are
+// only in the tables.
 const mostCases = 12
 
-// useCase reports whether a workload gets a section of its own. It must have a capacity search, or
-// requirements beyond the success of its requests.
+// useCase reports whether a workload has a section of its own on the page. It needs a capacity
+// search, or a threshold on anything other than success.
 func (r run) useCase(w *report.Workload) bool {
 	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
 		slices.ContainsFunc(r.Capacities, func(c report.Capacity) bool { return c.Workload == w.Address })

@@ -78,7 +78,7 @@ func found(r run) (problems, more, warnings []checkView) {
 	return problems, more[:min(len(more), most)], warnings[:min(len(warnings), most)]
 }
 
-// problems lists what did not pass. Warnings and passed checks are folded.
+// problems lists the verdicts that did not pass. Warnings and passed checks are below it, folded.
 func problems(runs []run) (section, bool) {
 	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious first, with the line of the plan."}
 	if len(runs) != 1 {
@@ -164,8 +164,7 @@ func meaning(d *report.Document) (class, sentence string) {
 	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
 }
 
-// unmet returns the verdict on a run that failed, beginning with what failed; "" for
-// every other run.
+// unmet says in a sentence what failed in a failed run. For every other run it returns "".
 func unmet(r run) string {
 	if r.Outcome != report.Fail {
 		return ""

@@ -119,7 +119,7 @@ func capital(s string) string {
 // text returns a table cell with a text. Any text may be passed: line makes it safe.
 func text(s string) cell { return cell{Text: line(s)} }
 
-// limitView is the result of one capacity search in large type.
+// limitView shows the result of one capacity search in large type.
 type limitView struct {
 	Class, Value, Unit, Kind, Sentence string
 	Facts                              []string
