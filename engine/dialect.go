@@ -17,13 +17,13 @@ type Dialect struct {
 	// Otherwise stop strings and stop token ids of the model's generation config
 	// would end an answer.
 	MinTokens bool
-	// BothLimits means that a chat request has max_tokens in addition to
-	// max_completion_tokens. Some servers know only the older name and would never
-	// stop; the others prefer one of two equal values.
+	// BothLimits means that a chat request has max_tokens in addition to max_completion_tokens.
+	// Some servers know only max_tokens, and without it their answers would not end. Servers that
+	// know both limits accept two equal values.
 	BothLimits bool
-	// ContinuousUsage means that "continuous_usage_stats" puts usage into each chunk, which shows
-	// how many tokens the first chunk has. Token ids (return_token_ids on vLLM) would show it too,
-	// but would send back the ids of the whole prompt before the first token.
+	// ContinuousUsage means that "continuous_usage_stats" puts usage into each chunk. The usage
+	// shows how many tokens the first chunk has. Token ids (return_token_ids on vLLM) would show
+	// that too, but the server would then send the ids of the whole prompt before the first token.
 	ContinuousUsage bool
 	// Timings means that "timings_per_token" puts the number of tokens made so far
 	// into each chunk. It is llama.cpp's form of ContinuousUsage.
@@ -71,7 +71,7 @@ const (
 type Series struct {
 	Name string // without _bucket, _sum, _count
 	Kind Kind
-	Ours string // a metric.Def's name, or a counter of metric.Telemetry
+	Ours string // the name of a metric.Def, or the name of a counter in metric.Telemetry
 	// Label and Value select series; "" selects all.
 	Label, Value string
 	// Old explains a name that was replaced by another one.

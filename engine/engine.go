@@ -80,8 +80,8 @@ type Flags struct {
 	// Context lists flags that limit the tokens of one request, prompt and answer
 	// together.
 	Context []string
-	// Slots lists flags for the number of slots. The context limit is divided evenly among
-	// them, unless a flag of Unified is on.
+	// Slots lists flags for the number of slots. The engine divides the context limit evenly among
+	// the slots, unless a flag of Unified is on.
 	Slots, Unified []string
 	// Drafts lists flags that turn on speculative decoding.
 	Drafts []string
@@ -125,9 +125,9 @@ type Guess struct {
 type Scores struct {
 	// Path is the path of the POST request, below the server's root.
 	Path string
-	// Fields are the members of the body besides the prompt. They request the values and
-	// bypass the prefix cache, because a cached prefix may have no values. A cache_salt
-	// gets a new value in each request.
+	// Fields are the members of the body besides the prompt. They request the log-probabilities.
+	// They also bypass the prefix cache, because a cached prefix may have no log-probabilities. A
+	// member cache_salt gets a new value in each request.
 	Fields map[string]any
 	// Prompt is the member for the prompt's token ids. Values is the path of the
 	// values in the answer, from its root.
@@ -180,7 +180,7 @@ const Plain = "openai"
 // own is recognised by its Guess.Owner.
 var All = []Engine{vllm, sglang, llamaCpp, trtllm, openai}
 
-// Of returns the engine with that name in a plan; any other name is a plain server.
+// Of returns the engine that a plan calls name. An unknown name means a plain server.
 func Of(name string) Engine {
 	i := slices.IndexFunc(All, func(e Engine) bool { return e.Name == name })
 	if i < 0 {
@@ -204,7 +204,7 @@ func Names(keep func(Engine) bool) []string {
 // Starts reports whether tokgate knows how to start the engine.
 func (e Engine) Starts() bool { return len(e.Launch.Program) > 0 }
 
-// Known reports whether more is known of the engine than its OpenAI API.
+// Known reports whether the plan names the engine. Of a plain server only the OpenAI API is known.
 func (e Engine) Known() bool { return e.Name != Plain && e.Name != "" }
 
 // Guessed returns the engine that the name of an image or a command indicates; "" if

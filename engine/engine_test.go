@@ -41,7 +41,7 @@ func TestEverythingIsKnown(t *testing.T) {
 	}
 }
 
-// Names shared with the rest of the program are spelt the same.
+// The engines use the names of facts, metrics and counters that the rest of the program knows.
 func TestNames(t *testing.T) {
 	if got := Names(nil); len(got) != len(All) || got[len(got)-1] != Plain || len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(All) {
 		t.Errorf("names %v", got)

@@ -59,8 +59,8 @@ var sglang = Engine{
 	Died:   []string{"Scheduler hit an exception", "Received sigquit from a child process"},
 	Labels: []LabelFact{{Series: "sglang:cache_config_info", Label: "page_size", Key: "block_size"}},
 	Guess:  Guess{Words: []string{"sglang"}},
-	// The request gives the position at which the values begin. At 0 SGLang does not use
-	// its radix cache.
+	// The request names the position at which the log-probabilities begin. At position 0 SGLang
+	// bypasses its radix cache.
 	Scores: Scores{
 		Path: "/generate", Prompt: "input_ids", Values: "meta_info.input_token_logprobs",
 		Fields: map[string]any{

@@ -262,7 +262,7 @@ func (c *chunker) send() {
 	c.close()
 }
 
-// open begins an event, and close ends and writes it.
+// open begins an event of the stream. The method close ends the event and writes it.
 func (c *chunker) open() {
 	c.buf = c.buf[:0]
 	if c.fx.bom && c.events == 0 {

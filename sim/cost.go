@@ -11,8 +11,8 @@ type cost struct {
 	expert                          []float64 // cost of experts, by batch size
 }
 
-// newCost computes the constants of p, with all times multiplied by factor: after a slow start the
-// server stays slow.
+// newCost computes the cost constants of the profile p, and multiplies every time by factor. The
+// factor slows down the server for its whole life after a slow start.
 func newCost(p *Profile, factor float64) cost {
 	return cost{
 		base:     p.Decode.BaseMS * factor,

@@ -74,8 +74,8 @@ type State struct {
 type Engine struct {
 	profile Profile
 	cost    cost
-	accept  []float64 // chance of acceptance, given that the position before was accepted
-	hold    int       // number of the first token that is visible, at least 1
+	accept  []float64 // chance that a draft token is accepted if the one before it was, by position
+	hold    int       // number of the first token that the client sees, at least 1
 	maxSeqs int
 
 	clock    time.Duration // end of the last finished step

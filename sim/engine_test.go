@@ -69,9 +69,9 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{115, 125, 135}},
 		}, {
-			// Prefilling 100 tokens takes 100·1 + 0.01·100² = 200 ms, so the first step takes 10 +
-			// 3 + 200. The context is 101, then 102 tokens: 101/1024·1024 ms (resident) + 101 ms
-			// (longest).
+			// Prefilling 100 tokens takes 100·1 + 0.01·100² = 200 ms. So the first step takes 10 +
+			// 3 + 200 ms. The context then has 101 tokens, later 102. At 101 tokens, the resident
+			// tokens cost 101/1024·1024 = 101 ms, and the longest sequence costs another 101 ms.
 			name: "every term of the cost",
 			change: func(p *Profile) {
 				p.Prefill.NSPerToken2 = 10_000 // 0.01 ms per token squared
@@ -192,9 +192,9 @@ func TestTimesOfAJob(t *testing.T) {
 	submit(t, e, time.Second, Job{ID: 1, Input: 100, Output: 3}, Job{ID: 2, Input: 50, Output: 3})
 	all := drain(e)
 	last := all[len(all)-1]
-	// Job 1 is queued at 1005 and prefilled at 1115, with tokens at 1125 and 1135. Job 2 is
-	// scheduled at 1135 and prefilled at 1195. Its second token, at 1205, is the first visible one;
-	// the next is at 1215.
+	// The times are in ms. Job 1 is queued at 1005, is prefilled at 1115, and emits its last tokens
+	// at 1125 and 1135. Job 2 is scheduled at 1135 and prefilled at 1195. Its second token is the
+	// first visible token, at 1205. Its third token comes at 1215.
 	want := Times{
 		Submitted: 1000 * time.Millisecond, Queued: 1005 * time.Millisecond, Scheduled: 1135 * time.Millisecond,
 		Prefilled: 1195 * time.Millisecond, First: 1205 * time.Millisecond, Finished: 1215 * time.Millisecond,
@@ -219,9 +219,9 @@ func TestPrefixCache(t *testing.T) {
 	}{
 		{prompt(40, 0), 0},
 		{prompt(40, 0), 32},   // two full blocks are cached; the rest is computed
-		{prompt(32, 0), 31},   // all blocks are cached, but the last token is always computed
+		{prompt(32, 0), 31},   // all blocks are cached, but the last token of a prompt is always computed
 		{prompt(40, 20), 0},   // the prompt differs from the first token on, so no block is cached
-		{prompt(100, 20), 32}, // 6 blocks: more than the capacity of 4
+		{prompt(100, 20), 32}, // the prompt fills 6 blocks, but the cache has only 4
 		{prompt(40, 0), 0},    // evicted as least recently used
 	} {
 		step.job.ID = uint64(i)
@@ -342,8 +342,8 @@ func randomLoad(r *rand.Rand, p *Profile) (load []action) {
 	return load
 }
 
-// play runs a load. With stops it also calls Advance at other times, which must not change the
-// results.
+// play runs a load on an engine. If stops is not nil, play also calls Advance at random times
+// between the events. These calls must not change the results.
 func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emission, cancelled map[uint64]bool) {
 	t.Helper()
 	cancelled = make(map[uint64]bool)
@@ -371,7 +371,8 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 			advance(now + time.Duration(stops.Int64N(int64(a.at-now))+1))
 		}
 		if stops != nil || a.cancel {
-			// A cancellation applies to jobs that are in flight at its time.
+			// A cancellation applies to the jobs in flight at that time, so the engine must first
+			// reach it.
 			_, _ = advance(a.at)
 		}
 		if a.cancel {

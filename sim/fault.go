@@ -64,7 +64,7 @@ type effect struct {
 	hold        bool // nothing more comes
 	trickle     time.Duration
 	after       int // number of tokens before the errors above
-	stopAfter   int // number of tokens after which the answer ends early; 0: it does not
+	stopAfter   int // number of tokens after which the answer ends early; 0: the answer does not end early
 	canned      bool
 	other       bool // the answer is the answer to another prompt
 
@@ -75,7 +75,7 @@ type effect struct {
 	blank       bool
 	endless     bool
 	halfContext bool
-	swapOne     int // one token in this many is replaced; 0: none
+	swapOne     int // one in swapOne tokens is replaced by another token; 0: no token is replaced
 	replay      bool
 	noDone      bool
 

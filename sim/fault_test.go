@@ -24,7 +24,8 @@ var tenTokens = strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":10`, 1)
 
 func count(text, part string) int { return strings.Count(text, part) }
 
-// faultTests shows on one request that every fault has the effect that its line describes.
+// faultTests has a test for every fault: a single request shows the effect that the fault's
+// description promises.
 var faultTests = []struct {
 	rule  string
 	check func(t *testing.T, w *world)
@@ -560,7 +561,7 @@ func TestRulesThatAreWrong(t *testing.T) {
 	}
 }
 
-// Faults that break a stream also break an answer that is sent in one piece.
+// A fault that breaks a stream also breaks an answer that is not streamed.
 func TestFaultsWithoutAStream(t *testing.T) {
 	body := strings.Replace(tenTokens, `"stream":true,"stream_options":{"include_usage":true}`, `"stream":false`, 1)
 	for fault, want := range map[string]string{

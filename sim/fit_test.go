@@ -176,7 +176,7 @@ type fitting struct {
 	few                     int                  // number of seeds in the search; 0 means all
 	free                    []string             // parameters, and "pause"
 	first                   map[string]float64   // where the search starts, if not at the shipped profile
-	choose                  map[string][]float64 // settings with several possible values; each start of the search takes one of them
+	choose                  map[string][]float64 // possible values of a setting; each start of the search uses one value
 	median                  bool                 // the median error is added to the loss
 }
 

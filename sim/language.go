@@ -83,9 +83,8 @@ func (l *language) choice() (first, second string, cost, dearer float64) {
 	return first, second, 0.05 + 0.4*r.float(), 2 + 2*r.float()
 }
 
-// take appends a token to the answer and returns its cost in nats. After the second most likely
-// token the answer continues differently. A token that is neither of the two most likely ones does
-// not change the rest.
+// take appends a token to the answer and returns its cost in nats. If the token is the second most
+// likely one, the rest of the answer changes. If it is less likely still, the rest does not change.
 func (l *language) take(token string) float64 {
 	first, second, cost, dearer := l.choice()
 	r := l.state ^ rng(l.at)<<32 ^ 0x0dd

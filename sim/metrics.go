@@ -195,7 +195,7 @@ func (p *page) histogram(name, help string, h *histogram) {
 type histogram struct {
 	bounds []float64 // upper, inclusive, ascending
 	counts []int     // one more than bounds: the last counts values above all
-	les    []string  // text between the common labels and a count, such as `,le="+Inf"} `
+	les    []string  // text between the common labels and the count of a bucket, such as `,le="+Inf"} `
 	sum    float64
 
 	last    time.Duration // the last value, in seconds, and its place: streams in step have the same gaps

@@ -32,15 +32,16 @@ const (
 
 // Profile describes the speed and the limits of one model on one machine. The file is JSON with
 // these names, which include the units. A missing field is zero; the comment of the field says what
-// zero means. One step takes
+// zero means. The time of a step is the sum of two costs:
 //
 //	decode:  base_ms + per_seq_ms·(B−1) + per_ktoken_ms·R + per_ktoken_longest_ms·L
 //	         + moe_ms·(s(B·v) − s(v)),  s(n) = 1 − (1 − moe_active_share)^n
 //	prefill: chunk_ms + Σ (us_per_token·n + ns_per_token2·((p+n)² − p²))
 //
-// for B decoding sequences with R resident tokens in all and L tokens in the longest one (both in
-// units of 1024), v = 1 + draft tokens, and each prompt chunk of n tokens that follows p prompt
-// tokens. A step that only prefills also costs base_ms.
+// B is the number of decoding sequences. R is the number of resident tokens of all these sequences,
+// and L that of the longest sequence, both in units of 1024. v is 1 + draft tokens. The sum Σ is
+// over the prompt chunks of the step: a chunk has n tokens, and p tokens of its prompt precede it.
+// A step without decoding sequences also costs base_ms.
 type Profile struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
@@ -91,7 +92,7 @@ type PrefillCost struct {
 type DecodeCost struct {
 	BaseMS             float64 `json:"base_ms"`                         // time of a step with one sequence, above 0
 	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // each further sequence
-	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // per 1024 resident tokens of all sequences
+	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // per 1024 resident tokens, over all sequences
 	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // per 1024 tokens of the longest sequence
 	// MoEMS is the extra cost of a step that uses every expert over one that uses a single token's
 	// experts. MoEActiveShare is the share of experts that one token uses, in [0, 1).
@@ -204,8 +205,8 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 // maxFile bounds a profile or a script, in bytes. That is hundreds of times the usual size.
 const maxFile = 4 << 20
 
-// ReadFile reads a profile or a script: a regular file of at most 4 MiB. A link to a
-// device or a pipe, which a repository may contain, is refused before it is opened.
+// ReadFile reads a profile or a script: a regular file of at most 4 MiB. A repository may contain a
+// link to a device or a pipe. Such a link is refused before it is opened.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {

@@ -268,7 +268,7 @@ type wanted struct {
 	stop      []string
 	ask       *answers.Ask // requirements on its form
 	text      string       // text of the prompt, if known
-	greedy    bool         // at temperature 0: the answer is the model's own, the same on any server
+	greedy    bool         // temperature 0: the model's own answer, the same on every server
 	model     string
 	key       uint64 // hash of the prompt, the same on any server
 	draw      rng    // of this request

@@ -20,13 +20,13 @@ type Rule struct {
 	Fault string  `json:"fault"`           // a name of Faults
 	Path  string  `json:"path,omitempty"`  // exact URL path; "" means both completion endpoints
 	From  int     `json:"from,omitempty"`  // first request
-	To    int     `json:"to,omitempty"`    // number of the first request that no longer has the fault; 0: no end
+	To    int     `json:"to,omitempty"`    // first request after the range; 0: the range has no end
 	Every int     `json:"every,omitempty"` // of the requests in that range, only the 1st, the (1+every)th, … have the fault
 	Share float64 `json:"share,omitempty"` // share of these that have the fault, drawn from the server's seed; in [0, 1]
 
 	Tokens  int     `json:"tokens,omitempty"`   // see the fault; 0 means its default
 	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault; 0 means its default
-	Text    string  `json:"text,omitempty"`     // see the fault; "" means its default
+	Text    string  `json:"text,omitempty"`     // text of the fault; "" means the fault's default
 }
 
 // ParseRule reads a rule from a command line: a fault's name and, after a colon, settings, for

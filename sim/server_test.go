@@ -199,8 +199,8 @@ func TestStreamIsInTime(t *testing.T) {
 	})
 }
 
-// An hour of closed loop over HTTP takes exactly as long as in the engine: sockets, handlers and
-// mailboxes neither lose nor delay anything.
+// An hour of closed loop takes exactly as long over HTTP as in the engine alone. So sockets,
+// handlers and mailboxes lose nothing and delay nothing.
 func TestHourInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plain()

@@ -59,7 +59,7 @@ func TestLongEveryIDHasAText(t *testing.T) {
 	}
 }
 
-// An answer's text has as many tokens as the engine made.
+// The text of an answer has exactly as many tokens as the engine made.
 func TestAnswersCountThemselves(t *testing.T) {
 	for n := 1; n < 200; n++ {
 		a := answer{seed: rng(n)}

@@ -51,9 +51,9 @@ type Ask struct {
 	// Key stands for the prompt's text. Key and seed together determine the text and length of a
 	// natural answer.
 	Key uint64
-	// Parts are the stretches of the prompt if other prompts share its beginning; they have Input
-	// tokens together. nil means that no other prompt does; the prefix cache then does not store
-	// the prompt.
+	// Parts are the stretches of the prompt, if other prompts have the same beginning. The
+	// stretches together have Input tokens. If Parts is nil, no other prompt has the same
+	// beginning, and the prefix cache does not store the prompt.
 	Parts []Part
 	// Spoken asks for the text in every chunk. Fields are the other fields of the request's body; a
 	// natural answer follows response_format and tools.
@@ -84,7 +84,7 @@ type Ending int
 
 const (
 	Ended     Ending = iota // the stream ended normally, whether the answer is complete or not
-	Refused                 // there was no connection, or it broke before the answer began
+	Refused                 // the connection failed, or it broke before the answer began
 	Rejected                // the answer had an error status
 	Broken                  // the connection broke in the middle of the stream
 	NotStream               // the answer was not an event stream
@@ -302,7 +302,7 @@ func (v *Virtual) enlist(c *Call) {
 func (v *Virtual) submit(c *Call) {
 	v.enlist(c)
 	if c.told.finish = c.reply.finish; c.told.finish == "tool_calls" {
-		c.told.finish = "stop" // the finish reason that the engine would give
+		c.told.finish = "stop" // the engine knows no tool calls, and reports "stop" in its metrics
 	}
 	job := Job{ID: c.id, Input: c.input, Output: c.reply.output}
 	if cache := v.profile.PrefixCache; cache != nil && len(c.ask.Parts) > 0 {

@@ -52,8 +52,8 @@ func (v *Virtual) role(c *Call, at time.Duration) {
 	}
 }
 
-// tokens sends the answer up to a token in one chunk, or in two if reasoning ends
-// among them.
+// tokens sends the tokens of the answer up to number to. They form one chunk, or two chunks if the
+// reasoning ends among them.
 func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	reasoning := 0
 	if c.ask.Chat {

@@ -87,7 +87,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Outcome = verdict.Inconclusive
 		row.Needs = fmt.Sprintf("needs a larger budget or more requests to decide %s", a.Named(target))
 	}
-	row.pFail = 0 // each probe was a test of its own
+	row.pFail = 0 // the tests of the probes are counted already, so this row adds no test
 	if b.Fail > 0 && b.Fail <= a.Pass {
 		row.Direction = Worse
 	} else if a.Fail > 0 && b.Pass >= a.Fail {

@@ -247,8 +247,9 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 			x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
 }
 
-// chanceOfItems is the chance that the accuracy of an unchanged candidate is certified with the
-// given number of requests. impossible is set if no answers to these requests could certify it.
+// chanceOfItems returns the chance that an unchanged candidate passes a limit on accuracy with the
+// given number of requests. impossible is true if it fails whatever the answers to these requests
+// are.
 func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes float64, impossible bool) {
 	if set := w.Prompt.Dataset; set != nil {
 		requests = min(requests, len(set.Rows)) // an item that is asked twice counts once

@@ -46,8 +46,8 @@ func (x *comparison) clocks(m matched) string {
 	return ""
 }
 
-// spread is the smaller clock_spread that one of the servers requires; nil if neither
-// requires one.
+// spread returns the clock_spread that the control's or the candidate's server requires. If both
+// servers require one, it returns the smaller value. If neither server does, it returns nil.
 func (x *comparison) spread() *float64 {
 	var least *float64
 	for _, s := range []*plan.Server{x.Block.Control.Server, x.Block.Candidate} {

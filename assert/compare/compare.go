@@ -14,8 +14,8 @@ type Comparison struct {
 	Name      string
 	Control   string // address, or the folder of a stored control
 	Candidate string // address
-	// Paired means that the rounds took turns. Otherwise the control is a record, and
-	// drift is not excluded.
+	// Paired means that control and candidate took turns in the same run. Otherwise the control is
+	// a record, and the environment may have changed in the meantime.
 	Paired      bool
 	Restart     plan.Restart // "" when not paired
 	SideBySide  bool         // both legs of a round ran at the same time, on GPUs that the servers swap
@@ -47,7 +47,7 @@ const (
 	AnswerYes     = "yes"           // something is better, nothing worse
 	AnswerNo      = "no"            // something is worse, nothing better; or a required change fails
 	AnswerMixed   = "mixed"         // both
-	AnswerNone    = "no difference" // both bounds are within the tolerance
+	AnswerNone    = "no difference" // both bounds of the change are within the tolerance
 	AnswerUnknown = "unknown"       // nothing could be compared, or too little for a result
 )
 
@@ -93,7 +93,7 @@ type Input struct {
 
 // Limit is a capacity as judged again from its samples.
 type Limit struct {
-	*metric.Capacity        // nil if there was no search
+	*metric.Capacity        // nil if the capacity was not searched
 	Problem          string // why there is no result; "" if there is one
 }
 
@@ -106,12 +106,12 @@ type comparison struct {
 	address string      // the control's address in that run
 	look    *metric.ComparisonLook
 	record  *metric.Comparison // nil if the run has none
-	// required holds the claims of the plan. usual holds the default claim; it is nil if there is
-	// none.
+	// required holds the claims of the plan. usual holds the default claim, or nil if the
+	// comparison has no default claim.
 	required []*plan.Claim
 	usual    *plan.Claim
 	reading  *plan.Claim // the claim that the answers block adds; nil if there is none
-	reads    []claimed   // required changes of scored answers, not yet in claims
+	reads    []claimed   // changes of scored answers that the plan requires and that claims does not hold yet
 	claims   []claimed
 	// unmatched is set if a compared level has no counterpart on one side.
 	unmatched bool

@@ -131,8 +131,8 @@ func (x *comparison) decide() {
 		if tallies[at] == nil {
 			tallies[at], order = &tally{}, append(order, at)
 		}
-		// A row must agree with the answer, so it shows the direction that is certain when all rows
-		// are tested together.
+		// The row shows a direction only if it is certain when all rows are tested together. So the
+		// row agrees with the answer of the comparison.
 		if !x.repeats(i) {
 			c.Direction = way[i]
 		}
@@ -148,9 +148,9 @@ func (x *comparison) decide() {
 	x.out.Line = x.sentence()
 }
 
-// ways returns the certain directions of the changes. All tests behind the answers of one
-// comparison together report a difference that does not exist with at most the error that the plan
-// allows.
+// ways returns the certain directions of the changes, by index. All tests of one comparison share
+// the error that the plan allows: the chance that any of them reports a difference that does not
+// exist.
 func (x *comparison) ways() map[int]Direction {
 	type side struct {
 		row       int
@@ -274,8 +274,8 @@ var answers = []struct{ answer, words string }{
 	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "cannot tell for"},
 }
 
-// sentence writes the decision table in one line: "mtp: yes for decode; no for
-// prefill at 4".
+// sentence writes the answers of the decision table in one line, such as "mtp: yes for decode; no
+// for prefill at 4".
 func (x *comparison) sentence() string {
 	var parts []string
 	for _, a := range answers {

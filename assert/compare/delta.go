@@ -18,7 +18,8 @@ type delta struct {
 	// counts is set for metrics that count requests. It holds the numbers of good requests and of
 	// all requests, as effective numbers.
 	counts *counts
-	// paired is set for metrics of answers, which are paired one by one.
+	// paired is set for metrics that compare answers to the same prompt. It holds the outcomes of
+	// the pairs.
 	paired *outcomes
 }
 
@@ -53,8 +54,8 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	return mid, low, high, ok
 }
 
-// pAbove is the smallest error at which the data show that the change is above limit;
-// 1 if they never do.
+// pAbove is the p-value of the change being above the limit: the smallest error at which the data
+// show it. It is 1 if the data never show it.
 func (d delta) pAbove(limit float64) float64 {
 	if d.infinite() {
 		return d.signs(func(x float64) bool { return x > limit })

@@ -87,8 +87,9 @@ func certain(tests []test, alpha float64) []bool {
 	return out
 }
 
-// factsOf groups tests, given by their indices, into facts. Tests of one workload that have equally
-// many paired rounds form one fact. Every other test is a fact by itself.
+// factsOf groups tests into facts and returns the indices of the tests of each fact. Tests of the
+// same workload with the same number of paired rounds form one fact. Any other test is a fact by
+// itself.
 func factsOf(tests []test) [][]int {
 	type rounds struct {
 		workload string

@@ -126,8 +126,8 @@ func (x *comparison) measure() {
 
 // oddities lists what was unusual in the levels of one side and may explain its values.
 type oddities struct {
-	inPhase []string // places at which the slots start in phase
-	cold    int      // legs with a cold first request
+	inPhase []string // workloads and levels whose requests run in step with each other
+	cold    int      // number of legs whose first request met a cold server
 }
 
 func (o *oddities) look(w *plan.Workload, l *metric.Level) {
@@ -205,8 +205,9 @@ func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	x.out.Changes = append(x.out.Changes, *row)
 }
 
-// blind withholds the pass of changes that leave out failed requests (a mean, or gaps) unless
-// success passes. The completed requests are no evidence for a candidate that fails more of them.
+// blind withholds the pass of a change whose metric ignores failed requests (a mean, or gaps)
+// unless the candidate passes on success. The completed requests alone cannot excuse a candidate
+// that fails more of its requests.
 func (x *comparison) blind(m matched, begin int) {
 	success := Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Points: true}
 	m.measure(&success, x.alpha)
@@ -231,7 +232,7 @@ func (x *comparison) blind(m matched, begin int) {
 			if outcome == verdict.Inconclusive {
 				row.Needs = "needs success to be decided first"
 			}
-			row.pFail = 0 // the row of success already counts this failure
+			row.pFail = 0 // the row of the success metric counts this failure, so it must not count twice
 		}
 	}
 }

@@ -35,7 +35,7 @@ func lateIn(l *metric.Level, r *metric.Round) bool {
 	return d.Stall+d.Delay > 0
 }
 
-// lightIn reports whether a round had less than the declared load.
+// lightIn reports whether a round in a closed loop had less load than the plan declares.
 func lightIn(l *metric.Level, r *metric.Round) bool {
 	return l.Kind != metric.OpenLoop && l.Disturbed(r).Load != ""
 }

@@ -101,8 +101,8 @@ func (x *comparison) lose(m matched) {
 	})
 }
 
-// each calls f with those answers of one side whose prompts the other side got too. Against a
-// recorded run only items of tasks have the same prompts.
+// each calls f with every answer of one side whose prompt the other side got as well. Two different
+// runs have the same prompts only for the items of tasks.
 func (m matched) each(l *metric.Level, f func(place, *metric.Sample)) {
 	for i, r := range l.Rounds {
 		for _, s := range r.MeasuredSamples() {

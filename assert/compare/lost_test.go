@@ -37,7 +37,8 @@ func TestLost(t *testing.T) {
 		{"of both", []*plan.Change{&json, &empty}, false, []string{"0/1 [valid_json]", "1/3 [valid_json empty]"}},
 		{"of one", []*plan.Change{&empty}, false, []string{"1/3 [empty]"}},
 		{"of speed", []*plan.Change{{Metric: metric.MustLookup("ttft")}}, false, nil},
-		{"of two runs", []*plan.Change{&json}, true, nil}, // in two runs only items of tasks have the same prompts
+		// two runs have the same prompts only for the items of tasks
+		{"of two runs", []*plan.Change{&json}, true, nil},
 	} {
 		x := &comparison{out: &Comparison{}, required: []*plan.Claim{{Workloads: []*plan.Workload{w}, Changes: tt.changes}}}
 		x.lose(matched{workload: w, control: control, candidate: candidate, unpaired: tt.unpaired})
@@ -54,8 +55,9 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Odd answers come first, beginning with the oddest. If the answers as a whole became less likely,
-// those that became so by the most follow. Answers without recorded text are not shown.
+// The list of odd answers begins with the oddest answer. If the candidate's answers as a whole
+// became less likely, the list goes on with the answers that became less likely by the most.
+// Answers without recorded text are left out.
 func TestOddest(t *testing.T) {
 	shift := func(i int, p *metric.AnswerPair) {
 		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats per token less likely

@@ -141,9 +141,9 @@ func (m matched) pairs() string {
 	return ""
 }
 
-// swapped explains why the rounds of a comparison side by side cannot be used; "" if they can. In
-// every two rounds each server must have run on both sets of GPUs. Otherwise the faster set of GPUs
-// would decide.
+// swapped explains why the rounds of a side-by-side comparison cannot be used. It returns "" if
+// they can be used. In every two successive rounds each server must have run on both sets of GPUs.
+// Otherwise the faster set of GPUs would decide.
 func (x *comparison) swapped(m matched) string {
 	on := func(run *metric.ServerRun, r *metric.Round) string {
 		if run == nil || r.Leg.Start < 0 || r.Leg.Start >= len(run.Starts) {

@@ -19,7 +19,8 @@ type matched struct {
 	workload           *plan.Workload
 	level              string
 	control, candidate *metric.Level // the judged rounds; round i of both is a pair unless the sides are unpaired
-	// The levels at concurrency 1 of both sides, for scaling_efficiency; nil if not run.
+	// The levels of the control and of the candidate at concurrency 1, for scaling_efficiency. They
+	// are nil if the run has no such level.
 	one, oneCandidate *metric.Level
 	// Price of an hour of each server.
 	price, priceCandidate metric.Price
@@ -27,7 +28,7 @@ type matched struct {
 	block                 int // number of rounds in one independent unit
 }
 
-// measure fills in everything that does not depend on a limit.
+// measure fills in the fields of a change that do not depend on a limit.
 func (m matched) measure(c *Change, alpha float64) {
 	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, 1-alpha
 	good, window := sample.Good(m.workload), m.workload.Policy.Window
@@ -165,9 +166,9 @@ func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.
 	return l.Value(c.Metric.Name, window, good, one)
 }
 
-// countedMean is the mean of a metric that the server counts in buckets. It is exact, because the
-// server also reports the sum of the values. A percentile is known only to within its bucket, which
-// may be the same on both sides although the value has doubled.
+// countedMean is the mean of a metric that the server counts in buckets. The mean is exact, because
+// the server also reports the sum of the values. A percentile is known only to within a bucket, so
+// it may stay the same although the value has doubled.
 func countedMean(l *metric.Level, c *Change) metric.Value {
 	h, why := l.Histogram(c.Metric.Name)
 	if why != "" {
@@ -210,8 +211,8 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 		}
 		d.control, d.candidate = side(a), side(b)
 		if slices.ContainsFunc(slices.Concat(d.control, d.candidate), func(x float64) bool { return math.IsInf(x, 0) }) {
-			// Rounds that are independent may be paired in any way, as long as the pairing does not
-			// depend on their values.
+			// The rounds of the two servers are independent, so any pairing is valid that does not
+			// depend on the values of the rounds.
 			for i := range min(len(d.control), len(d.candidate)) {
 				d.units = append(d.units, d.candidate[i]-d.control[i])
 			}

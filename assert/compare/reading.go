@@ -91,8 +91,8 @@ func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	return odd, own, of
 }
 
-// readings returns the plan's claims on scored answers and the default claims that the answers
-// block adds; nil if there is no answers block.
+// readings returns the claims on scored answers: those of the plan, and the default claims of the
+// answers block. It returns nil if the comparison has no answers block.
 func (x *comparison) readings() []claimed {
 	if x.Block.Answers == nil {
 		return nil
@@ -415,8 +415,8 @@ func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	}
 }
 
-// agreement shows how long the candidate's answers agree with the control's, and how long the
-// control's second answers agree with its first.
+// agreement returns a row without a limit. It shows how long the candidate's answers agree with the
+// control's answers, and how long the control's second answers agree with its first answers.
 func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("agreement"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	var own, theirs []float64

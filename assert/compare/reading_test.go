@@ -138,16 +138,16 @@ func TestAnswerNLL(t *testing.T) {
 		{"0.02 nats", shifted(0.02, 0.05), verdict.Pass},
 		{"0.05 nats", shifted(0.05, 0.05), verdict.Inconclusive},
 		{"0.08 nats", shifted(0.08, 0.05), verdict.Fail},
-		// The control's second answers differ from its first by as much as the candidate's do. This
-		// difference is subtracted: 0.08 − 0.08.
+		// The control's second answers differ from its first answers by 0.08 nats, as the
+		// candidate's answers do. The control's own difference is subtracted: 0.08 − 0.08 = 0.
 		{"0.08 nats, and the control's second ones too", answersOf(200, func(_ int, p *metric.AnswerPair) {
 			p.Candidate = read(0.38 + 0.01*rng.NormFloat64())
 			if p.Again != nil {
 				p.Again = read(0.38 + 0.01*rng.NormFloat64())
 			}
 		}), verdict.Pass},
-		// One answer with a loss of 64·9 nats would dominate the mean of 200, so odd answers are
-		// counted separately.
+		// One answer with a loss of 64·9 nats would dominate the mean of 200 answers. So odd
+		// answers are counted instead of being averaged.
 		{"one odd one", answersOf(200, func(i int, p *metric.AnswerPair) {
 			if p.Candidate = read(0.3 + 0.01*rng.NormFloat64()); i == 7 {
 				p.Candidate = read(9)

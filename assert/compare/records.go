@@ -9,13 +9,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Records holds two recorded runs, or two servers of one run, to be compared without
-// a plan.
+// Records holds two recorded runs, or two servers of the same run. They are compared without a
+// plan.
 type Records struct {
 	Control, Candidate *metric.Run
-	// Addresses of the two servers in their runs. "" for the candidate means the run's only server
-	// or, if both are from one run with a comparison, that comparison's candidate. "" for the
-	// control means the same address as the candidate's, or the run's only server.
+	// ControlServer and CandidateServer are the addresses of the two servers in their runs. If
+	// CandidateServer is "", the candidate is the only server of its run; if both servers are from
+	// one run with a comparison, it is the candidate of that comparison. If ControlServer is "",
+	// the control has the same address as the candidate or is the only server of its run.
 	ControlServer, CandidateServer string
 	ControlName                    string // name of a control from another run: its folder
 	Changed                        []string
@@ -68,7 +69,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 		p.Servers = []*plan.Server{c.Control.Server, on}
 	}
 	if len(c.Paired()) > 0 {
-		c.Answers = &plan.Reading{} // if the record lacks scored answers, that is an error
+		c.Answers = &plan.Reading{} // if the record has no scored answers, the comparison reports an error
 	}
 	p.Compares = []*plan.Compare{c}
 	r.workloads(p, policy, candidate)
@@ -97,7 +98,8 @@ func (r Records) asRun(c *plan.Compare, control string) {
 				c.Answers = &plan.Reading{}
 			}
 			if held.SideBySide {
-				c.Changed = append(slices.Clone(c.Changed), "gpus") // both servers ran on both sets of GPUs
+				// each server ran on both sets of GPUs, so the GPUs differ too
+				c.Changed = append(slices.Clone(c.Changed), "gpus")
 			}
 		}
 	}

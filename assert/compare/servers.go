@@ -19,8 +19,8 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 	if outcome, message := x.skipped(); outcome != verdict.Pending {
 		return outcome, message
 	}
-	// Rounds that were recorded as halves of a pair are not independent units, even if the plan has
-	// changed since.
+	// Rounds that were recorded side by side are not independent observations. That stays true if
+	// the plan no longer says side_by_side.
 	x.out.SideBySide = x.out.Paired && (x.Block.SideBySide || x.record != nil && x.record.SideBySide)
 	x.control, x.address = x.Run, x.out.Control
 	problem := ""
@@ -93,7 +93,8 @@ func (x *comparison) skipped() (verdict.Outcome, string) {
 	return verdict.Pending, ""
 }
 
-// baseline finds the stored control, or the reason why there is none.
+// baseline finds the stored run of the control. It returns the reason if it finds none, and ""
+// otherwise.
 func (x *comparison) baseline() string {
 	c := x.Block
 	if x.control = x.Baseline; x.control == nil {

@@ -82,7 +82,7 @@ func properties(list, separator string, unescape func(string) string) map[string
 	return out
 }
 
-// The runner undoes one escape after the other, "%" last.
+// unescapeData decodes the escapes of a command's message in the runner's order: "%25" comes last.
 func unescapeData(s string) string { return unescape(s, "%0D", "\r", "%0A", "\n", "%25", "%") }
 func unescapeProperty(s string) string {
 	return unescape(s, "%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",", "%25", "%")

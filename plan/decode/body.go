@@ -85,8 +85,8 @@ func (b *body) child(name string) *body {
 	return c
 }
 
-// absent stands for a block that the plan leaves out: all its attributes have their
-// defaults.
+// absent returns the body of a block that the plan leaves out. All attributes of the block have
+// their defaults.
 func (b *body) absent(name string) *body {
 	return &body{d: b.d, spec: b.spec.block(name), scope: b.scope, path: b.path + "." + name, rng: b.rng, quiet: b.quiet}
 }
@@ -217,7 +217,7 @@ func (b *body) unset(name string) bool {
 	return !diags.HasErrors() && v.IsNull()
 }
 
-// anyMetric reports whether the block sets a metric, correctly or not.
+// anyMetric reports whether the block sets a metric. The value of the metric may be wrong.
 func (b *body) anyMetric() bool {
 	for name := range b.attrs {
 		if _, ok := metric.Lookup(name); ok {

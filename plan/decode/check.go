@@ -137,8 +137,8 @@ func (d *decoder) meansToRequire() bool {
 	})
 }
 
-// misread reports whether a block was not understood. The block may be the one that
-// seems to be missing.
+// misread reports whether a block was not understood. If so, no block can be called missing,
+// because it may be the misread one.
 func (d *decoder) misread() bool {
 	return slices.ContainsFunc(d.diags, func(diag *hcl.Diagnostic) bool {
 		return diag.Summary == hclUnsupportedBlock || strings.HasPrefix(diag.Summary, "Missing name for ")

@@ -227,8 +227,8 @@ func readRounds(b *body, c *plan.Compare) {
 	}
 }
 
-// checkSame refuses servers whose declarations differ in something that changed does
-// not list.
+// checkSame refuses a control and a candidate whose declarations differ in more than the list
+// changed allows.
 func checkSame(b *body, c *plan.Compare) {
 	if c.Control.Server == nil {
 		return

@@ -40,7 +40,7 @@ compare "branch" {
 // The control is a server on the base branch: the same plan in another checkout.
 func TestBaseBranch(t *testing.T) {
 	for _, row := range []struct {
-		name, base string // "": the base branch has no such plan
+		name, base string // base: the plan on the base branch; "": the base branch has no such plan
 		skip       string
 		unchanged  bool
 		fails      string

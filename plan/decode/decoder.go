@@ -35,8 +35,8 @@ type Options struct {
 	// Root is the folder below which the plan may read files. "" means the nearest
 	// folder upwards that holds .git, or else the plan's own folder.
 	Root string
-	// Base is the folder of a checkout of the base branch, for controls such as
-	// base.server.vllm; "" if there is no checkout.
+	// Base is the folder of a checkout of the base branch. It is needed for a control on the base
+	// branch, such as base.server.vllm. It is "" without a checkout.
 	Base string
 	// Self makes the candidate its own control if there is no Base. The length and
 	// the strength of the comparison can then be computed without a checkout.
@@ -139,7 +139,8 @@ type named struct {
 	keys []string
 }
 
-// family holds what one block makes: a single element, or its for_each instances.
+// family holds what one block of a plan declares: a single element, or one instance for each key of
+// for_each.
 type family[T any] struct {
 	*named
 	members []*T // instances in the order of keys

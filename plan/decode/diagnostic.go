@@ -199,8 +199,8 @@ const (
 	maxExcerpt = 200  // of a longer text it shows this many bytes
 )
 
-// short cuts a diagnostic to readable size: of very long source lines only an excerpt
-// is kept, and very long values are removed.
+// short cuts a diagnostic to a readable size. It keeps only an excerpt of a very long source line,
+// and removes very long values.
 func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, map[string]*hcl.File) {
 	out := *diag
 	if diag.Expression != nil && diag.EvalContext != nil {

@@ -88,8 +88,9 @@ func validKey(key string) bool {
 	})
 }
 
-// families decodes the blocks of a kind, each into one instance or into those of its
-// for_each. It adds the instances to have by name, and to all in order.
+// families decodes all blocks of one kind. A block becomes one instance, or one instance for each
+// key of for_each. families adds the instances to the map have by name, and to the list all in
+// order.
 func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T, decode func(name, key string, blk *hcl.Block, sc *scope) *T) {
 	for _, blk := range d.blocks[kind] {
 		name := blk.Labels[0]

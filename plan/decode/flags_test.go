@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Flags keep the order of the source, args come last, and one problem does not hide
-// another.
+// The command line has the flags in the order of the source, and then the args. A mistake in one
+// flag does not hide the mistakes in other flags.
 func TestCommandLineOrder(t *testing.T) {
 	src := `
 server "s" {

@@ -15,7 +15,8 @@ func TestFunctions(t *testing.T) {
 	d.base = &hcl.EvalContext{Functions: d.functions(), Variables: map[string]cty.Value{
 		"unknown": cty.UnknownVal(cty.Bool), "text": cty.UnknownVal(cty.String),
 	}}
-	for _, row := range []struct{ expr, want string }{ // want is an expression of equal value, or "error: …"
+	// want is an expression that has the same value as expr, or "error: …".
+	for _, row := range []struct{ expr, want string }{
 		{`seconds("8s")`, `8`},
 		{`seconds("250ms")`, `0.25`},
 		{`seconds("1h30m")`, `5400`}, // 1.5 · 3600

@@ -34,8 +34,8 @@ func (d *decoder) decodeGate() {
 	readMustDetect(b, g)
 }
 
-// readMustDetect reads how much slower each kind of work must become before the gate
-// has to notice. "+25%" is a factor of 1.25.
+// readMustDetect reads must_detect: for each kind of work, the smallest slowdown that the gate must
+// detect. "+25%" is read as the factor 1.25.
 func readMustDetect(b *body, g *plan.Gate) {
 	sizes := b.textMap("must_detect")
 	rng := b.rangeOf("must_detect")

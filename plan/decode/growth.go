@@ -13,7 +13,8 @@ import (
 // Bounds on the arguments and the result of a function. They are checked before the
 // call, because computing a large result would already use up the memory.
 const (
-	maxParts   = 200_000 // elements of decoded or split text, and nodes with aliases expanded
+	// number of elements of a decoded or split text; number of YAML nodes, with aliases expanded
+	maxParts   = 200_000
 	maxMatched = 1 << 18 // bytes of a text that is matched against a pattern
 	maxPattern = 1 << 12 // bytes of a pattern
 	maxSteps   = 1 << 27 // instructions of a pattern times the bytes of the text
@@ -59,7 +60,8 @@ func smallReplace(args []cty.Value) error {
 		if re, err := regexp.Compile(old); err == nil {
 			n = len(re.FindAllStringIndex(in, -1))
 		}
-		more = strings.Count(by, "$") * len(in) // each group inserts a part of the matched text
+		// each reference to a group, such as $1, inserts at most the whole matched text
+		more = strings.Count(by, "$") * len(in)
 	} else {
 		n = strings.Count(in, old)
 	}
@@ -171,7 +173,7 @@ func fewNodes(args []cty.Value) error {
 	}
 	var doc yaml.Node
 	if yaml.Unmarshal([]byte(text(args[0])), &doc) != nil {
-		return nil // the function itself gives a better message
+		return nil // the function's own error is clearer
 	}
 	if nodes(&doc, map[*yaml.Node]int{}) > maxParts {
 		return tooMany(0)
@@ -197,7 +199,8 @@ func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	return count
 }
 
-// fewToCompare bounds the number of elements that a function compares in pairs.
+// fewToCompare returns an error for a list of more than 5000 elements, because the function
+// compares every pair of elements.
 func fewToCompare(args []cty.Value) error {
 	if a := args[0]; !a.IsNull() && a.IsKnown() && a.CanIterateElements() && a.LengthInt() > 5000 {
 		return function.NewArgErrorf(0, "the list has more than 5000 elements")

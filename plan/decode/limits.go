@@ -109,8 +109,8 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	for {
 		tok, err := dec.Token()
 		if err != nil {
-			// The end, or a syntax error. The HCL parser reports errors in better
-			// words, and evaluates nothing after one.
+			// This is the end of the text, or a syntax error. The HCL parser reports a syntax error
+			// in better words and does not evaluate the text.
 			return nil
 		}
 		var diags hcl.Diagnostics
@@ -123,8 +123,8 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 			tokens, _ := hclsyntax.LexTemplate([]byte(t), filename, hcl.InitialPos)
 			diags = limits.check(tokens)
 			if !diags.HasErrors() && !strings.ContainsAny(t, "\n") {
-				// HCL reads references and types in JSON as expressions, not as
-				// templates.
+				// In JSON, HCL reads references and types as expressions. It reads all other
+				// strings as templates.
 				tokens, _ = hclsyntax.LexExpression([]byte(t), filename, hcl.InitialPos)
 				diags = limits.check(tokens)
 			}
@@ -189,8 +189,8 @@ const (
 	second      = int64(time.Second)
 	hour        = int64(time.Hour)
 	day         = 24 * hour
-	// maxDuration is longer than any run, and far below overflow. minInterval keeps
-	// readings from becoming a load themselves.
+	// maxDuration is longer than any run, and far below overflow. minInterval is the shortest
+	// interval between readings, so that readings add no load of their own.
 	maxDuration = 30 * day
 	minInterval = 100 * millisecond
 )

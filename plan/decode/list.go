@@ -81,8 +81,8 @@ func (b *body) texts(name string) []string {
 	return out
 }
 
-// textMap returns a map of strings; nil if not set. An element that is null is left
-// out.
+// textMap returns a map of strings, or nil if the plan does not set the attribute. It leaves out
+// elements that are null.
 func (b *body) textMap(name string) map[string]string {
 	attr := b.attrs[name]
 	if attr == nil {

@@ -24,7 +24,7 @@ var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "req
 func (d *decoder) readMix(b *body, w *plan.Workload) {
 	m := &mixture{Workload: w, block: b.rng, rng: b.rangeOf("mix")}
 	d.mixes = append(d.mixes, m)
-	w.API = "" // each part has its own API
+	w.API = "" // the workload has no API of its own: every workload of the mix sets its API
 	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == b.path+".api" })
 	v, ok := b.value("mix")
 	if !ok || b.isUnknown(m.rng, "mix", v) {
@@ -60,8 +60,7 @@ func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok 
 	return part, ok
 }
 
-// isType reports whether a text is the type of rows: neither a percentage nor a plain
-// number.
+// isType reports whether a text names a type of rows. A percentage or a plain number is not a type.
 func isType(s string) bool {
 	_, err := strconv.ParseFloat(s, 64)
 	return s != "" && err != nil && !strings.HasSuffix(s, "%")

@@ -44,7 +44,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	return out
 }
 
-// dataset reads a data set, and caches it.
+// dataset reads a data set. If it has been read before, dataset returns it from the cache.
 func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
 	column := b.text("column")
 	key := [2]string{path, column}
@@ -95,7 +95,8 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 // ofSharing lists the attributes of generated prompts.
 var ofSharing = []string{"shared_prefix", "hit_rate", "warm", "turns"}
 
-// readShared reads how much of their beginning the prompts share.
+// readShared reads which share of their tokens the prompts have in common at the start: from
+// shared_prefix or hit_rate.
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	switch {
 	case p.given("shared_prefix") && p.given("hit_rate"):

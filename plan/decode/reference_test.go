@@ -114,8 +114,8 @@ func TestSchemaAndReferenceAgree(t *testing.T) {
 	}
 }
 
-// The decoder reads every attribute that is not marked later: a list of the wrong
-// kind gives a diagnostic.
+// The decoder reads every attribute of the schema, except those marked Later. The test gives each
+// attribute a list of the wrong type and expects a diagnostic.
 func TestDecoderReadsEverySetting(t *testing.T) {
 	var walk func(b *Block, wrap func(string) string)
 	walk = func(b *Block, wrap func(string) string) {

@@ -362,8 +362,7 @@ var historyBlock = &Block{
 	},
 }
 
-// capacityBlock describes the search for the largest load at which the
-// thresholds still hold.
+// capacityBlock describes the search for the largest load at which the server meets the thresholds.
 var capacityBlock = &Block{
 	Name: "capacity",
 	Doc:  "Searches for the largest load at which the thresholds still hold, after the levels of the load blocks. The thresholds are those of every sla block with severity \"error\" in which the argument `at` names \"capacity\" or is not set.",

@@ -39,8 +39,8 @@ func readTask(p *body, name string, out *plan.Prompt) bool {
 	return true
 }
 
-// readScore reads when an answer is right, from the score block or else from the
-// built-in task; nil if there is neither.
+// readScore reads the rule for a correct answer from the score block, or else from the built-in
+// task. It returns nil if the workload has neither of them.
 func readScore(b *body, w *plan.Workload) *answers.Rule {
 	s := b.child("score")
 	if s == nil {

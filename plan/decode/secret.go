@@ -19,8 +19,8 @@ import (
 // mark is the mark of a value whose text must not be shown.
 type mark string
 
-// sensitive marks what comes from a sensitive variable or from env.NAME. It stays a
-// secret wherever it is used.
+// sensitive marks the value of a sensitive variable or of env.NAME. Every value that is computed
+// from a marked value is marked too.
 const sensitive mark = "sensitive"
 
 // hasMark reports whether a part of v has the mark.
@@ -92,10 +92,10 @@ func (d *decoder) namedSecrets(s *plan.Server) {
 	}
 }
 
-// mask removes the secrets from the diagnostics, and from the plan's files, whose
-// lines diagnostics and reports show. In the files a mask has the length of its
-// secret, so that all places stay valid. If a file cannot be read as a plan its
-// values are not known; then the text after the name of a secret is masked.
+// mask removes the secrets from the diagnostics. It also removes them from the plan's files,
+// because diagnostics and reports show lines of these files. In a file the mask is as long as its
+// secret, so that all positions stay valid. If a file cannot be parsed, its values are not known;
+// mask then removes the text after the name of a secret.
 func (d *decoder) mask() {
 	words, place := d.masks()
 	for _, diag := range d.diags {

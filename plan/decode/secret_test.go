@@ -39,7 +39,7 @@ workload "w" {
 	if !slices.Equal(p.Secrets, want) {
 		t.Errorf("secrets %q, want %q", p.Secrets, want)
 	}
-	// The masked source is as long as the source.
+	// Masking must not change the length of the source.
 	masked := string(p.Files["p.hcl"].Bytes)
 	if len(masked) != len(src) || strings.Count(masked, "\n") != strings.Count(src, "\n") {
 		t.Errorf("%d bytes of %d", len(masked), len(src))
@@ -56,7 +56,8 @@ workload "w" {
 	}
 }
 
-// The values of an unreadable file are not known, but its line is shown.
+// If a plan file cannot be parsed, its secrets are not known, although diagnostics show its lines.
+// The line of a secret is then masked by the name of the secret.
 func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 	for _, line := range []string{
 		`api_key = "sp1ll-0123456789" }`,

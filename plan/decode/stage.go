@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ofStages matches the allowed names of stages.
+// ofStages matches a valid name of a stage.
 var ofStages = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // taken lists names of levels with a special meaning, which a stage may not have.

@@ -68,7 +68,7 @@ func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
 			}
 		}
 		if out = append(out, diag); multiLine {
-			break // every line up to the next quote would be one more error
+			break // the string is not closed, so HCL would report every line up to the next quote as well
 		}
 	}
 	return out

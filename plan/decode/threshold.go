@@ -19,8 +19,8 @@ func problemf(summary, format string, args ...any) *problem {
 	return &problem{summary, fmt.Sprintf(format, args...)}
 }
 
-// parseThreshold reads one bound of a metric, written as: [statistic] operator number unit.
-// A good block leaves out the statistic, because each request must meet the bound.
+// parseThreshold reads one threshold of a metric, written as: [statistic] operator number unit. In
+// a good block a threshold has no statistic, because every request must meet it.
 func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *problem) {
 	t := plan.Threshold{Metric: def, Text: text}
 	if def.OfAnswers && good {
@@ -127,7 +127,8 @@ func missingStat(def metric.Def, good bool) *problem {
 	return problemf(sumMissingStat, "%s differs between requests. Say which statistic must hold (%s), such as %s.", def.Name, choices, example(def, good))
 }
 
-// statAllowed explains why the metric does not take the statistic; nil if it does.
+// statAllowed returns the reason why a metric cannot have this statistic. It returns nil if the
+// metric can have it.
 func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():

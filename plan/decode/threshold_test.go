@@ -120,7 +120,8 @@ func TestExamplesParse(t *testing.T) {
 
 var quotedPattern = regexp.MustCompile(`"([^"]+)"`)
 
-// The message about a statistic of another tool gives our name for it.
+// If a threshold uses the name that another tool gives to a statistic, the message shows tokgate's
+// name.
 func TestStatisticsOfOtherTools(t *testing.T) {
 	def, _ := metric.Lookup("ttft")
 	for other, ours := range elsewhere {

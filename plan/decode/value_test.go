@@ -249,7 +249,8 @@ func TestResultType(t *testing.T) {
 			t.Errorf("%s is %#v, want a number", name, attrs[name])
 		}
 	}
-	// Metrics read from buckets have no extremes, and readings have no percentiles.
+	// A metric that the server counts in buckets has no minimum or maximum. A metric that is read
+	// now and then has no percentiles.
 	for name, want := range map[string][]string{
 		"queue_wait": slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == "min" || s == "max" }),
 		"kv_usage":   {"max", "mean", "min"},
@@ -328,7 +329,8 @@ func TestUntypedVariable(t *testing.T) {
 		{``, "8", "number"}, {``, "0.5", "number"}, {``, "-3", "number"}, {``, "true", "bool"},
 		{``, "08", "string"}, {``, "1e3", "string"}, {``, "8s", "string"}, {``, "", "string"},
 		{``, strings.Repeat("7", 500), "string"},
-		{`sensitive = true`, "8", "string"}, // masking finds secrets only as text
+		// a sensitive value stays text, because masking finds secrets only as text
+		{`sensitive = true`, "8", "string"},
 		{`type = string`, "8", "string"}, {`type = number`, "08", "number"},
 	} {
 		d := newDecoder(Options{

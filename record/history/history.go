@@ -33,9 +33,9 @@ type line struct {
 	Pin    *metric.Pin   `json:"pin,omitempty"`
 }
 
-// Add adds a night to the folder, which it creates if necessary. added is false if the history
-// already has the night's run. repaired describes a torn line that an earlier writer left and that
-// was removed; otherwise "".
+// Add adds a night to the history in the folder dir, which it creates if necessary. added is false
+// if the history already holds the run of that night. repaired describes an incomplete line of an
+// earlier writer that Add removed; it is "" if there was no such line.
 func Add(dir string, n metric.Night) (added bool, repaired string, err error) {
 	if n.Run == "" || n.Started.IsZero() {
 		return false, "", errors.New("could not add the night: its run has no name or no time")
