@@ -32,8 +32,8 @@ type Dialect struct {
 	PromptIDs bool
 	// Tokenizer is the form of requests to Pages.Tokenize.
 	Tokenizer Tokenizer
-	// FreshConns means that the server closes the connection after a streamed answer
-	// although it announces keep-alive, so each request gets its own.
+	// FreshConns means that the server closes the connection after a streamed answer, although it
+	// announces keep-alive. So the client opens a connection for each request.
 	FreshConns bool
 }
 

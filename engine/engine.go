@@ -32,8 +32,8 @@ type Engine struct {
 	// Log describes the lines of the engine's log with facts about the server. A later line
 	// replaces an earlier one.
 	Log []LogFact
-	// Died lists words of the engine's log which report that the engine's own process has
-	// ended, although the process that serves HTTP may still run.
+	// Died lists words in the engine's log which say that the engine's own process has ended. The
+	// process that serves HTTP may still run.
 	Died []string
 	// Labels describes the facts that the engine's metrics page reports as labels.
 	Labels []LabelFact
@@ -56,8 +56,9 @@ type Launch struct {
 	// Model is the flag that names the model; "" if the model is a word without a
 	// flag.
 	Model string
-	// Hub is the flag, with dashes, for a model whose name does not end in File. "" means
-	// that the flag Model is used for such models too.
+	// Hub and File are for engines that load some models from a file. If the model's name does not
+	// end in File, its flag is Hub, written with dashes. If Hub is "", every model has the flag
+	// Model.
 	Hub, File string
 	// Metrics lists the flags that turn on the engine's metrics page.
 	Metrics []string
@@ -95,7 +96,7 @@ type Flags struct {
 
 // Pages holds paths below the server's root; "" if the engine has no such page.
 type Pages struct {
-	// Health answers 2xx once the server is up.
+	// Health is the path of a page that answers with a status 2xx once the server is up.
 	Health string
 	// Version lists pages that may report the version, tried in turn. VersionKey is the member of
 	// their JSON object with the version.
@@ -149,8 +150,8 @@ func (e Engine) ScoreForms() []Scores {
 
 // Hints holds sentences for operators, in lower case and without a full stop.
 type Hints struct {
-	// NoPage suggests what to do if there is no metrics page, and NoSeries what may
-	// hide the series on it.
+	// NoPage suggests what to do if the engine shows no metrics page. NoSeries says why series may
+	// be missing on the page.
 	NoPage, NoSeries string
 }
 

@@ -13,7 +13,7 @@ var vllm = Engine{
 		"vllm/config/model.py, vllm/v1/engine/core.py, gpu_model_runner.py, default_loader.py)",
 	Launch: Launch{
 		Program: []string{"vllm", "serve"}, Port: 8000, SharedMemory: "16g",
-		// Without this variable there is no /reset_prefix_cache.
+		// Without this variable vLLM has no page /reset_prefix_cache.
 		Env: map[string]string{"VLLM_SERVER_DEV_MODE": "1"},
 	},
 	Flags: Flags{

@@ -12,7 +12,8 @@ type answer struct {
 	call    string   // the tool that the answer calls, whose arguments are the text; "" if the answer is text
 }
 
-// append appends tokens from up to, but not including, to, escaped as in JSON.
+// append appends the text of the tokens from the number from to the number to − 1, escaped as in
+// JSON.
 func (a answer) append(b []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		switch {

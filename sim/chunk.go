@@ -18,7 +18,7 @@ type chunker struct {
 	served  Served
 
 	flush  func() error
-	head   []byte // the beginning of every chunk, up to the field choices
+	head   []byte // the beginning of every chunk: all members before the member choices
 	buf    []byte
 	usage  usage
 	roled  bool
@@ -57,7 +57,8 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	return appendQuoted(b, or(c.fx.model, c.server.model))
 }
 
-// cached records the number of tokens that the engine found in its prefix cache.
+// cached reads from the engine how many prompt tokens its prefix cache had, and stores the number
+// for the usage.
 func (c *chunker) cached(r *run) {
 	r.mu.Lock()
 	c.usage = usage{prompt: c.order.input, cached: r.times.Cached}
@@ -152,7 +153,8 @@ func (c *chunker) text(from, to int) {
 	c.buf = append(c.buf, '"')
 }
 
-// said appends the text of some tokens, escaped as in JSON.
+// said appends the text of the tokens from the number from to the number to − 1, escaped as in
+// JSON.
 func (r *reply) said(b []byte, from, to int, fx *effect) []byte {
 	if from == 0 && fx.text != "" {
 		quoted := appendQuoted(nil, fx.text)

@@ -79,12 +79,12 @@ type Engine struct {
 	maxSeqs int
 
 	clock    time.Duration // end of the last finished step
-	stepping bool          // a step is running; it ends at stepEnd
+	stepping bool          // a step is running; the step ends at stepEnd
 	stepEnd  time.Duration
 	decodes  bool // it decodes
 	decoded  int  // steps that decoded; counted only if the profile has stalls
 
-	front    time.Duration // when the serial front end is free again
+	front    time.Duration // when the serial front end is free for the next request
 	queue    queue
 	prefill  []*sequence
 	decode   []*sequence
@@ -126,7 +126,8 @@ func NewEngine(p *Profile, seed int64) *Engine {
 		seeds:   rng(seed),
 	}
 	if p.Policy == Mixed {
-		// A step must have room for every running sequence.
+		// A step must be able to decode all running sequences, so the token budget bounds their
+		// number.
 		if fit := p.Limits.MaxBatchedTokens / p.verify(); e.maxSeqs == 0 || e.maxSeqs > fit {
 			e.maxSeqs = fit
 		}
@@ -200,9 +201,9 @@ func (e *Engine) ownAcceptance(s *sequence) float64 {
 	return min(1, max(0, e.accept[0]*(own-1)/mean))
 }
 
-// Cancel removes a job: at once if it waits, at the end of the current step if it runs. The job
-// emits nothing more. Cancel reports whether the job was in flight. Call Advance up to the time
-// of the cancellation first.
+// Cancel removes a job, which emits nothing more. A waiting job leaves at once, and a running job
+// leaves at the end of the current step. Cancel reports whether the job was in flight. Before
+// Cancel, call Advance up to the time of the cancellation.
 func (e *Engine) Cancel(id uint64) bool {
 	s := e.jobs[id]
 	if s == nil {

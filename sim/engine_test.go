@@ -63,8 +63,8 @@ func TestArithmetic(t *testing.T) {
 		want   [][]float64 // ms, by job
 	}{
 		{
-			// The overhead is 5 ms. The first step takes 10 + 100·1 ms, and two more take 10 ms
-			// each.
+			// Before the first step comes an overhead of 5 ms. The first step prefills for 10 +
+			// 100·1 ms. Each of the two decode steps takes 10 ms.
 			name: "one request",
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{115, 125, 135}},
@@ -117,8 +117,9 @@ func TestArithmetic(t *testing.T) {
 			// 2988.
 			want: [][]float64{{1015, 2024, 3033, 3043, 3053}, {3033}},
 		}, {
-			// Prompts come first: three prompts of 400 fill steps of 1000 and 200 tokens, which
-			// take 10 + 1000 and 10 + 200 ms. Only then do all three decode: 10 + 2 ms.
+			// This policy prefills all prompts before it decodes. The three prompts of 400 tokens
+			// fill a step of 1000 tokens, which takes 10 + 1000 ms, and a step of 200 tokens, which
+			// takes 10 + 200 ms. Then all three decode in a step of 10 + 2 ms.
 			name:   "prefill first",
 			change: func(p *Profile) { p.Policy = PrefillFirst },
 			jobs:   []Job{{Input: 400, Output: 2}, {Input: 400, Output: 2}, {Input: 400, Output: 2}},
@@ -243,7 +244,8 @@ func TestCancel(t *testing.T) {
 	p.Limits.MaxSeqs = 2
 	e := NewEngine(p, 1)
 	submit(t, e, 0, Job{ID: 1, Input: 100, Output: 50}, Job{ID: 2, Input: 100, Output: 3}, Job{ID: 3, Input: 100, Output: 2}, Job{ID: 4, Input: 100, Output: 1})
-	// Jobs 1 and 2 are prefilled in 10 + 200 ms until 215. At 220 both decode until 226.
+	// Jobs 1 and 2 are prefilled in a step of 10 + 200 ms, which ends at 215 ms. At 220 ms both are
+	// in a decode step, which ends at 226 ms.
 	e.Advance(220 * time.Millisecond)
 	if !e.Cancel(1) || !e.Cancel(3) || e.Cancel(1) || e.Cancel(77) {
 		t.Error("Cancel must report whether the job was in flight")
@@ -353,7 +355,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 		emitted, next, busy := e.Advance(to)
 		for _, m := range emitted {
 			times := *m.Times
-			if m.Times = nil; m.Last { // for earlier emissions, Times depends on how far one Advance went
+			if m.Times = nil; m.Last { // earlier Times depend on how far Advance went
 				m.Times = &times
 			}
 			all = append(all, m)
@@ -530,8 +532,8 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	}
 	s := e.State(now)
 	for i, want := range p.Speculation.Accept {
-		// Each of 100 requests has a mean within ±20% of 2.7 tokens per step. The chance at the
-		// first position cannot exceed 1, so the overall mean is a little lower.
+		// The requests have different means, within ±20% of 2.7 tokens per step. A chance of
+		// acceptance cannot exceed 1, so the overall mean is a little lower than 2.7.
 		if got := float64(s.AcceptedAt[i]) / float64(s.Drafts); math.Abs(got-want) > 0.06 {
 			t.Errorf("position %d: accepted in %.3f of the steps, want %.3f", i, got, want)
 		}

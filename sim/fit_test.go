@@ -78,7 +78,8 @@ func (f *fitting) searched() conditions {
 // The mean over many requests hardly depends on the draws, so a large load needs fewer seeds.
 const enough = 2400
 
-// of is the mean outcome over the seeds for an engine with random draws.
+// of returns the mean outcome over several seeds. If the engine draws nothing at random, one seed
+// is enough.
 func (c conditions) of(p *Profile, l load) outcome {
 	if p.Speculation == nil {
 		return c.run(p, l, 1)
@@ -515,7 +516,9 @@ func (f *fitting) fit(t *testing.T) {
 				v, _ := f.parameter(base, &c, name)
 				far := *fitFar
 				if v == 0 || name == "chunk" || name == "pause" {
-					far *= 3 // little is known about this parameter, so the simplex is larger
+					// The profile says little about this parameter, so the search begins with
+					// larger steps.
+					far *= 3
 				}
 				if v == 0 {
 					v = map[string]float64{"chunk": 3, "moe": 3, "hold": 4, "longest": 0.003, "seq": 0.1, "ktoken": 0.01, "seqs": 100, "kv": 2e6, "kvseq": 5000}[name]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// GPU holds the metrics of all the server's GPUs together. They do not affect the server's speed;
-// they are for trying conditions on GPUs, and for reports.
+// GPU holds the metrics of all GPUs of the server together. A test uses them to try conditions on
+// GPUs and to fill reports. They do not change the server's speed.
 type GPU struct {
 	ClockMHz float64 `json:"clock_mhz,omitempty"` // 0: not reported
 	// ThrottledShare is the share of every ten seconds during which heat halves the clock. It is
@@ -37,7 +37,7 @@ func (g *GPU) validate(say func(ok bool, format string, args ...any)) {
 	}
 }
 
-// At returns the metrics at a time, by name, without the power; see Power.Meter.
+// At returns the metrics at the time now, by name. The power is not among them; see Power.Meter.
 func (g GPU) At(now time.Duration) map[string]float64 {
 	told := map[string]float64{"gpu_throttled": 0, "gpu_power_capped": 0, "foreign_processes": float64(g.ForeignProcesses)}
 	if g.ClockMHz == 0 {

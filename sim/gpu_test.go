@@ -37,8 +37,8 @@ func TestGPUAt(t *testing.T) {
 	}
 }
 
-// Of ten seconds four are idle at 60 W, five decode at 300 W and one prefills at 500 W:
-// 240 + 1500 + 500 = 2240 J, a mean of 224 W.
+// The window has ten seconds: four idle at 60 W, five decode at 300 W and one prefills at 500 W.
+// The energy is 4·60 + 5·300 + 1·500 = 2240 J, so the mean power is 224 W.
 func TestPowerMeter(t *testing.T) {
 	read := Power{60, 300, 500}.Meter()
 	gauges, counters := map[string]float64{}, map[string]float64{}

@@ -10,7 +10,8 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// words are the words that answers consist of. Each is one token, including its leading space.
+// words are the words that answers consist of. Each word is one token, together with its leading
+// space.
 var words = [64]string{
 	" the", " and", " you", " can", " see", " how", " our", " own", " new", " set", " run", " one", " two", " ten", " few", " may",
 	" lot", " bit", " way", " day", " sun", " sky", " sea", " air", " cat", " dog", " fox", " owl", " bee", " ant", " cow", " hen",

@@ -11,9 +11,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// metrics holds what /metrics shows in addition to the engine's own counters, under SGLang's or
-// vLLM's names, depending on the engine that the server stands in for. Times are those of the
-// engine model: the end of a step, and not the time at which its bytes were written.
+// metrics holds what /metrics shows in addition to the engine's own counters. The names are
+// SGLang's or vLLM's, depending on the engine that the server simulates. The times are those of the
+// engine model: a token's time is the end of its step, not the time at which its bytes were
+// written.
 type metrics struct {
 	like                           string
 	ttft, itl, tpot, e2e           *histogram

@@ -25,8 +25,8 @@ const (
 	// of its token budget goes to prompts, in order of arrival. A prompt chunk makes
 	// the step longer for everyone who is decoding.
 	Mixed Policy = "mixed"
-	// PrefillFirst is SGLang's policy. A step either prefills or decodes, and while a
-	// prompt can be prefilled nobody decodes.
+	// PrefillFirst is SGLang's policy. A step either prefills or decodes. While a prompt can be
+	// prefilled, no sequence decodes.
 	PrefillFirst Policy = "prefill_first"
 )
 
@@ -123,7 +123,7 @@ type Speculation struct {
 // PrefixCache reuses the KV cache of prompts that begin alike.
 type PrefixCache struct {
 	BlockTokens    int `json:"block_tokens"`    // tokens in a block, at least 1; only whole blocks are found
-	CapacityTokens int `json:"capacity_tokens"` // size of the cache, at least block_tokens; beyond it the least recently used blocks are evicted
+	CapacityTokens int `json:"capacity_tokens"` // tokens that the cache holds, at least block_tokens; then the least recently used blocks leave
 }
 
 // Noise varies times from step to step, and the speed from start to start. Both are log-normal
@@ -136,7 +136,7 @@ type Noise struct {
 // Stalls sometimes stop the whole engine, as garbage collection or the recompilation
 // of a graph would.
 type Stalls struct {
-	EverySteps int     `json:"every_steps"` // one decoding step in this many has a stall, at least 1
+	EverySteps int     `json:"every_steps"` // one in every_steps decoding steps has a stall; at least 1
 	MS         float64 `json:"ms"`          // length of a stall
 }
 

@@ -155,7 +155,7 @@ type reply struct {
 	text   answer
 	length int // bytes of the text up to a stop string; -1 if there is none
 
-	claimed int // number of tokens that the server reports instead of output; 0 means output
+	claimed int // false number of output tokens that the server reports; 0: the true number
 }
 
 // told returns the number of output tokens that the usage reports once sent tokens have been
@@ -204,8 +204,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	return o, err
 }
 
-// refused returns what is wrong with the fields of a request other than its prompt; nil if nothing
-// is.
+// refused returns what is wrong with the fields of a request, except its prompt. It returns nil if
+// all are valid.
 func (o *order) refused(model string) error {
 	switch {
 	case o.Model != "" && o.Model != model:
@@ -327,8 +327,8 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	return r, nil
 }
 
-// natural lets the model end the answer itself, within limit, unless its faults say
-// otherwise. room is the remaining context.
+// natural lets the model end the answer by itself, after at most limit tokens. A fault may change
+// that. room is the number of tokens that still fit the context.
 func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	n := max(want.min, p.NaturalOutput.length(r.text.seed))
 	if fx.endless {

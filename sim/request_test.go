@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzRequest sends arbitrary bodies to the endpoints that read one. If a request is not refused,
-// its length fits the context.
+// FuzzRequest sends arbitrary bodies to the endpoints that read a body. If the server accepts a
+// request, its prompt and answer fit the context.
 func FuzzRequest(f *testing.F) {
 	f.Add(chat5)
 	f.Add(text5)

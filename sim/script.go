@@ -21,7 +21,7 @@ type Rule struct {
 	Path  string  `json:"path,omitempty"`  // exact URL path; "" means both completion endpoints
 	From  int     `json:"from,omitempty"`  // first request
 	To    int     `json:"to,omitempty"`    // first request after the range; 0: the range has no end
-	Every int     `json:"every,omitempty"` // of the requests in that range, only the 1st, the (1+every)th, … have the fault
+	Every int     `json:"every,omitempty"` // in this range, only the 1st, the (1+every)th, the (1+2·every)th, …
 	Share float64 `json:"share,omitempty"` // share of these that have the fault, drawn from the server's seed; in [0, 1]
 
 	Tokens  int     `json:"tokens,omitempty"`   // see the fault; 0 means its default

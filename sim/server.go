@@ -22,16 +22,16 @@ type Options struct {
 	Seed    int64    // of everything random
 	Model   string   // model id to serve; "" means the profile's
 	Engine  string   // the engine whose metric names /metrics uses: "sglang"; anything else means vLLM
-	APIKey  string   // key required as a bearer token below /v1; "" if none is
+	APIKey  string   // key that requests below /v1 must send as a bearer token; "": no key is required
 	Faults  Script   // beside the profile's
 	// OnEmit is called right before every chunk with tokens is written. id is the id in the
 	// answer's chunks: "chatcmpl-…", which ends in the request's X-Request-Id if it has one. chunk
 	// is the number of the chunk, from 0. OnEmit is called from several goroutines at once.
 	OnEmit func(id string, chunk int, at time.Time)
-	// OnServed is called after every completion request that could be parsed, from
-	// several goroutines at once.
+	// OnServed is called after every completion request whose body could be parsed. Several
+	// goroutines may call it at once.
 	OnServed func(Served)
-	Clock    Clock // nil means package time, which a synctest bubble replaces
+	Clock    Clock // nil means package time, whose clock a synctest bubble replaces
 	// Listen is the function that Start uses; nil means net.Listen.
 	Listen func(network, address string) (net.Listener, error)
 }
@@ -149,8 +149,8 @@ func (s *Server) Start(addr string) error {
 	return nil
 }
 
-// Serve serves on l until Close. It always returns an error; after Close it is
-// http.ErrServerClosed.
+// Serve serves on the listener l until Close is called. It always returns an error, which is
+// http.ErrServerClosed after Close.
 func (s *Server) Serve(l net.Listener) error {
 	h, err := s.listen(l)
 	if err != nil {

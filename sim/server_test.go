@@ -448,7 +448,7 @@ func metricsOf(t *testing.T, like, file string) {
 		}
 		w := newWorld(t, Options{Profile: p, Engine: like})
 		w.must(pathChat, chat5)
-		w.must(pathChat, chat5) // the first block of this prompt is in the cache
+		w.must(pathChat, chat5) // the second request finds the first block of its prompt in the cache
 		w.must(pathCompletions, `{"prompt":"x","max_tokens":1,"ignore_eos":true}`)
 		// Two more requests are in the engine, each with 615 of the 1000 KV tokens, so that one
 		// runs and one waits.

@@ -30,10 +30,10 @@ type Virtual struct {
 	metrics *metrics // nil: not kept
 
 	drawn rng     // number of greedy answers so far
-	calls []*Call // calls in flight, by job id
+	calls []*Call // calls in flight; the index is the id of the job
 	free  []uint64
 	left  []uint64 // ids that may be used again after the next Advance
-	late  []*Call  // calls that wait for their time to enter the engine, in order of that time
+	late  []*Call  // calls that the engine gets at a later time, in the order of their times
 	chunk Chunk
 	usage Usage
 	text  []byte
@@ -44,12 +44,12 @@ type Ask struct {
 	Model   string // "" means any model
 	Chat    bool
 	Input   int // prompt tokens, at least 1
-	Output  int // tokens of the answer, or the most tokens of a natural answer; 0 means as many as fit
+	Output  int // tokens of the answer; if Natural, the most tokens; 0: as many as fit
 	Natural bool
 	Greedy  bool // at temperature 0
 	Stop    []string
-	// Key stands for the prompt's text. Key and seed together determine the text and length of a
-	// natural answer.
+	// Key stands for the text of the prompt. Key and the server's seed together determine the text
+	// and the length of a natural answer.
 	Key uint64
 	// Parts are the stretches of the prompt, if other prompts have the same beginning. The
 	// stretches together have Input tokens. If Parts is nil, no other prompt has the same
@@ -112,7 +112,7 @@ type Call struct {
 	sent   int           // tokens shown
 	begun  bool          // the head of the answer was sent
 	roled  bool
-	silent bool // the answer sends nothing more, and never ends
+	silent bool // the server sends no further part of the answer, and never ends it
 	over   bool
 	told   told
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// capacity checks whether the candidate is certified at the load that it must hold: the control's
-// capacity minus the tolerance.
+// capacity checks whether the candidate is certified at the load that it must still serve: the
+// control's capacity minus the tolerance.
 func (x *comparison) capacity(w *plan.Workload) {
 	for _, claim := range x.Block.Claims {
 		if !slices.Contains(claim.Workloads, w) {
@@ -34,8 +34,8 @@ func (x *comparison) capacity(w *plan.Workload) {
 // CapacityTarget is the load at which a candidate must hold: ⌈control·(1+change)⌉, for the
 // control's certified capacity and the allowed change.
 func CapacityTarget(control int, change float64) int {
-	// The product may lie just above a whole number, as 20·0.85 = 17.000000000000004 in binary. The
-	// subtraction removes that error.
+	// The product may lie just above a whole number: 20·0.85 is 17.000000000000004 in binary.
+	// Without the subtraction, Ceil would round this to 18.
 	return max(1, int(math.Ceil(float64(control)*(1+change)-1e-9)))
 }
 

@@ -33,7 +33,7 @@ type Chance struct {
 	// share the same requests, so the true chance is somewhat higher.
 	Passes  float64
 	Changes []ChangeChance
-	// Unknown lists required changes whose chance is not known beforehand.
+	// Unknown lists the required changes whose chance to pass cannot be computed before the run.
 	Unknown []string
 }
 
@@ -42,13 +42,13 @@ type ChangeChance struct {
 	Workload, Level string
 	Change          *plan.Change
 	Passes          float64
-	// Impossible is set if the requests cannot certify the change in any case.
+	// Impossible is set if no values of these requests could certify the change.
 	Impossible bool
 	Severity   plan.Severity
 	Improve    bool
 }
 
-// Name writes the change with its bound: "ttft p95 +10% of chat at 8".
+// Name names the change, its tolerance, the workload and the level: "ttft p95 +10% of chat at 8".
 func (c ChangeChance) Name() string {
 	return fmt.Sprintf("%s %s of %s at %s", c.Change.Metric.Name, c.Change.Text, c.Workload, c.Level)
 }
@@ -104,7 +104,7 @@ func Chances(p *plan.Plan) []Chance {
 // chance is the chance that an unchanged candidate passes one change at one level.
 func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level) (passes float64, impossible, known bool) {
 	if level.Duration > 0 {
-		return 0, false, false // the number of requests is not known
+		return 0, false, false // the level has a duration, so the number of requests is not known
 	}
 	alpha, rounds := c.Policy.Alpha(), max(level.Rounds, 1)
 	n := float64(level.Requests) / float64(rounds)
@@ -112,7 +112,9 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
 	}
 	if c.Policy.Decide == plan.Estimate {
-		alpha = 0.5 // the estimate itself must stay within the limit, not a bound on it
+		// An estimate passes if its value is within the limit. A bound at 50 % confidence is that
+		// value.
+		alpha = 0.5
 		rounds = max(level.Rounds, 1)
 	}
 	limit := (&Change{Metric: ch.Metric, Points: ch.Points}).scaled(ch.Limit)
@@ -147,7 +149,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
 	case c.SideBySide:
-		// Here two rounds have separate starts, and their mean is one observation.
+		// The two rounds of a pair have separate starts. Their mean is one independent observation.
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
@@ -252,7 +254,7 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 // are.
 func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes float64, impossible bool) {
 	if set := w.Prompt.Dataset; set != nil {
-		requests = min(requests, len(set.Rows)) // an item that is asked twice counts once
+		requests = min(requests, len(set.Rows)) // every item counts once, even if it is asked twice
 	}
 	if _, best, ok := stat.PairedShare(0, 0, float64(requests), alpha); !ok || best >= limit {
 		return 0, limit > 0

@@ -21,8 +21,8 @@ type Change struct {
 	OfCapacity, OfAnswers bool
 	Metric                metric.Def
 	Stat                  metric.Stat
-	// Points means that a change is a difference in base units. Otherwise it is a share of the
-	// control's value.
+	// Points means that the change is a difference in the metric's base unit. Otherwise the change
+	// is a share of the control's value.
 	Points bool
 	// Control and Candidate are the values over all rounds, as in the level tables. Change is
 	// candidate / control − 1, as the geometric mean over the rounds. With Points it is candidate −
@@ -31,7 +31,7 @@ type Change struct {
 	Control, Candidate metric.Value
 	Change, Low, High  metric.Value
 	Confidence         float64
-	Limit              metric.Value // largest tolerated change; no value if the change is only shown
+	Limit              metric.Value // largest tolerated change; none if the plan sets no bound
 	Improve            bool
 	// Certifiable is the smallest tolerance, with its sign, that these data could certify; 0 if the
 	// candidate is better.
@@ -86,7 +86,8 @@ func (c *Change) inapplicable(lacks string) {
 	c.Message = c.Why
 }
 
-// turned returns +1 if lower is better and −1 if higher is better.
+// turned returns the factor that makes a positive change worse: +1 if lower is better, and −1 if
+// higher is better.
 func turned(def metric.Def) float64 {
 	if def.Better == metric.HigherIsBetter {
 		return -1
@@ -142,8 +143,9 @@ func (c *Change) estimate(alpha float64) {
 		c.Low, c.High = metric.Some(min(a, b)), metric.Some(max(a, b))
 		c.Certifiable = metric.Some(c.unscaled(max(high, 0)))
 		if c.Metric.TwoSided {
-			// A decrease by the share x is −log1p(−x) on this scale. The side that reaches further
-			// determines what can be certified.
+			// The metric may change in either direction. On this scale a decrease by the share x is
+			// −log1p(−x). The larger of the two possible changes is the smallest tolerance that can
+			// be certified.
 			c.Certifiable = metric.Some(max(c.High.V, -c.Low.V))
 		}
 		if !c.Metric.TwoSided && high < 0 {

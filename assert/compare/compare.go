@@ -18,7 +18,7 @@ type Comparison struct {
 	// a record, and the environment may have changed in the meantime.
 	Paired      bool
 	Restart     plan.Restart // "" when not paired
-	SideBySide  bool         // both legs of a round ran at the same time, on GPUs that the servers swap
+	SideBySide  bool         // the servers ran at the same time, and swapped their GPUs between rounds
 	Rounds      int          // judged rounds of each side
 	Units       int          // independent observations among the rounds
 	Outcome     verdict.Outcome
@@ -67,7 +67,7 @@ var shown = []struct {
 // drifting is the note on comparisons in which the servers did not take turns.
 const drifting = "unpaired: drift not excluded"
 
-// startedOnce is the note on verdicts that hold only for these two starts.
+// startedOnce is the note on verdicts of a comparison that started each server only once.
 const startedOnce = "each server was started once: chance differences between starts are part of the change"
 
 // Input holds what is needed to judge a comparison: the plan with the compare block, the run, and
@@ -87,7 +87,8 @@ type Input struct {
 	Valid func(server, workload, level string) bool
 	// Invalid explains why a level of the baseline cannot be used; "" if it can.
 	Invalid func(*metric.Level, *plan.Workload) string
-	// Limit returns the capacity of a server in a run, judged again from its samples.
+	// Limit returns the capacity of a server in a run. The capacity is judged again from the
+	// samples of the run.
 	Limit func(run *metric.Run, server string, w *plan.Workload) Limit
 }
 

@@ -260,7 +260,8 @@ func (t *tally) answer() (answer, why string) {
 	return AnswerUnknown, "neither throughput nor e2e has a value"
 }
 
-// repeats reports whether an earlier row has the same statistic, as when two blocks bound it.
+// repeats reports whether an earlier row shows the same statistic. This happens if two blocks of
+// the plan bound it.
 func (x *comparison) repeats(i int) bool {
 	c := &x.out.Changes[i]
 	return slices.ContainsFunc(x.out.Changes[:i], func(o Change) bool {

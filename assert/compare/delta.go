@@ -10,7 +10,7 @@ import (
 // delta is a change on the scale on which it is tested. A positive value is worse. Values are
 // logarithms of ratios, except for changes in points.
 type delta struct {
-	units []float64 // changes of independent units, each a pair of control and candidate
+	units []float64 // changes of independent units; a unit compares the control with the candidate
 	// If the control is stored, the two sides are not paired and have separate units. If one of
 	// these is infinite, units instead holds the rounds of both sides, paired in their order.
 	control, candidate []float64
@@ -88,7 +88,7 @@ func (d delta) pAbove(limit float64) float64 {
 	return hi
 }
 
-// below reports whether the change is certainly below limit.
+// below reports whether the data show that the change is below limit, with the error alpha.
 func (d delta) below(limit, alpha float64) bool {
 	if d.infinite() {
 		return d.signs(func(x float64) bool { return x < limit }) <= alpha

@@ -75,9 +75,10 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	}
 }
 
-// without leaves out rounds with less than the declared load, and rounds in which the generator was
-// late on the control, on the candidate or on either, as asked. It leaves out the whole pair if
-// rounds are paired, and the whole unit if several rounds form one independent unit.
+// without leaves out rounds with less than the declared load, and rounds in which the load
+// generator was late. onControl and onCandidate say on which sides such rounds are looked for. If
+// rounds are paired, the whole pair is left out. If several rounds form one independent unit, the
+// whole unit is left out.
 func (m matched) without(onControl, onCandidate bool) matched {
 	keep := func(l *metric.Level, drop func(i int) bool) *metric.Level {
 		out := *l

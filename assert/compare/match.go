@@ -127,7 +127,8 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 func (m matched) pairs() string {
 	for i := range min(len(m.control.Rounds), len(m.candidate.Rounds)) {
 		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
-		// A percentile of few requests differs from a percentile of many.
+		// Control and candidate must have the same number of requests, because a percentile of few
+		// requests differs from a percentile of many requests. A difference of 1 is allowed.
 		if d := p.Due - q.Due; d > 1 || d < -1 {
 			return fmt.Sprintf("round %d has %d requests on the control and %d on the candidate", i+1, p.Due, q.Due)
 		}

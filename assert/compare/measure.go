@@ -57,8 +57,8 @@ func (m matched) measure(c *Change, alpha float64) {
 		return
 	}
 	if len(lacking) > 0 {
-		// If only the control has a required value, the candidate's change removed it. That does
-		// not excuse the candidate.
+		// If only the candidate lacks the value of a required change, the candidate lost the
+		// metric. That is an error, not an excuse.
 		if lost := len(lacking) == 1 && c.Control.OK; lost && c.bound != nil {
 			c.Outcome, c.Why, c.Message = verdict.Error, lacking[0], lacking[0]
 			return
@@ -193,7 +193,7 @@ func (c *Change) step(a, b metric.Value) (float64, bool) {
 		return turned(c.Metric) * (b.V - a.V), true
 	}
 	if a.V == 0 && b.V == 0 {
-		return 0, true // no increase in preemptions on either side
+		return 0, true // zero on both sides is no change; it has no logarithm
 	}
 	return turned(c.Metric) * (math.Log(b.V) - math.Log(a.V)), true
 }
@@ -267,7 +267,8 @@ func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k
 	return n * float64(all-bad) / float64(max(all, 1)), n
 }
 
-// unstreamed explains why a side has no value of a metric of its streams; "" if both have.
+// unstreamed explains why the metric has no value on one of the two sides: its answers were not
+// streamed. It returns "" if both sides have a value.
 func (m matched) unstreamed(c *Change) string {
 	if !sample.Streamed(c.Metric, m.workload) {
 		return ""

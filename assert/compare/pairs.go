@@ -79,8 +79,9 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	return outcomes{o.lost * part, o.won * part, o.all * part}, true
 }
 
-// needs estimates how many answers would certify an unchanged candidate within limit, if the two
-// sides disagree on the same share of answers as here: ": about 600 in all, …".
+// needs estimates how many answers it takes to certify an unchanged candidate within limit: ":
+// about 600 in all, …". It assumes that the two sides disagree on the same share of answers as in
+// these outcomes.
 func (o outcomes) needs(limit, alpha float64) string {
 	disagree := (o.lost + o.won) / o.all
 	if n, ok := stat.PairedNeeded(disagree, limit, alpha, 0.5, mostAnswers); ok && limit > 0 {
@@ -89,5 +90,5 @@ func (o outcomes) needs(limit, alpha float64) string {
 	return ""
 }
 
-// mostAnswers is the largest number of answers that needs considers.
+// mostAnswers is the largest number of answers that the method needs reports.
 const mostAnswers = 5000

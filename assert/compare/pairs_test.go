@@ -81,8 +81,9 @@ func TestItemsPair(t *testing.T) {
 	}
 }
 
-// Of 2,000 comparisons with a tolerance of 1 point, hardly any passes a candidate that is 2 points
-// worse. With a tolerance of 2 points and 601 items, most pass an unchanged candidate.
+// The tolerance is 1 percentage point and the candidate is 2 points worse: of 2,000 comparisons
+// hardly any passes. The tolerance is 2 points, the candidate is unchanged and there are 601 items:
+// most comparisons pass.
 func TestLongPairedAccuracy(t *testing.T) {
 	const items, rounds, runs = 601, 8, 2000
 	def := metric.MustLookup("accuracy")

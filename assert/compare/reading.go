@@ -292,7 +292,8 @@ func (o Oddity) less() string {
 	return fmt.Sprintf(", less likely than the control's by %s", metric.Format(metric.NatsPerToken, o.Excess))
 }
 
-// reasons counts why answers are odd: " (5: it is unlikely; 2: it is empty)".
+// reasons counts the odd answers by the reason why they are odd: " (5: it is unlikely; 2: it is
+// empty)".
 func reasons(odd []Oddity) string {
 	var list, order []string
 	n := map[string]int{}
@@ -359,8 +360,8 @@ func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	return s
 }
 
-// form computes the change of a metric of an answer's form (empty, repetition, length), prompt by
-// prompt.
+// form computes the change of a metric of the form of answers (empty, repetition, length). It
+// compares the two answers to each prompt.
 func (c *Change) form(r *metric.PairedAnswers) {
 	var pairs [][2]*metric.Sample
 	for i := range r.Pairs {
@@ -439,8 +440,8 @@ func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	return row, true
 }
 
-// gap shows the mean difference of both servers' log-probabilities of the same
-// tokens.
+// gap returns a row that shows how far the two servers differ in the log-probabilities of the same
+// tokens, on average.
 func (x *comparison) gap(r *metric.PairedAnswers) (Change, bool) {
 	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("logprob_gap"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	sum, tokens, n := 0.0, 0, 0

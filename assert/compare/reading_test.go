@@ -267,8 +267,8 @@ var oddGates = flag.Int("odd-gates", 100, "simulated gates of each row of odd an
 // 2): 99.7 % for n = 200 and p = 5 %, 99.7 % for 500 and 2 %, 97.1 % for 700 and 1 %.
 func TestLongOddAnswersCharacteristics(t *testing.T) {
 	gates := *oddGates
-	// By chance, a share measured on this many gates differs by up to about three of its standard
-	// deviations.
+	// A share that is measured on this many gates differs from the true share by chance. The
+	// difference is at most about three standard deviations.
 	about := 3 * math.Sqrt(0.05*0.95/float64(gates))
 	for _, tt := range []struct {
 		n              int

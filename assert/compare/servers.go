@@ -54,7 +54,8 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 	return verdict.Pass, ""
 }
 
-// recorded finds the run's record of the comparison, and the look at which it is judged.
+// recorded finds the run's record of this comparison, and the planned look at which the comparison
+// is judged.
 func (x *comparison) recorded() {
 	i := slices.IndexFunc(x.Run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == x.Block.Name })
 	if i < 0 {
@@ -121,8 +122,8 @@ func (x *comparison) apart() {
 	}
 }
 
-// servers explains why the two servers cannot be compared, or differ in more than
-// allowed; "" if they can.
+// servers explains why the two servers cannot be compared. They may not differ in more than the
+// plan allows. servers returns "" if they can be compared.
 func (x *comparison) servers() string {
 	control, candidate := x.control.Server(x.address), x.Run.Server(x.out.Candidate)
 	for _, s := range []struct {
@@ -146,7 +147,8 @@ func (x *comparison) servers() string {
 	return ""
 }
 
-// only notes the levels that the candidate lacks, if no plan says which levels there should be.
+// only notes the levels that only the control has. A comparison with a plan needs no such note,
+// because the plan names its levels.
 func (x *comparison) only() {
 	for _, l := range x.control.Levels {
 		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {
@@ -167,7 +169,8 @@ func measuredOr(run *metric.Run) string {
 	return "measured"
 }
 
-// storedServer returns the address of the control in a recorded run.
+// storedServer returns the address of the control in a recorded run, or the problem that leaves it
+// unknown.
 func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 	var have []string
 	for _, s := range run.Servers {

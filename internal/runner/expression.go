@@ -38,8 +38,8 @@ func interpolate(s string, c contexts, st status) (string, error) {
 	}
 }
 
-// condition evaluates an if. The condition "" means success(). A condition without a status
-// function holds only if nothing failed before.
+// condition evaluates the condition of an if. "" means success(). A condition without a status
+// function also requires that no earlier step has failed.
 func condition(src string, c contexts, st status) (bool, error) {
 	src = strings.TrimSpace(src)
 	if inner, ok := strings.CutPrefix(src, "${{"); ok && strings.HasSuffix(inner, "}}") {

@@ -17,9 +17,9 @@ import (
 // actions that they use.
 type Machine struct {
 	Workspace string // GITHUB_WORKSPACE
-	Temp      string // RUNNER_TEMP, with the files of the steps
-	// Local holds actions to run from a folder with an action.yml, by owner/name.
-	// With holds inputs that replace theirs.
+	Temp      string // RUNNER_TEMP: the folder with the files that the steps write for the runner
+	// Local holds the folders of actions that run from an action.yml. The key is owner/name. With
+	// holds inputs of these actions that replace the inputs of the workflow.
 	Local map[string]string
 	With  map[string]string
 	// Actions replaces other actions, by owner/name. A step that uses any other
@@ -30,7 +30,8 @@ type Machine struct {
 	Path    string         // a folder at the front of the PATH; "" for none
 }
 
-// Action replaces an action: it gets the inputs and returns the outputs.
+// Action is a Go function that runs in place of an action. It gets the action's inputs and returns
+// its outputs.
 type Action func(with map[string]string) (map[string]string, error)
 
 // Job is a finished job of a workflow.
@@ -140,7 +141,7 @@ type run struct {
 
 // scope holds what belongs to the steps of one composite action.
 type scope struct {
-	action string            // folder of the action; "" for the job's own steps
+	action string            // folder of the composite action; "" for the steps of the job itself
 	env    map[string]string // variables of the step that uses the action
 }
 
@@ -212,7 +213,7 @@ func (r *run) step(step *Step, def map[string]any, c contexts, s scope) error {
 	if env == nil {
 		env = map[string]string{}
 	}
-	// A step's env may refer to variables of the job's env.
+	// The env of a step may refer to variables in the env of the job.
 	for name, value := range object(def["env"]) {
 		v, err := interpolate(toString(value), c, status{})
 		if err != nil {

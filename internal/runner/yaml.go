@@ -48,7 +48,7 @@ func plain(v cty.Value) any {
 	return fmt.Sprint(v)
 }
 
-// at returns the value at a path of members; nil if one is missing.
+// at returns the value at a path of member names. It returns nil if a member is missing.
 func at(v any, names ...string) any {
 	for _, name := range names {
 		v = property(v, name)

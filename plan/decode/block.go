@@ -20,8 +20,8 @@ type Attr struct {
 	Name     string
 	Type     string // type as the reference writes it: "duration", "list of numbers"
 	Required bool
-	// Default is the default value as HCL source; "" if there is none, or if Computed
-	// describes it.
+	// Default is the default value as HCL source. It is "" if the attribute has no default, or if
+	// Computed describes the default.
 	Default  string
 	Computed string // describes a default that is not a constant
 	Doc      string

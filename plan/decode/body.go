@@ -113,9 +113,9 @@ func (b *body) note(name, value, why string) {
 	}
 }
 
-// value returns the attribute's value or its default. ok is false if it has neither,
-// or if a problem was reported. Null counts as not set. Marks are removed, and
-// secrets recorded.
+// value returns the attribute's value, or its default. Null counts as not set. ok is false if the
+// attribute has neither value nor default, or if a problem was reported. value removes marks, and
+// records secrets.
 func (b *body) value(name string) (v cty.Value, ok bool) {
 	if attr := b.attrs[name]; attr != nil {
 		v, ok := b.d.eval(attr.Expr, b.scope)
@@ -194,7 +194,7 @@ func hasUntyped(v cty.Value) bool {
 	return found
 }
 
-// checkName refuses names that an expression could not refer to.
+// checkName refuses a name that is not valid in a reference.
 func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	if hclsyntax.ValidIdentifier(name) && len(name) <= 64 {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readCapacity reads the capacity block; nil if there is none.
+// readCapacity reads the capacity block. It returns nil if the workload has no such block.
 func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	c := b.child("capacity")
 	if c == nil {
@@ -180,9 +180,9 @@ func readResolution(b *body, out *plan.Capacity) {
 // plan.SpeedupStep.
 const leastSearched = 10
 
-// readProbeLoad returns the load with which a search sends: the workload's first load
-// block of that shape, or else the defaults. It is nil if a search needs a trace or
-// users and no load block has them.
+// readProbeLoad returns the load that the probes of a search send. This is the workload's first
+// load block of that shape, or else the default load. The result is nil if the search needs a trace
+// or users, and no load block has them.
 func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	for _, l := range w.Loads {
 		replays := l.Open != nil && l.Open.Trace != nil

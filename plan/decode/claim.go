@@ -201,8 +201,8 @@ func bothSides(sign string) (string, bool) {
 	return sign, false
 }
 
-// changeLimit reads the size of a change: "10%", or "1pp" for metrics that are
-// shares.
+// changeLimit reads the size of a change: "10%", or "1pp" if the metric is a share. pp are
+// percentage points.
 func changeLimit(def metric.Def, text, rest string, points, improve bool) (float64, *problem) {
 	unit, other, means := "%", "pp", "a share of the control's value"
 	if points {

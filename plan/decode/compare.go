@@ -24,7 +24,7 @@ const (
 
 func (d *decoder) decodeCompares() {
 	if d.opts.alone {
-		return // only the servers of the base branch are needed
+		return // the plan of the base branch is loaded only for its servers, not for its comparisons
 	}
 	seen := map[string]hcl.Range{}
 	sc := scope{ctx: d.base, server: true, work: true}.child(map[string]cty.Value{
@@ -99,7 +99,7 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	}
 	out := &plan.Reading{Range: o.rng}
 	if o.bind(out); c.Control.Server == nil || out.Prompts == 0 || out.MaxTokens == 0 {
-		return // the base branch has no checkout, or is wrong
+		return // the control on the base branch could not be read, or the block has errors already
 	}
 	c.Answers = out
 	if why := c.Unread(work); why != "" {
@@ -253,8 +253,8 @@ func checkSame(b *body, c *plan.Compare) {
 	}
 }
 
-// takeTurns gives the compared workloads the rounds of their comparisons. It checks
-// that comparisons which share a server have the same rounds and restart.
+// takeTurns gives each compared workload the rounds of its comparison. Comparisons that share a
+// server must have the same rounds and the same restart.
 func (d *decoder) takeTurns() {
 	for _, g := range plan.Groups(d.out) {
 		first := g.Compares[0]

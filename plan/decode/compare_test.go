@@ -37,7 +37,7 @@ compare "branch" {
 }
 `
 
-// The control is a server on the base branch: the same plan in another checkout.
+// In this test the control is a server of the same plan on the base branch, in a second checkout.
 func TestBaseBranch(t *testing.T) {
 	for _, row := range []struct {
 		name, base string // base: the plan on the base branch; "": the base branch has no such plan
@@ -103,8 +103,8 @@ func TestBaseBranchVariables(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "v.hcl")
 	for _, row := range []struct {
 		name       string
-		head, base string // contents of vars.hcl; "" if there is none
-		file       string // variable file named on the command line; "" means vars.hcl
+		head, base string // vars.hcl on the candidate's and on the base branch; "": no file
+		file       string // variable file that the command line names; "" means vars.hcl
 		skip       bool   // nothing changed
 		control    string // the flag there
 	}{

@@ -74,7 +74,7 @@ func readSharedMemory(b *body, s *plan.Server, c *plan.Container) {
 		}
 		return
 	}
-	// With the host's /dev/shm there is no size to set.
+	// A container with the host's /dev/shm has no shm_size to set.
 	if size := engine.Of(s.Engine).Launch.SharedMemory; size != "" && !hasOption(c.Options, "--ipc", "--shm-size") {
 		c.SharedMem = size
 		b.note("shm_size", `"`+size+`"`, "engine = \""+s.Engine+"\"")

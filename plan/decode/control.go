@@ -99,7 +99,7 @@ func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 	}
 }
 
-// addBase adds the server of the base branch to every workload of the candidate.
+// addBase adds the server of the base branch to the plan, and to every workload of the candidate.
 func (d *decoder) addBase(s, candidate *plan.Server, out *plan.Control) {
 	if i := slices.IndexFunc(d.out.Servers, func(x *plan.Server) bool { return x.Address() == s.Address() }); i >= 0 {
 		out.Server = d.out.Servers[i] // added already by another comparison
@@ -114,9 +114,9 @@ func (d *decoder) addBase(s, candidate *plan.Server, out *plan.Control) {
 	}
 }
 
-// baseInputs returns the inputs of the plan on the base branch. A variable file of
-// the repository is read from that branch; otherwise a change of the file would apply
-// to both sides. A file that the base branch does not have is left out.
+// baseInputs returns the inputs for the plan of the base branch. A variable file in the repository
+// is read from the base branch, because otherwise a change of the file would apply to both sides.
+// If the base branch has no such file, it is left out.
 func (d *decoder) baseInputs() []Input {
 	var list []Input
 	for _, in := range d.opts.Inputs {
@@ -219,9 +219,9 @@ func (d *decoder) loadBase(opts Options, rng hcl.Range) *plan.Plan {
 	return p
 }
 
-// unchanged reports whether the declarations of two servers are equal. It is false
-// for a server with a program or profile in the repository, because that file may
-// change without a change of the plan.
+// unchanged reports whether the declarations of two servers are equal. It returns false if a server
+// uses a program or a profile in the repository, because that file may change while the plan stays
+// the same.
 func unchanged(a, b *plan.Server) bool {
 	relative := func(path string) bool {
 		return path != "" && !filepath.IsAbs(path) && strings.ContainsAny(path, `/\`)

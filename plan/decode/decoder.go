@@ -17,7 +17,7 @@ type Options struct {
 	// Path of the plan file, .hcl, .hcl.json or .json, as the user named it.
 	// Diagnostics name it, and relative paths in the plan start at its folder.
 	Path string
-	// Source is the content of the file; nil reads the file.
+	// Source is the content of the plan file. If it is nil, the file is read.
 	Source []byte
 	// Inputs holds --var and --var-file in the order of the command line. The last
 	// value of a variable wins.
@@ -47,9 +47,9 @@ type Options struct {
 	// Reading runs the functions that read data files (data sets and traces), which have
 	// bounds of their own; nil calls them directly.
 	Reading func(read func())
-	// lenient allows values for unknown variables, because the base branch may not
-	// have a variable yet. alone ignores the comparisons. place is the path of the
-	// plan in its repository. All three are set for the plan of the base branch.
+	// lenient, alone and place are set only for the plan of the base branch. lenient allows values
+	// for unknown variables, because the base branch may not have a new variable yet. alone ignores
+	// the comparisons of the plan. place is the path of the plan in its repository.
 	lenient, alone bool
 	place          string
 }
@@ -87,7 +87,7 @@ type decoder struct {
 	// lengthless holds the loadless workloads that also have no lengths: a part of a mix
 	// over a trace needs none.
 	lengthless map[*plan.Workload]hcl.Range
-	at         map[*plan.SLA][]levelNamed    // the levels that an sla block names; no entry if it names none
+	at         map[*plan.SLA][]levelNamed    // the levels that an sla block names; without names, no entry
 	unasked    map[*plan.Load]map[string]int // the levels with the default number of requests, and that number
 	instances  int                           // number of instances that for_each made in all blocks
 	levels     int
@@ -113,7 +113,7 @@ func (d *decoder) isLoadless(w *plan.Workload) bool {
 type mixture struct {
 	*plan.Workload
 	parts      []portion
-	rng, block hcl.Range // ranges of the attribute mix, and of its workload's block
+	rng, block hcl.Range // ranges of the attribute mix and of the workload's block
 }
 
 // portion is a part as the plan writes it: a share in millionths, or the type of the rows

@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// The summaries of every diagnostic that this package writes. A summary is fixed
-// text. The detail says what is wrong, why, and what to do; the subject is the
-// smallest range that is wrong. Each summary has a fixture under testdata/bad.
+// Summaries are the first lines of all diagnostics of this package. A summary is a fixed text, and
+// has a fixture under testdata/bad. The detail of a diagnostic says what is wrong, why, and what to
+// do. Its subject is the smallest range of the source that is wrong.
 const (
 	sumNotSupported      = "Not supported yet"
 	sumDataset           = "Unusable data set"

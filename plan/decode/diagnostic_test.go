@@ -120,8 +120,8 @@ func found(diags hcl.Diagnostics) []string {
 // summary with the markers in the source.
 func TestBadPlans(t *testing.T) { badPlans(t, "testdata/bad/*.hcl", "testdata/bad/*.json") }
 
-// These fixtures take seconds with the race detector, and are not seeds of the fuzz
-// tests.
+// The fixtures in testdata/bad/long take seconds with the race detector. So they have a test of
+// their own, and are no seeds of the fuzz tests.
 func TestLongBadPlans(t *testing.T) { badPlans(t, "testdata/bad/long/*.hcl") }
 
 func badPlans(t *testing.T, patterns ...string) {

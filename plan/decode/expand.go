@@ -33,8 +33,8 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 		return
 	}
 	if v.LengthInt() == 0 {
-		// An empty for_each may be intended. But a variable that nobody set also
-		// empties a gate.
+		// An empty for_each may be intended. But it may also come from a variable that was not set,
+		// and then the gate checks nothing.
 		d.warnf(rng, sumForEachEmpty, "for_each is empty: this %s block creates nothing, and none of its thresholds are checked.", blk.Type)
 	}
 	for it := v.ElementIterator(); it.Next(); {

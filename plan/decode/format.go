@@ -21,7 +21,7 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	if isJSON(filename) {
 		var out bytes.Buffer
 		if err := json.Indent(&out, bytes.TrimSpace(src), "", "  "); err != nil {
-			return src, diags // HCL reads this source, but encoding/json does not: leave it unchanged
+			return src, diags // HCL reads this source, but encoding/json does not: keep it unchanged
 		}
 		out.WriteByte('\n')
 		return out.Bytes(), diags

@@ -85,7 +85,7 @@ var linePattern = regexp.MustCompile(`line \d+`)
 
 func withoutLines(s string) string { return linePattern.ReplaceAllString(s, "line _") }
 
-// The formatted form does not depend on the spaces and tabs between the tokens of the
+// The formatted source does not depend on the spaces and tabs between the tokens of the original
 // source.
 func TestFormatIsCanonical(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

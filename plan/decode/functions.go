@@ -102,8 +102,8 @@ var lightFunctions = func() map[string]function.Function {
 	return all
 }()
 
-// functions returns the pure functions and file(), which depends on the place of the
-// plan.
+// functions returns the functions of the language. All are pure, except file(), which depends on
+// the plan's folder.
 func (d *decoder) functions() map[string]function.Function {
 	all := maps.Clone(lightFunctions)
 	all["file"] = d.fileFunc()
@@ -242,8 +242,8 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
-// everyTrue is alltrue or anytrue. A null element is an error: a missing result must
-// count as neither true nor false.
+// everyTrue is the function alltrue, or anytrue if all is false. A null element is an error: a
+// missing result may count neither as true nor as false.
 func everyTrue(all bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},

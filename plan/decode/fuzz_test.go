@@ -219,8 +219,8 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 	}
 }
 
-// FuzzShallow checks a source that shallow accepts: its tokens are within the bounds, and its parts
-// give the same tree as the whole.
+// FuzzShallow checks every source that the function shallow accepts. The tokens of the source are
+// within the bounds. Parsed in parts, the source gives the same tree as parsed whole.
 func FuzzShallow(f *testing.F) {
 	addSeeds(f)
 	for _, src := range []string{

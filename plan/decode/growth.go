@@ -17,7 +17,7 @@ const (
 	maxParts   = 200_000
 	maxMatched = 1 << 18 // bytes of a text that is matched against a pattern
 	maxPattern = 1 << 12 // bytes of a pattern
-	maxSteps   = 1 << 27 // instructions of a pattern times the bytes of the text
+	maxSteps   = 1 << 27 // instructions of a compiled pattern, multiplied by the bytes of the text
 )
 
 // light refuses arguments that together exceed the size limit of one value.

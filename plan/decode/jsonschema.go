@@ -99,8 +99,8 @@ func oneOrList(one object) object {
 	return object{"anyOf": []any{one, object{"type": "array", "items": one}}}
 }
 
-// jsonType describes the values of a type of the reference. Every attribute may be
-// null, which leaves it out, and every string may be a template.
+// jsonType describes the values of one type of the language reference. Every attribute may be null,
+// which means that it is not set. Every string may be a template.
 func jsonType(name string) object {
 	if name == "any" {
 		return object{}
@@ -169,7 +169,7 @@ var jsonTypes = func() map[string][]object {
 	return types
 }()
 
-// defaultText is the text of the column with defaults.
+// defaultText is the text for the reference's column with defaults.
 func (a *Attr) defaultText() string {
 	switch {
 	case a.Required:

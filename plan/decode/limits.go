@@ -24,10 +24,11 @@ const (
 	maxLevels     = 100_000
 )
 
-// bounds limits a source, because the parser and the evaluator read it recursively.
+// bounds limits the size of a source. The parser and the evaluator work recursively, so a source
+// without limits could use up the stack.
 type bounds struct {
 	depth     int // nested brackets and templates
-	operators int // operators in one expression at one depth
+	operators int // operators in one expression, at the same depth of nesting
 	digits    int // digits of a number
 }
 
@@ -159,7 +160,7 @@ func jsonDepthExceeded(src []byte) int {
 	return -1
 }
 
-// jsonRange is the range of the byte at offset.
+// jsonRange is the range of the single byte at offset.
 func jsonRange(src []byte, filename string, offset int) hcl.Range {
 	offset = max(min(offset, len(src)-1), 0)
 	start := hcl.Pos{

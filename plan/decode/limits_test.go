@@ -97,8 +97,9 @@ func TestShallow(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad loads plans in turn with HCL's parser alone, which is the least that a source can
-// take, and reports the ratio. peak-MiB is the memory that the first load had from the system.
+// BenchmarkLoad loads each plan, and in turn parses the same source with HCL's parser alone, which
+// is the least time that a source can take. It reports the ratio of the two times. peak-MiB is the
+// memory that the process took from the system for the first load.
 func BenchmarkLoad(b *testing.B) {
 	small, err := os.ReadFile("testdata/ok/chatbot.hcl")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// element is one item of a list, with the smallest known range.
+// element is one item of a list. Its range is that of the item, or of the list if the item's range
+// is not known.
 type element struct {
 	value cty.Value
 	rng   hcl.Range

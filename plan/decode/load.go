@@ -29,7 +29,7 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 		w.Loads = append(w.Loads, load)
 	})
 	if !b.loaded() {
-		b.d.loadless[w] = b.rng // the workload may become a part of a mix
+		b.d.loadless[w] = b.rng // not an error yet: a mix with this workload may have the load
 	}
 }
 
@@ -256,7 +256,8 @@ func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	d.unasked[l][level.Name] = level.Requests
 }
 
-// readRequestCounts reads a number, or an object with level names and "default".
+// readRequestCounts reads a number of requests, or an object that maps names of levels and
+// "default" to numbers.
 func readRequestCounts(b *body, l *plan.Load) (byLevel map[string]int, fallback int, ok bool) {
 	v, ok := b.value("requests")
 	if !ok {

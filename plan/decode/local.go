@@ -17,8 +17,8 @@ type local struct {
 	name string
 	attr *hcl.Attribute
 	done bool
-	// visiting is set while the values on which the local depends are evaluated. A local
-	// that is reached again while it is set belongs to a cycle.
+	// visiting is set while the values are evaluated on which this local value depends. If the
+	// evaluation reaches the local value again, the values form a cycle.
 	visiting bool
 }
 

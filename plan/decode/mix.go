@@ -235,8 +235,8 @@ func (d *decoder) shareOut(m *mixture) {
 	d.checkCapacity(m.Workload)
 }
 
-// checkMixedAt checks the level names of a workload without its own load. It refuses a
-// name that no mix with this workload has.
+// checkMixedAt checks the argument at of a workload without a load of its own. Every name must be a
+// level of a mix that has this workload.
 func (d *decoder) checkMixedAt(w *plan.Workload, mixes []*plan.Workload) {
 	all, searched := levelSet{have: map[string]bool{}}, false
 	for _, m := range mixes {

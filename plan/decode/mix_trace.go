@@ -41,8 +41,8 @@ func (m *mixture) recorded(part *plan.Workload) {
 	part.Output = plan.Output{Mean: max(int(math.Round(float64(sum)/float64(max(n, 1)))), 1)}
 }
 
-// checkReplayed refuses a trace that does not fit the mix, such as one with a
-// row that belongs to no known part.
+// checkReplayed refuses a trace that does not fit the mix. For example, a row of the trace may have
+// a type that belongs to no workload of the mix.
 func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	t := l.Open.Trace
 	if slices.ContainsFunc(m.allLoads(), func(l *plan.Load) bool { return l.Open == nil || l.Open.Trace == nil }) {

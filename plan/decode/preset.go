@@ -40,7 +40,7 @@ type presetBound struct{ name, text string }
 
 func (p *preset) why() string { return "preset " + p.name + ": " + p.source }
 
-// Sources of the presets. Reports compare means; MLPerf compares the 99th percentile.
+// Sources of the presets. Published reports compare means. MLPerf compares 99th percentiles.
 const (
 	capacityReport = "the use case of published capacity reports"
 	scenarioReport = "the scenario of published scenario reports"

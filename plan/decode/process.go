@@ -128,7 +128,7 @@ func readGPUs(b *body) *plan.GPUs {
 	return out
 }
 
-// gpuID matches an index, or the UUID of a GPU or of a part of a GPU.
+// gpuID matches the index of a GPU, the UUID of a GPU, or the UUID of a MIG slice of a GPU.
 var gpuID = regexp.MustCompile(`^([0-9]{1,3}|(GPU|MIG)-[A-Za-z0-9/-]+)$`)
 
 func wrongGPUs(b *body, rng hcl.Range) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ofRates lists the attributes of a load block that only a rate has.
+// ofRates lists the attributes of a load block that are allowed only for a rate.
 var ofRates = []string{"arrivals", "burstiness", "max_in_flight"}
 
 // notOfRates lists the attributes of a load block that do not apply to a rate.
@@ -22,7 +22,7 @@ var notOfRates = map[string]string{
 	"pause":   "A rate has no slots that pause. Remove pause; a lower rate leaves more time between requests.",
 }
 
-// refuseOpen refuses attributes of a rate in a load of another shape.
+// refuseOpen refuses attributes that belong to a rate, in a load block that is not a rate.
 func refuseOpen(b *body) {
 	for _, name := range ofRates {
 		if b.given(name) {

@@ -101,8 +101,8 @@ func readServers(b *body) []*plan.Server {
 	return out
 }
 
-// refer calls use for each reference in a list. A reference to a block with for_each
-// stands for all its instances.
+// refer calls use for every reference in a list. A reference to a block with for_each stands for
+// all instances of the block.
 func refer(b *body, name string, use func(v cty.Value, rng hcl.Range)) {
 	for _, e := range b.list(name) {
 		spread(e.value, func(v cty.Value) { use(v, e.rng) })

@@ -145,8 +145,8 @@ func (b *body) asFraction(rng hcl.Range, name string, v cty.Value) (float64, boo
 	return 0, false
 }
 
-// duration returns a duration between low and high; ok is false if it is not set or
-// wrong.
+// duration returns the attribute's duration. ok is false if the plan does not set it, or if it is
+// not between low and high.
 func (b *body) duration(name string, low, high time.Duration) (time.Duration, bool) {
 	v, ok := b.value(name)
 	if !ok {

@@ -409,7 +409,7 @@ var readingBlock = &Block{
 	},
 }
 
-// Limits on the prompts of an answers block: fewer than the minimum show nothing.
+// Limits on the number of prompts of an answers block. Fewer prompts than the minimum show nothing.
 const (
 	leastAnswers = 50
 	mostAnswers  = 100_000

@@ -55,9 +55,8 @@ func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	return v, true
 }
 
-// context checks the references of an expression and returns the context for
-// evaluating it: the scope's own, with the environment variables that the expression
-// reads.
+// context checks the references of an expression, and returns the context for its evaluation. This
+// is the context of the scope, with the environment variables that the expression reads.
 func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, bool) {
 	ok := true
 	var env map[string]cty.Value

@@ -155,7 +155,7 @@ var literals = func() []*regexp.Regexp {
 	const part = `(?:[^"\\$%\n]|\\.|[$%][^{"\n])`
 	return []*regexp.Regexp{
 		regexp.MustCompile(`([A-Za-z0-9_-]+)"?[ \t]*[=:][ \t]*"(` + part + `{8,})`),
-		// A word that begins with a dash is the next option.
+		// The value of an option does not begin with a dash: a word with a dash is the next option.
 		regexp.MustCompile(`"-+([A-Za-z0-9_-]+)(?:=|"[ \t]*,?[ \t]*")([^-"\\$%\n]` + part + `{7,})`),
 	}
 }()

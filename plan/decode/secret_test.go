@@ -81,8 +81,8 @@ func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 	}
 }
 
-// HCL and its functions quote their arguments changed or in parts, where masking
-// would find no secret.
+// Messages of HCL and its functions may quote their arguments changed or in parts. Masking would
+// not find a secret in such a message, so the message is replaced.
 func TestSecretsInOthersWords(t *testing.T) {
 	long := "sp1ll" + strings.Repeat("-sp1ll", 2*maxSnippet/6)
 	for _, tt := range []struct{ name, secret, value, want string }{
@@ -127,8 +127,8 @@ server "s" {
 	}
 }
 
-// Secrets are removed from a message before it is cut: half a secret would not be
-// found.
+// Secrets are removed from a message before the message is cut. After the cut, masking would not
+// find half a secret.
 func TestSecretsAreNotCut(t *testing.T) {
 	d := newDecoder(Options{Path: "p.hcl"})
 	secret := strings.Repeat("sp1ll", maxSnippet/4)

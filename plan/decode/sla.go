@@ -23,7 +23,7 @@ func readSLAs(b *body, w *plan.Workload, p *preset) {
 			}
 			bounded[name] = append(bounded[name], sla)
 		}
-		// If every threshold is null there is nothing to judge.
+		// Thresholds that are null are left out, so an sla block may have no threshold to judge.
 		if len(sla.Thresholds) > 0 {
 			w.SLAs = append(w.SLAs, sla)
 		}

@@ -203,7 +203,7 @@ func repositoryRoot(dir string) string {
 // ReadFile reads a regular file of at most 4 MiB. A larger file is an error, and so
 // is a device or a pipe, which may never end.
 func ReadFile(path string) ([]byte, error) {
-	// Check before opening: opening a pipe waits for its writer.
+	// The check comes before the opening, because opening a pipe waits for its writer.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 // ofStages matches a valid name of a stage.
 var ofStages = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// taken lists names of levels with a special meaning, which a stage may not have.
+// taken lists level names that have a special meaning. A stage may not have such a name.
 var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "burst": true, metric.SaturationName: true}
 
 // readStages reads the levels of a load with stages.
@@ -48,8 +48,8 @@ func readStages(b *body, l *plan.Load) {
 	})
 }
 
-// readStageRate reads the rate of a stage: "2 req/s" or { from = "2 req/s", to = "3
-// req/s" }.
+// readStageRate reads the rate of a stage. It is constant ("2 req/s") or changes evenly ({ from =
+// "2 req/s", to = "3 req/s" }).
 func readStageRate(b *body) (metric.Stage, bool) {
 	v, ok := b.value("rate")
 	if !ok {

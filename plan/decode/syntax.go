@@ -233,8 +233,8 @@ func setTwice(src []byte, at hcl.Range) string {
 	return fmt.Sprintf("%s is already set in line %d. Remove one of the two.", name, line)
 }
 
-// looseBrace is the hint for a block whose opening brace is on the line below its
-// name.
+// looseBrace is the hint for a block whose opening brace is not on the line of its name, but on the
+// line below.
 func looseBrace(src []byte, at hcl.Range) string {
 	if at.Start.Byte < 0 || at.Start.Byte > len(src) {
 		return ""

@@ -59,8 +59,8 @@ func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *pr
 	return t, nil
 }
 
-// goodAnswer reads the bound of a good request on its answer: yes, or no if that is
-// better.
+// goodAnswer reads a requirement of a good block on the answer, such as valid_json. The answer must
+// have the property, or must not have it if lower values of the metric are better.
 func goodAnswer(def metric.Def, text string) (plan.Threshold, *problem) {
 	t := plan.Threshold{Metric: def, Text: text, Stat: metric.Stat{Kind: metric.Every}, Op: plan.GreaterEqual, Limit: 1}
 	if def.Better == metric.LowerIsBetter {
@@ -151,7 +151,7 @@ func hasShare(def metric.Def) bool {
 	return def.Name == "success" || def.Name == "goodput" || def.OfAnswers
 }
 
-// example is an example of a threshold of the metric, in quotes.
+// example returns an example of a threshold of the metric, in quotes.
 func example(def metric.Def, good bool) string {
 	switch {
 	case def.OfAnswers && good && def.Better == metric.LowerIsBetter:
@@ -246,7 +246,7 @@ var units = map[metric.Unit]map[string]unit{
 // binary holds the sizes of memory that are powers of two, in bytes.
 var binary = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
-// money splits the unit of a price: "USD", "/h".
+// money splits the unit of a price into its currency and the rest: "USD" and "/h".
 func money(u metric.Unit) (currency, per string, ok bool) {
 	for _, base := range []metric.Unit{metric.MoneyPerHour, metric.MoneyPerMillionTokens} {
 		per := strings.TrimPrefix(string(base), "money")
@@ -302,7 +302,7 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 	return limit, nil
 }
 
-// noLimit explains how to write a limit in place of s.
+// noLimit reports a threshold whose limit s is not valid, and explains how to write the limit.
 func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	switch {
 	case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):

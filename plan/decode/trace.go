@@ -248,8 +248,8 @@ func (b *body) missesTrace(search *body) {
 	}
 }
 
-// checkTrace checks a workload that replays a trace, and sets its lengths from the
-// trace.
+// checkTrace checks a workload that replays a trace. It sets the lengths of prompts and answers
+// from the trace.
 func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	r := w.Replays()
 	if r == nil {

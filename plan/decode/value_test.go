@@ -113,7 +113,8 @@ func TestFilesStayInside(t *testing.T) {
 	}
 }
 
-// A plan can read neither git's own files nor anything that may never end, such as a pipe.
+// A plan may not read git's own files. It may not read a pipe or a device either, because such a
+// file may never end.
 func TestFilesThatAreNone(t *testing.T) {
 	dir := write(t, map[string]string{".git/config": "[http]\n", "plans/lib/.GIT/x": "x", "plans/p.hcl": ""})
 	if err := os.Symlink(filepath.Join(dir, ".git"), filepath.Join(dir, "plans", "out")); err != nil {

@@ -110,7 +110,8 @@ type assigned struct {
 	expr hcl.Expression // the expression of a file's value; else nil
 }
 
-// givenValues collects the values that the caller set, the last for each name.
+// givenValues collects the values of variables that the caller set. If a name is set more than
+// once, the last value counts.
 func (d *decoder) givenValues() map[string]*assigned {
 	given := map[string]*assigned{}
 	for _, name := range slices.Sorted(maps.Keys(d.environ)) {

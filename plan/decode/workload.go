@@ -109,7 +109,7 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 		return // checkTrace sets them
 	}
 	if p == nil && !b.loaded() && b.unset("input_tokens") && b.unset("output_tokens") && !b.hasDataset() {
-		b.d.lengthless[w] = b.rng // the workload may become a part of a mix over a trace
+		b.d.lengthless[w] = b.rng // not an error yet: a mix over a trace may set the lengths
 		return
 	}
 	if b.hasDataset() && !b.given("input_tokens") {
@@ -181,8 +181,8 @@ func readOutput(b *body, v cty.Value) plan.Output {
 	return out
 }
 
-// readJitter reads how far lengths may be from their mean; v is NilVal if it is not
-// set.
+// readJitter reads by how much lengths may differ from their mean, as a share of the mean. v is
+// NilVal if the plan does not set it.
 func readJitter(b *body, name string, v cty.Value, natural bool) float64 {
 	rng := b.rangeOf(name)
 	if v == cty.NilVal {

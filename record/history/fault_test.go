@@ -8,8 +8,9 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Any call may fail while a night is added, and a write also in the middle. Each night that was
-// added is read back exactly once, and the next night can be added. A torn line is reported.
+// Any system call may fail while a night is added, and a write may also fail in the middle. Every
+// night that was added is read back exactly once, and the next night can be added. An incomplete
+// line is reported.
 func TestDiskFaults(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		at, calls := 0, 0

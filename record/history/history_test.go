@@ -285,7 +285,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var writers []*exec.Cmd
-	var said [2]bytes.Buffer // kept, because the coverage of the subprocess is separate
+	var said [2]bytes.Buffer // shown only if the subprocess fails
 	for i, name := range []string{"a", "b"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestTwoWriters$", fmt.Sprintf("-nights=%d", *nights))
 		cmd.Env = append(os.Environ(), "TOKGATE_TEST_WRITER="+name, "TOKGATE_TEST_DIR="+dir)
@@ -324,7 +324,7 @@ func FuzzRead(f *testing.F) {
 		}
 		if _, _, err := Add(dir, night("one more", november, 1)); err != nil {
 			if !ours(src) {
-				return // another file, to which nothing is added
+				return // another program's file: Add refuses it
 			}
 			t.Fatal(err)
 		}

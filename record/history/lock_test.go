@@ -46,7 +46,7 @@ func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 	}
 }
 
-// addInHalves writes a line in two pieces; each is on disk before the next begins.
+// addInHalves writes a line in two pieces. The first piece is on disk before the second is written.
 func addInHalves(path string, n metric.Night) error {
 	raw, err := json.Marshal(line{Schema: Schema, Night: &n})
 	if err != nil {

@@ -40,8 +40,8 @@ func Annotations(d *report.Document, at Workspace) []Annotation {
 	return list
 }
 
-// Write writes annotations as lines of the log: the first nine of each severity, and the number of
-// the others.
+// Write writes annotations as lines of the log. For each severity it writes the first nine
+// annotations, and then how many more there are.
 func Write(list []Annotation) string {
 	var b strings.Builder
 	for _, level := range []struct {
@@ -116,8 +116,8 @@ func (w Workspace) path(file string) string {
 	return filepath.ToSlash(file)
 }
 
-// relative returns the path of a file relative to the workspace; ok is false if the file is
-// outside.
+// relative returns the path of a file relative to the workspace. ok is false if the file is outside
+// the workspace.
 func (w Workspace) relative(file string) (path string, ok bool) {
 	file = filepath.FromSlash(file)
 	if !filepath.IsAbs(file) {

@@ -133,7 +133,7 @@ func TestOutputs(t *testing.T) {
 	if got := Outputs([]*report.Document{d}, 0, Workspace{root, root})[4].Value; got != filepath.ToSlash(d.Folder) {
 		t.Errorf("results = %q", got)
 	}
-	// A command that reached no verdict still outputs how it ended.
+	// A command that ended without a verdict still outputs how it ended.
 	if got := Outputs(nil, 2, Workspace{}); got[0].Value != "invalid" || got[1].Value != "2" || got[2].Value != "" {
 		t.Errorf("outputs of an invalid plan: %v", got)
 	}
@@ -247,7 +247,8 @@ func FuzzAnnotation(f *testing.F) {
 	})
 }
 
-// The runner reads an output with any value as that value, and no other output.
+// For any value, the runner reads an output that tokgate wrote as the same value, and reads no
+// other outputs.
 func FuzzOutput(f *testing.F) {
 	f.Add("24", "results/chat")
 	f.Add(hostile, "\ntokgate-\r\n")

@@ -31,8 +31,8 @@ func Whole(write func(io.Writer) error) Part {
 	}
 }
 
-// Summary writes the end of a summary file that already holds used bytes: the parts in order, each
-// with a fair share of the space that is left below SummaryBytes.
+// Summary writes parts to the end of a summary file, in order. used is the number of bytes that the
+// file already has. The parts share the remaining space up to SummaryBytes fairly.
 func Summary(w io.Writer, parts []Part, used int64) error {
 	left := SummaryBytes - int(min(used, SummaryBytes))
 	for i, part := range parts {
@@ -43,7 +43,8 @@ func Summary(w io.Writer, parts []Part, used int64) error {
 		if b.Len() == 0 {
 			continue
 		}
-		// An earlier command of the step may have written half a line.
+		// An earlier command of the same step may have left an incomplete line, so the parts begin
+		// on a new line.
 		if _, err := io.WriteString(w, "\n"+b.String()); err != nil {
 			return err
 		}
