@@ -52,7 +52,7 @@ const (
 	// LlamaTokenizer accepts {"content"}; Pages.Template turns messages into text
 	// first.
 	LlamaTokenizer
-	// AnyTokenizer tries the forms in turn and keeps the first that answers.
+	// AnyTokenizer tries every form in turn, and keeps the first form that the server answers.
 	AnyTokenizer
 )
 

@@ -26,8 +26,8 @@ type Engine struct {
 	Flags   Flags
 	Pages   Pages
 	Dialect Dialect
-	// Series lists the series that are read from the engine's metrics page. If several map to the
-	// same name of ours, the first one on the page counts.
+	// Series lists the series that are read from the engine's metrics page. If several series map
+	// to the same tokgate name, the first series on the page counts.
 	Series []Series
 	// Log describes the lines of the engine's log with facts about the server. A later line
 	// replaces an earlier one.
@@ -105,7 +105,7 @@ type Pages struct {
 	// Tokenize turns text into token ids, in the form of the dialect's Tokenizer.
 	// Template turns messages into text first.
 	Tokenize, Template string
-	// Reset clears the prefix cache, by POST.
+	// Reset is the path that clears the prefix cache, by POST.
 	Reset string
 	// Metrics is the page in Prometheus's text format.
 	Metrics string
@@ -172,7 +172,7 @@ type LabelFact struct {
 	Key           string // key of the fingerprint; see metric.Facts
 }
 
-// Plain is the name of an engine that is only known to have the OpenAI API.
+// Plain is the name of an engine of which only the OpenAI API is known.
 const Plain = "openai"
 
 // All lists the engines in the order of the documentation, the plain one last. A running
@@ -202,7 +202,7 @@ func Names(keep func(Engine) bool) []string {
 	return names
 }
 
-// Starts reports whether tokgate knows how to start the engine.
+// Starts reports whether tokgate can start the engine itself, without a command in the plan.
 func (e Engine) Starts() bool { return len(e.Launch.Program) > 0 }
 
 // Known reports whether the plan names the engine. Of a plain server only the OpenAI API is known.

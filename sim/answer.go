@@ -4,11 +4,11 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// answer is the text of an answer. Token i depends only on the seed and i, unless the tokens are
-// written out.
+// answer is the text of an answer. If the text is not fixed, token number i depends only on the
+// seed and i.
 type answer struct {
 	seed    rng
-	written []string // the tokens, if written out; nil: drawn from the seed
+	written []string // the tokens, if the answer is a fixed text; nil: tokens are drawn from the seed
 	call    string   // the tool that the answer calls, whose arguments are the text; "" if the answer is text
 }
 
@@ -145,7 +145,7 @@ func (a *answer) garble(limit int) {
 	}
 }
 
-// swap replaces, on average, one token in one by another.
+// swap replaces tokens of the answer by other tokens: on average, one in every one tokens.
 func (a *answer) swap(one int) {
 	r := a.seed ^ 0x5a
 	for i := range a.written {

@@ -89,8 +89,8 @@ func (c *chunker) role() {
 	c.send()
 }
 
-// tokens sends the answer's tokens from to to (exclusive) in one chunk, or in two if
-// reasoning ends among them.
+// tokens sends the answer's tokens from the number from to the number to − 1. They form one chunk,
+// or two chunks if the reasoning ends among them.
 func (c *chunker) tokens(from, to int) {
 	if last := c.fx.keyTokens; c.order.chat && from < last && last < to {
 		c.tokens(from, last)
@@ -170,7 +170,7 @@ func (r *reply) said(b []byte, from, to int, fx *effect) []byte {
 	return b
 }
 
-// calls returns the tool that the answer calls; "" if the answer is text.
+// calls returns the name of the tool that the answer calls. It returns "" if the answer is text.
 func (r *reply) calls(fx *effect) string {
 	if fx.toolCall {
 		return "lookup"

@@ -87,7 +87,7 @@ func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	return "cmpl-" + own
 }
 
-// stream sends what the engine emits, when it emits it.
+// stream sends the emissions of the engine as soon as the engine makes them.
 func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	fx := c.fx
 	var batch []Emission

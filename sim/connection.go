@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bytewise writes and flushes every byte separately.
+// bytewise writes one byte at a time, and flushes after every byte.
 type bytewise struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

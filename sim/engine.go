@@ -36,8 +36,8 @@ type Times struct {
 	Submitted time.Duration // Submit's
 	Queued    time.Duration // when the front end has passed the job to the engine's queue
 	Scheduled time.Duration // start of the step with its first prompt chunk
-	Prefilled time.Duration // end of the step with its last prompt chunk, which makes the first token
-	First     time.Duration // first emission; later than Prefilled if the profile holds back the first tokens
+	Prefilled time.Duration // end of the step with the last prompt chunk, which makes the first token
+	First     time.Duration // first emission; later than Prefilled if the first tokens are held back
 	Finished  time.Duration // last emission
 	Cached    int           // prompt tokens found in the prefix cache
 }
@@ -61,7 +61,7 @@ type State struct {
 	AcceptedTokens  int
 	AcceptedAt      []int // by draft position
 	PeakKV          int   // most tokens ever reserved
-	PeakBatchTokens int   // most tokens spent in one step so far
+	PeakBatchTokens int   // largest number of tokens in one step so far
 }
 
 // Engine is a continuous-batching inference engine, step by step. It has no clock and no goroutine,
@@ -90,8 +90,8 @@ type Engine struct {
 	decode   []*sequence
 	jobs     map[uint64]*sequence
 	kv       int // tokens reserved
-	resident int // context tokens of the decoding sequences
-	dropped  int // cancelled sequences in prefill and decode
+	resident int // tokens in the KV cache that the decoding sequences have so far
+	dropped  int // cancelled sequences that are still in the lists prefill and decode
 
 	out   []Emission
 	spent []*sequence // sequences that finished in the last Advance; kept so that their Times can still be read
@@ -182,9 +182,9 @@ func (e *Engine) Submit(at time.Duration, j Job) error {
 	return nil
 }
 
-// ownAcceptance draws the chance that the sequence's first draft token is accepted. The sequence's
-// mean number of tokens per step is drawn from a triangular distribution within ±spread of the
-// overall mean. Later positions keep their conditional chances.
+// ownAcceptance draws the chance that the first draft token of the sequence is accepted. It draws
+// the sequence's mean number of tokens per step from a triangular distribution, within ±Spread of
+// the overall mean. Later draft tokens keep their conditional chances.
 func (e *Engine) ownAcceptance(s *sequence) float64 {
 	spec := e.profile.Speculation
 	if spec == nil {
@@ -340,8 +340,8 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	e.kv += s.need
 	e.state.PromptTokens += s.Input
 	if e.cache != nil {
-		// The last prompt token is always computed, because computing it yields the answer's first
-		// token.
+		// The last prompt token is always computed, because its computation yields the first token
+		// of the answer.
 		s.Cached = min(e.cache.match(e.blocks(s, s.Input))*e.profile.PrefixCache.BlockTokens, s.Input-1)
 		s.prefilled = s.Cached
 		e.state.CacheQueries += s.Input

@@ -146,8 +146,9 @@ func TestArithmetic(t *testing.T) {
 			name:   "held-back stream",
 			change: func(p *Profile) { p.FirstVisibleToken = 3 },
 			jobs:   []Job{{Input: 100, Output: 4}, {Input: 100, Output: 2}},
-			// The first step takes 10 + 200 until 215, and the second 11 until 226, when B ends and
-			// is shown. Then steps of 10 end at 236 and 246.
+			// Jobs A and B are prefilled in a first step of 10 + 200 ms, which ends at 215 ms. The
+			// second step takes 11 ms and ends at 226 ms. B ends there, so its tokens become
+			// visible. A decodes alone in steps of 10 ms, which end at 236 and 246 ms.
 			want: [][]float64{{236, 246}, {226}},
 		}, {
 			// Both drafts are always accepted: 1 token, then 3, 3 and the last one of 8.
@@ -285,7 +286,7 @@ func TestSubmitRefuses(t *testing.T) {
 	}
 }
 
-// randomProfile draws a valid profile, extremes included.
+// randomProfile draws a valid profile. Extreme values occur too.
 func randomProfile(r *rand.Rand) *Profile {
 	p := plain()
 	p.MaxModelLen = 2 + r.IntN(3000)
@@ -543,7 +544,8 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	}
 }
 
-// closedLoop keeps n requests in flight. It returns the mean TTFT and the tokens per second.
+// closedLoop keeps n requests in flight. It returns the mean TTFT, and the throughput in output
+// tokens per second.
 func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft time.Duration, throughput float64) {
 	e := NewEngine(p, 1)
 	var id uint64

@@ -8,7 +8,7 @@ import (
 // Fault is one error of a server or a network.
 type Fault struct {
 	Name string
-	Doc  string // one line; it says what the rule's tokens, delay and text mean
+	Doc  string // description in one line; it says what tokens, delay and text of a rule mean
 
 	apply func(fx *effect, r *Rule)
 }
@@ -51,7 +51,7 @@ type effect struct {
 	key        string // instead of "content"
 	keyTokens  int    // number of tokens for which that key is used
 	toolCall   bool
-	padding    int // bytes in the first token-bearing chunk
+	padding    int // padding bytes in the first chunk that has tokens
 	text       string
 	model      string
 	emptyDelta bool
@@ -60,13 +60,13 @@ type effect struct {
 	errorEvent  bool
 	errorLegacy bool
 	cut         bool // the connection breaks
-	noFinish    bool // the stream ends in order, but without finish_reason and what follows it
+	noFinish    bool // the stream ends without finish_reason, and without the events after it
 	hold        bool // nothing more comes
 	trickle     time.Duration
 	after       int // number of tokens before the errors above
 	stopAfter   int // number of tokens after which the answer ends early; 0: the answer does not end early
 	canned      bool
-	other       bool // the answer is the answer to another prompt
+	other       bool // the server sends the answer to another prompt
 
 	// what a natural answer says
 	circle      bool

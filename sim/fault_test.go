@@ -457,7 +457,7 @@ func breaksWith(tokens int, end string, wantErr error) func(*testing.T, *world) 
 			!strings.HasSuffix(text, end) || strings.Contains(text, `"finish_reason":"`) || strings.Contains(text, "usage") {
 			t.Errorf("%v, %v, %s", r, err, text)
 		}
-		time.Sleep(time.Second) // time for the current step to end
+		time.Sleep(time.Second) // the current step needs at most a second to end
 		if s := w.server.State(); s.Running != 0 {
 			t.Errorf("the engine goes on: %+v", s)
 		}

@@ -61,7 +61,7 @@ type outcome map[string]float64
 type conditions struct {
 	Stagger time.Duration // between the starts of two slots
 	Pause   time.Duration // between an answer and the next request of its slot
-	Rounds  int           // measured requests for each slot, unless the report states it
+	Rounds  int           // measured requests for each slot, if the report does not state the number
 	Seeds   int           // number of seeds to average over, for an engine with random draws
 }
 
@@ -112,7 +112,7 @@ func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	}
 	var (
 		ended                     = 0
-		slots, chunks             []int // by request, in order of sending
+		slots, chunks             []int // one element for each request, in the order of sending
 		ttft, e2e, queue, prefill float64
 		speeds, decode, tpot, itl float64
 		last                      time.Duration
@@ -170,13 +170,13 @@ func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	}
 }
 
-// fitting is a profile with its free parameters.
+// fitting is a fit of one profile: its free parameters and the conditions of the measurement.
 type fitting struct {
 	profile, report, server string
 	conditions              conditions
 	few                     int                  // number of seeds in the search; 0 means all
 	free                    []string             // parameters, and "pause"
-	first                   map[string]float64   // where the search starts, if not at the shipped profile
+	first                   map[string]float64   // start of the search, if not at the shipped profile
 	choose                  map[string][]float64 // possible values of a setting; each start of the search uses one value
 	median                  bool                 // the median error is added to the loss
 }
@@ -449,13 +449,13 @@ func (f *fitting) with(base *Profile, c conditions, free []string, x []float64) 
 	return &p, c
 }
 
-// TestFit fits the shipped profiles to the published figures and writes them:
+// TestFit fits the shipped profiles to the published figures, and writes the profiles:
 //
-//	make fit                  # all of them: hours
+//	make fit                  # all profiles; takes hours
 //	make fit SYSTEM=h200
 //
-// The search is that of Nelder and Mead (The Computer Journal 7, 1965) over
-// the logarithms of the free parameters, from several seeded starts.
+// The search is the method of Nelder and Mead (The Computer Journal 7, 1965). It works on the
+// logarithms of the free parameters, from several seeded starts.
 func TestFit(t *testing.T) {
 	if *fitSystems == "" {
 		t.Skip("fits when -fit names a profile")

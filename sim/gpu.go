@@ -9,8 +9,8 @@ import (
 // GPUs and to fill reports. They do not change the server's speed.
 type GPU struct {
 	ClockMHz float64 `json:"clock_mhz,omitempty"` // 0: not reported
-	// ThrottledShare is the share of every ten seconds during which heat halves the clock. It is
-	// the last part of the ten seconds.
+	// ThrottledShare is the share of the time during which heat halves the clock. The clock is
+	// halved in the last part of every ten seconds.
 	ThrottledShare   float64 `json:"throttled_share,omitempty"`
 	ForeignProcesses int     `json:"foreign_processes,omitempty"`
 	Power            *Power  `json:"power,omitempty"` // nil: not reported

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// In the last three of every ten seconds the clock is halved.
+// Heat halves the clock in the last three of every ten seconds.
 func TestGPUAt(t *testing.T) {
 	g := GPU{ClockMHz: 1980, ThrottledShare: 0.3, ForeignProcesses: 2}
 	for at, want := range map[time.Duration][2]float64{0: {1.98e9, 0}, 6900 * time.Millisecond: {1.98e9, 0}, 7 * time.Second: {9.9e8, 1}, 19 * time.Second: {9.9e8, 1}, 20 * time.Second: {1.98e9, 0}} {
@@ -51,8 +51,8 @@ func TestPowerMeter(t *testing.T) {
 	if energy := counters[metric.Energy] - before; math.Abs(energy-2240) > 1e-9 || math.Abs(gauges["power"]-224) > 1e-9 {
 		t.Errorf("%v J and %v W, want 2240 and 224", energy, gauges["power"])
 	}
-	// A step of five seconds that starts just before the reading counts in full, but the reported
-	// power stays within its maximum.
+	// A step of five seconds starts just before the reading. All five seconds count at once, but
+	// the reported power does not exceed its maximum.
 	read(31*time.Second, State{Busy: 12 * time.Second, Prefilling: 6 * time.Second}, gauges, counters)
 	if gauges["power"] != 500 {
 		t.Errorf("%v W, want 500", gauges["power"])

@@ -19,7 +19,7 @@ var words = [64]string{
 	" cut", " dig", " fly", " hop", " jog", " mix", " nod", " pay", " row", " sip", " tap", " win", " yes", " not", " but", " for",
 }
 
-const opening = "The" // the first word of an answer, also one token
+const opening = "The" // the first word of every answer; it is one token
 
 // spoken splits a text into its tokens; a text has at least one.
 func spoken(text string) []string {
@@ -37,9 +37,9 @@ func spoken(text string) []string {
 	return out
 }
 
-// language yields the model's most likely answer to one prompt, token by token, and the likelihood
-// of any other answer. Both depend only on the model's name, the prompt and the tokens so far, so
-// that all servers of the model judge an answer alike.
+// language yields the model's most likely answer to a prompt, token by token, and the likelihood of
+// any other answer. Both depend only on the name of the model, the prompt and the tokens so far. So
+// all servers of a model score an answer alike.
 type language struct {
 	state  rng
 	at     int
@@ -63,9 +63,9 @@ func newLanguage(model string, key uint64, text string, share float64) language 
 // oneIn says how often two words are about equally likely: at one token in oneIn.
 const oneIn = 8
 
-// choice returns the model's most likely next token, the second most likely one, and
-// the cost of each in nats. At some tokens both are about equally likely; there the
-// answers of two servers of one model may differ.
+// choice returns the model's most likely next token and the second most likely token, each with its
+// cost in nats. At some tokens both are about equally likely, and the answers of two servers of the
+// same model may differ there.
 func (l *language) choice() (first, second string, cost, dearer float64) {
 	switch {
 	case l.solved != nil && l.at < len(l.solved):
@@ -168,8 +168,8 @@ func asked(prompt string) string {
 	return prompt
 }
 
-// logprobs returns the model's log-probabilities of all tokens of a prompt and its answer; the
-// values for the prompt's own tokens are arbitrary.
+// logprobs returns the model's log-probabilities of all tokens of a prompt and its answer. The
+// values for the tokens of the prompt are arbitrary.
 func logprobs(model string, ids []int) []float64 {
 	out := make([]float64, len(ids))
 	at := behind(ids)

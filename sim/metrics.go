@@ -43,7 +43,7 @@ func newMetrics(like string) *metrics {
 // told is what the metrics need to know about a request in flight.
 type told struct {
 	last   time.Duration // the emission before
-	finish string        // finish reason that the complete answer will have
+	finish string        // finish reason of the answer, if it becomes complete
 }
 
 // emission records what a step made of one request.

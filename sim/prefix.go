@@ -21,7 +21,8 @@ func (c *prefixCache) reset() {
 	c.order = list.New()
 }
 
-// match counts the leading blocks that are known, and marks them as used.
+// match counts how many leading blocks of a prompt are in the cache, and marks these blocks as
+// used.
 func (c *prefixCache) match(prefix []uint64) int {
 	n := 0
 	for n < len(prefix) && c.at[prefix[n]] != nil {
@@ -31,7 +32,7 @@ func (c *prefixCache) match(prefix []uint64) int {
 	return n
 }
 
-// insert stores all blocks of a prompt, and returns how many were evicted.
+// insert stores all blocks of a prompt, and returns how many older blocks it evicted.
 func (c *prefixCache) insert(prefix []uint64) (evicted int) {
 	c.touch(prefix)
 	for ; c.order.Len() > c.blocks; evicted++ {
@@ -107,7 +108,8 @@ func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
 	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
 }
 
-// keep stores the full blocks among the first tokens of a sequence.
+// keep stores the full blocks of the first tokens of a sequence in the prefix cache. The number of
+// these tokens is given.
 func (e *Engine) keep(s *sequence, tokens int) {
 	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
 }

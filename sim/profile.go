@@ -104,7 +104,7 @@ type DecodeCost struct {
 type Limits struct {
 	MaxBatchedTokens int `json:"max_batched_tokens"`          // token budget of a step, at least 1
 	MaxSeqs          int `json:"max_seqs,omitempty"`          // running sequences; 0: no limit
-	KVTokens         int `json:"kv_tokens,omitempty"`         // token slots in the KV cache; 0: no limit
+	KVTokens         int `json:"kv_tokens,omitempty"`         // tokens in a full KV cache; 0: no limit
 	KVPerSeqTokens   int `json:"kv_per_seq_tokens,omitempty"` // fixed reservation of each sequence in addition to input + output
 }
 
@@ -120,7 +120,7 @@ type Speculation struct {
 	Spread float64 `json:"spread,omitempty"`
 }
 
-// PrefixCache reuses the KV cache of prompts that begin alike.
+// PrefixCache reuses the KV cache of prompts that have the same beginning.
 type PrefixCache struct {
 	BlockTokens    int `json:"block_tokens"`    // tokens in a block, at least 1; only whole blocks are found
 	CapacityTokens int `json:"capacity_tokens"` // tokens that the cache holds, at least block_tokens; then the least recently used blocks leave

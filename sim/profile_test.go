@@ -39,7 +39,7 @@ func TestDefaultProfile(t *testing.T) {
 	p := DefaultProfile()
 	p.Noise = Noise{}
 	ttft, _ := closedLoop(p, 1, 1, 200, func() int { return 100 })
-	// 12 + 5.5 + 0.2 + 200·0.05 + 0.4 ns·200² = 27.7 ms
+	// expected TTFT: 12 + 5.5 + 0.2 + 200·0.05 ms, and 0.4 ns·200² = 0.016 ms: 27.7 ms in all
 	if got := ttft.Round(100 * time.Microsecond); got != 27700*time.Microsecond {
 		t.Errorf("TTFT of a 200-token prompt %v", got)
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// queue holds the sequences that are not admitted yet, in order of submission. They leave the front
-// end in the same order.
+// queue holds the sequences that are not admitted yet, in the order of submission. The front end
+// passes them on in the same order.
 type queue struct {
 	items []*sequence
 	head  int

@@ -14,8 +14,7 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// maxBody bounds the size of a request's body, in bytes. It has room for a million token ids,
-// twice.
+// maxBody bounds the size of a request's body, in bytes. A million token ids fit twice.
 const maxBody = 64 << 20
 
 // body holds the fields of a completion request that the server reads. Other fields are ignored.
@@ -138,13 +137,13 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) ([]byte, error) {
 	return src, nil
 }
 
-// order is a parsed request, and the answer that it will get.
+// order is a parsed request, together with its planned answer.
 type order struct {
 	body
 	reply
 	chat   bool
 	input  int
-	tokens []int // tokens of the prompt; nil without a prefix cache
+	tokens []int // tokens of the prompt; nil if the server has no prefix cache
 	scored []int // tokens of the prompt, if their log-probabilities are requested
 }
 
@@ -167,7 +166,7 @@ func (r *reply) told(sent int) int {
 	return sent * r.claimed / r.output
 }
 
-// read parses a request, or returns what is wrong with it.
+// read parses a request. It returns an error that says what is wrong with the request.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *effect) (*order, error) {
 	o := &order{chat: chat}
 	src, err := readJSON(w, r, &o.body)

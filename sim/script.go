@@ -24,7 +24,7 @@ type Rule struct {
 	Every int     `json:"every,omitempty"` // in this range, only the 1st, the (1+every)th, the (1+2·every)th, …
 	Share float64 `json:"share,omitempty"` // share of these that have the fault, drawn from the server's seed; in [0, 1]
 
-	Tokens  int     `json:"tokens,omitempty"`   // see the fault; 0 means its default
+	Tokens  int     `json:"tokens,omitempty"`   // tokens of the fault; 0 means the fault's default
 	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault; 0 means its default
 	Text    string  `json:"text,omitempty"`     // text of the fault; "" means the fault's default
 }
@@ -80,7 +80,7 @@ func ParseRule(s string) (Rule, error) {
 	return r, r.validate()
 }
 
-// Validate returns an error for every rule with an unknown fault or a value out of
+// Validate returns an error that names every rule with an unknown fault or with a value out of
 // range.
 func (s Script) Validate() error {
 	var bad []error
@@ -172,7 +172,7 @@ func (d *director) next(path string) *effect {
 		}
 		n := d.seen[i]
 		d.seen[i]++
-		draw := d.draws[i].float() // draw even if from, to or every excludes this request, so that they do not shift later draws
+		draw := d.draws[i].float() // draw even if the request has no fault, so that later draws stay the same
 		switch {
 		case n < r.From, r.To > 0 && n >= r.To:
 		case r.Every > 1 && (n-r.From)%r.Every != 0:

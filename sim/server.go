@@ -24,9 +24,10 @@ type Options struct {
 	Engine  string   // the engine whose metric names /metrics uses: "sglang"; anything else means vLLM
 	APIKey  string   // key that requests below /v1 must send as a bearer token; "": no key is required
 	Faults  Script   // beside the profile's
-	// OnEmit is called right before every chunk with tokens is written. id is the id in the
-	// answer's chunks: "chatcmpl-…", which ends in the request's X-Request-Id if it has one. chunk
-	// is the number of the chunk, from 0. OnEmit is called from several goroutines at once.
+	// OnEmit is called right before every chunk with tokens is written. Several goroutines may call
+	// it at once. id is the id in the chunks of the answer: "chatcmpl-…". It ends in the
+	// X-Request-Id of the request, if the request has one. chunk is the number of the chunk, from
+	// 0.
 	OnEmit func(id string, chunk int, at time.Time)
 	// OnServed is called after every completion request whose body could be parsed. Several
 	// goroutines may call it at once.
@@ -38,7 +39,7 @@ type Options struct {
 
 // Served describes one completion request, with times of the server's own clock.
 type Served struct {
-	ID      string    `json:"id"` // id of the answer, as in OnEmit
+	ID      string    `json:"id"` // id of the answer, the same as for OnEmit
 	Arrived time.Time `json:"arrived"`
 	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero if no token was
 	Last    time.Time `json:"last,omitzero"`  // right before the last one was written
@@ -69,7 +70,7 @@ type Server struct {
 	mux     *http.ServeMux
 	ids     atomic.Uint64
 
-	answered sync.Map // prompts that were answered, with the keys by which the replay fault finds them
+	answered sync.Map // answered prompts; the keys are those that the fault replay looks up
 
 	done chan struct{} // closed by Close
 

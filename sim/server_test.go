@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// world is a server on an in-memory network, with a client. It lives in a synctest bubble, where
-// times are exact.
+// world is a server on an in-memory network, with a client. It runs in a synctest bubble, where
+// time is simulated and exact.
 type world struct {
 	t      *testing.T
 	server *Server
@@ -221,10 +221,10 @@ func TestHourInABubble(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// The first of three requests is prefilled alone in 2998 + 4 ms, and then takes part in one
-		// more step. A step of three requests takes 2998 + 2 ms = 3 s. The slots are one step
-		// apart, so each request takes 300 steps and waits for at most one: in all an hour and less
-		// than a minute.
+		// A step that prefills one request alone takes 2998 + 4 ms, and a step of three requests
+		// takes 2998 + 2 ms = 3 s. The slots are one step apart, so each request takes 300 steps
+		// and waits for at most one step. All requests together take an hour, plus less than a
+		// minute.
 		took := time.Since(start)
 		if took < time.Hour-10*time.Second || took > time.Hour+time.Minute {
 			t.Errorf("%d requests took %v", slots*each, took)
@@ -450,8 +450,8 @@ func metricsOf(t *testing.T, like, file string) {
 		w.must(pathChat, chat5)
 		w.must(pathChat, chat5) // the second request finds the first block of its prompt in the cache
 		w.must(pathCompletions, `{"prompt":"x","max_tokens":1,"ignore_eos":true}`)
-		// Two more requests are in the engine, each with 615 of the 1000 KV tokens, so that one
-		// runs and one waits.
+		// Two more requests are in the engine. Each of them needs 615 of the 1000 KV tokens, so one
+		// runs and the other waits.
 		ctx, cancel := context.WithCancel(context.Background())
 		for range 2 {
 			r, err := w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":600`, 1)).WithContext(ctx))
@@ -480,7 +480,8 @@ func TestSlowReader(t *testing.T) {
 		time.Sleep(10 * time.Minute) // 50,000 chunks fill the connection's window
 		start := time.Now()
 		w.must(pathChat, chat5)
-		// 5 ms overhead, up to 10 ms until the current step ends, and 11 + 15 + 4·11 ms.
+		// The request takes 5 ms of overhead and up to 10 ms until the current step ends. Then come
+		// a step of 11 ms, a prefill step of 15 ms and four steps of 11 ms: at most 85 ms in all.
 		if got := time.Since(start); got > 90*time.Millisecond {
 			t.Errorf("another request took %v", got)
 		}

@@ -125,9 +125,9 @@ type message struct {
 	role, content string
 }
 
-// CountChat is the number of tokens that the server counts for the messages of a chat, given as
-// JSON. If messages is nil, it counts one user message with the given text. Parts that are not text
-// have no tokens.
+// CountChat returns the number of tokens of the messages of a chat, as the server counts them.
+// messages is JSON. If it is nil, the chat has one user message with the given text. Parts that are
+// not text have no tokens.
 func CountChat(text string, messages json.RawMessage) (int, error) {
 	if messages == nil {
 		return len(tokenizeChat(nil, []message{{"user", text}}, true)), nil

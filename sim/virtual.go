@@ -10,14 +10,14 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// Virtual is the built-in server as a discrete-event simulation. It does what Server does over
-// HTTP, but by calls that have the time as an argument. The engine, its limits and its faults are
-// the same. Everything below the event stream is missing: connections, redirects, compression, line
-// endings.
+// Virtual is the built-in server as a discrete-event simulation. Server works over HTTP and in real
+// time. Virtual does the same by calls that have the time as an argument. The engine, its limits
+// and its faults are the same. It has nothing that lies below the event stream: no connections,
+// redirects, compression or line endings.
 //
-// It has no clock and no goroutine. Call Send when a request arrives, and call Advance no later
-// than the time that the last Advance returned. Times are offsets on the caller's clock and never
-// decrease. It is not safe for concurrent use.
+// Virtual has no clock and no goroutine. Call Send when a request arrives, and call Advance no
+// later than the time that the last Advance returned. Times are offsets on the caller's clock and
+// never decrease. It is not safe for concurrent use.
 type Virtual struct {
 	profile *Profile
 	seed    int64
@@ -55,8 +55,8 @@ type Ask struct {
 	// stretches together have Input tokens. If Parts is nil, no other prompt has the same
 	// beginning, and the prefix cache does not store the prompt.
 	Parts []Part
-	// Spoken asks for the text in every chunk. Fields are the other fields of the request's body; a
-	// natural answer follows response_format and tools.
+	// Spoken asks for the text of the answer in every chunk. Fields holds the other fields of the
+	// request's body. A natural answer follows the fields response_format and tools.
 	Spoken bool
 	Fields map[string]any
 	// Text is the prompt's text, if it is a question that the server can answer.
@@ -69,7 +69,7 @@ type Chunk struct {
 	Reasoning bool
 	ToolCall  bool
 	Text      []byte // text as JSON, if requested; valid only during the call
-	Tool      string // name of the tool, in the first chunk of a call
+	Tool      string // name of the tool; only in the first chunk of a tool call
 	Finish    string
 	Usage     *Usage // nil: the chunk has no usage
 	Err       string // message of an error event
@@ -108,7 +108,7 @@ type Call struct {
 	reply  reply
 	input  int
 	cached int
-	due    time.Duration // when the request reaches the engine
+	due    time.Duration // time at which the request reaches the engine
 	sent   int           // tokens shown
 	begun  bool          // the head of the answer was sent
 	roled  bool
@@ -117,8 +117,8 @@ type Call struct {
 	told   told
 }
 
-// NewVirtual returns a server that begins to load at the given time. It ignores OnEmit, OnServed,
-// APIKey and Clock.
+// NewVirtual returns a server that begins to load at the time at. It ignores the options OnEmit,
+// OnServed, APIKey and Clock.
 func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
@@ -341,8 +341,9 @@ func (v *Virtual) release(c *Call) {
 	}
 }
 
-// Advance lets the server work until now. next is the time after now at which it has something to
-// do again. If the server is idle until the next Send, busy is false and next has no meaning.
+// Advance lets the server work until the time now. next is the next time at which the server has
+// something to do. If the server is idle until the next Send, busy is false and next has no
+// meaning.
 func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
 	v.free = append(v.free, v.left...)
 	v.left = v.left[:0]

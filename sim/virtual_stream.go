@@ -83,8 +83,8 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	c.to.Chunk(at, chunk)
 }
 
-// running returns the usage of a chunk before the last. A client treats a usage of zeros as no
-// usage.
+// running returns the usage for a chunk before the last one. It returns nil instead of zeros,
+// because a client takes zeros for no usage.
 func (v *Virtual) running(c *Call) *Usage {
 	if c.fx.usageNull || c.fx.usageZero || c.fx.noUsage {
 		return nil
@@ -166,7 +166,7 @@ func (v *Virtual) end(c *Call, at time.Duration, how Ending, words string) {
 	c.to.End(at, how, words)
 }
 
-// die ends the server and everything in flight.
+// die ends the server and every call that is in flight.
 func (v *Virtual) die(at time.Duration) {
 	v.dead = true
 	for _, c := range slices.Concat(v.calls, v.late) {

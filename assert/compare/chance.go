@@ -15,9 +15,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Assumptions about a server that nobody has measured yet. They are standard deviations of
-// logarithms: usualRequests of the times of requests, and usualStarts from one start of the server
-// to another.
+// Assumptions about a server that was never measured. Both are standard deviations of logarithms.
+// usualRequests is that of the times of the requests. usualStarts is that of the mean time from one
+// start of the server to the next start.
 const (
 	usualRequests = 0.30
 	usualStarts   = 0.01
@@ -56,9 +56,9 @@ func (c ChangeChance) Name() string {
 // Assumed names the assumptions behind the chances.
 const Assumed = "assuming requests that vary by 30 % and starts by 1 %"
 
-// Chances returns the chance of every comparison of the plan, in order. The chance is the power of
-// a non-inferiority test with the planned rounds and requests, for servers that vary as assumed
-// above.
+// Chances returns the chance of every comparison of the plan to pass, in order. The chance is the
+// power of a non-inferiority test with the planned rounds and requests. It assumes a server that
+// varies by usualRequests and usualStarts.
 func Chances(p *plan.Plan) []Chance {
 	var out []Chance
 	for _, c := range p.Compares {
@@ -145,7 +145,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	variance := 2 * (requests*requests + usualStarts*usualStarts)
 	switch {
 	case c.Restart == plan.RestartOrder:
-		// Of four legs in two rounds, the two of the second server share a start.
+		// Two rounds have four legs. Both legs of the second server use the same start of that
+		// server.
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
 	case c.SideBySide:

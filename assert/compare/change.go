@@ -47,8 +47,7 @@ type Change struct {
 	Pairs       []Pair
 
 	lacks string // why the change is not applicable; "" if it is applicable
-	// instead replaces the numbers in the verdict's text if none of them is meaningful; otherwise
-	// "".
+	// instead is the verdict's text if the change has no meaningful number; otherwise it is "".
 	instead string
 	cause   verdict.Cause // of an error
 	bound   *plan.Change  // nil: shown only
@@ -74,7 +73,8 @@ type Pair struct {
 	Note               string // why it stands out; "" if it does not
 }
 
-// decision is the result of the tests of a change, before other changes are considered.
+// decision is the result of the tests of one change, before the other changes of the comparison are
+// considered.
 type decision struct {
 	limit float64 // the limit, on the scale of delta
 	pFail float64 // p-value of the claim that the change exceeds the limit
@@ -120,8 +120,8 @@ func (c *Change) Name() string {
 	return c.Metric.Name
 }
 
-// OfUnits judges a change without a plan's comparison, from the changes of independent pairs, each
-// given as ln(candidate / control).
+// OfUnits judges a change outside of a plan's comparison. The units are the changes of independent
+// pairs, each as ln(candidate / control).
 func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan.Policy) Change {
 	alpha := policy.Alpha()
 	c := Change{Metric: bound.Metric, Stat: bound.Stat, Confidence: 1 - alpha}
@@ -133,7 +133,8 @@ func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan
 	return c
 }
 
-// estimate fills in the change, its bounds and its direction.
+// estimate fills in the size of the change, its bounds, its direction, and the tolerance that can
+// be certified.
 func (c *Change) estimate(alpha float64) {
 	mid, low, high, ok := c.delta.bounds(alpha)
 	switch {
@@ -177,7 +178,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 		other, least := c.delta.mirrored(), -c.scaled(-bound.Limit)
 		within, below = within && -mid <= least, below && other.below(least, alpha)
 		if other.pAbove(least) < c.delta.pAbove(c.limit) {
-			c.delta, c.limit = other, least // the change may fail on its other side
+			c.delta, c.limit = other, least // the change is more likely to fail in its other direction
 		}
 	}
 	switch {
@@ -255,8 +256,9 @@ func (c *Change) unit() metric.Unit { return c.Metric.UnitOf(c.Stat) }
 // percent writes a change with its sign: "+3.1%", "−0.4 pp".
 func (c *Change) percent(x float64) string { return FormatChange(c.unit(), x, c.Points) }
 
-// FormatChange writes a share, or a difference in a unit, with its sign: "+3.1%", "+0.02
-// nats/token". A difference of shares has the unit pp (percentage points): "-0.4pp".
+// FormatChange writes a change with its sign. A change is a share, or a difference in a unit:
+// "+3.1%", "+0.02 nats/token". A difference of two shares has the unit pp (percentage points):
+// "-0.4pp".
 func FormatChange(of metric.Unit, x float64, points bool) string {
 	unit := "%"
 	if points && of != metric.Ratio {
@@ -290,6 +292,6 @@ const (
 	leastOut  = 0.05
 )
 
-// coldTimes is how many times longer than the median of its leg a first request must take to be
-// called cold.
+// coldTimes defines a cold first request: it takes at least coldTimes times as long as the median
+// request of its leg.
 const coldTimes = 3

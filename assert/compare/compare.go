@@ -22,7 +22,7 @@ type Comparison struct {
 	Rounds      int          // judged rounds of each side
 	Units       int          // independent observations among the rounds
 	Outcome     verdict.Outcome
-	Skipped     string // why nothing was compared; "" if something was
+	Skipped     string // why nothing was compared; otherwise ""
 	LeftOut     bool   // not selected by the user
 	Line        string // the result in one line
 	Differences []plan.Difference
@@ -45,7 +45,7 @@ type Decision struct {
 // these two decide. Otherwise all other shown changes decide.
 const (
 	AnswerYes     = "yes"           // something is better, nothing worse
-	AnswerNo      = "no"            // something is worse, nothing better; or a required change fails
+	AnswerNo      = "no"            // something is worse, nothing is better; or a required change fails
 	AnswerMixed   = "mixed"         // both
 	AnswerNone    = "no difference" // both bounds of the change are within the tolerance
 	AnswerUnknown = "unknown"       // nothing could be compared, or too little for a result
@@ -70,19 +70,20 @@ const drifting = "unpaired: drift not excluded"
 // startedOnce is the note on verdicts of a comparison that started each server only once.
 const startedOnce = "each server was started once: chance differences between starts are part of the change"
 
-// Input holds what is needed to judge a comparison: the plan with the compare block, the run, and
-// the results for levels and capacities that were judged before.
+// Input holds everything that it takes to judge a comparison: the plan and its compare block, the
+// run, and the functions that return levels and capacities.
 type Input struct {
 	Plan  *plan.Plan
 	Block *plan.Compare
 	Run   *metric.Run
-	// Baseline is the recorded run of a stored control; nil if none was read.
+	// Baseline is the recorded run of a stored control. It is nil if no run was read.
 	Baseline *metric.Run
 	// Planless means that two servers of a record are compared without a plan.
 	Planless bool
 	Unrun    string // why the record lacks a level that its plan has; "" if it lacks none
-	// Level returns a level of the run as recorded; nil if there is none. Valid reports whether the
-	// level was measured properly, which a damaged record may not show.
+	// Level returns a level as the run recorded it, or nil if the run has no such level. Valid
+	// reports whether the level was measured properly. A damaged record may look proper although it
+	// is not valid.
 	Level func(server, workload, level string) *metric.Level
 	Valid func(server, workload, level string) bool
 	// Invalid explains why a level of the baseline cannot be used; "" if it can.

@@ -51,7 +51,7 @@ func (x *comparison) settle() {
 	}
 }
 
-// skip gives a verdict on every required change if nothing was compared.
+// skip gives every required change a verdict when nothing was compared.
 func (x *comparison) skip(message string) {
 	for _, claim := range x.required {
 		for _, w := range claim.Workloads {
@@ -181,8 +181,9 @@ func (x *comparison) ways() map[int]Direction {
 type tally struct {
 	better, worse, failed, tolerated []string
 	mainBetter, mainWorse            bool
-	// wide lists the changes of e2e and throughput whose bounds reach beyond the margin: the plan's
-	// tolerance, or else usualMargin. within lists those whose bounds stay inside it.
+	// wide lists the changes of e2e and throughput whose bounds exceed the margin. The margin is
+	// the plan's tolerance, or usualMargin if the plan sets none. within lists the changes whose
+	// bounds stay inside the margin.
 	wide, within []string
 }
 
@@ -282,7 +283,7 @@ func (x *comparison) sentence() string {
 	for _, a := range answers {
 		var workloads []string
 		levels := map[string][]string{}
-		others := map[string]bool{} // workloads with another answer at some level
+		others := map[string]bool{} // workloads that have a different answer at some level
 		for _, d := range x.out.Decisions {
 			if d.Answer != a.answer {
 				others[d.Workload] = true
@@ -311,7 +312,7 @@ func (x *comparison) sentence() string {
 	return x.Block.Name + ": " + strings.Join(parts, "; ")
 }
 
-// wrong lists the changes of scored answers that fail; "" if none does.
+// wrong lists the failed changes of scored answers. It returns "" if no such change failed.
 func (x *comparison) wrong() string {
 	var out []string
 	for i := range x.out.Changes {

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// delta is a change on the scale on which it is tested. A positive value is worse. Values are
-// logarithms of ratios, except for changes in points.
+// delta is a change in the form in which it is tested. A positive value is worse. Values are
+// logarithms of ratios, or differences if the change is in points.
 type delta struct {
 	units []float64 // changes of independent units; a unit compares the control with the candidate
 	// If the control is stored, the two sides are not paired and have separate units. If one of
@@ -109,7 +109,7 @@ func (d delta) signs(side func(float64) bool) float64 {
 	return stat.AtLeast(float64(k), float64(len(d.units)), 0.5)
 }
 
-// mirrored is the same change with worse and better swapped.
+// mirrored returns the same change with the opposite sign, so that worse becomes better.
 func (d delta) mirrored() delta {
 	negate := func(xs []float64) []float64 {
 		out := make([]float64, len(xs))

@@ -10,7 +10,7 @@ import (
 // test is the test of a claim on one change, which is tested together with other claims.
 type test struct {
 	workload string
-	units    []float64 // for paired rounds, how far each lies beyond the claimed limit; nil if only p is known
+	units    []float64 // for paired rounds, how far each round is beyond the claimed limit; else nil
 	p        float64   // the p-value of the claim by itself
 }
 

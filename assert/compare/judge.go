@@ -124,7 +124,8 @@ func (x *comparison) measure() {
 	}
 }
 
-// oddities lists what was unusual in the levels of one side and may explain its values.
+// oddities lists unusual conditions in the levels of one side, which may explain the values of
+// these levels.
 type oddities struct {
 	inPhase []string // workloads and levels whose requests run in step with each other
 	cold    int      // number of legs whose first request met a cold server
@@ -237,7 +238,7 @@ func (x *comparison) blind(m matched, begin int) {
 	}
 }
 
-// without adds the required rows of a level that could not be compared.
+// without returns the required rows of a level that could not be compared.
 func (x *comparison) without(w *plan.Workload, level, why string) []Change {
 	var out []Change
 	for _, claim := range x.required {

@@ -9,9 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Most rounds in which the generator was late, or had too little load, were measured again together
-// with their pairs. For the remaining ones, question checks for each change whether the lateness or
-// the missing load could have decided it.
+// Rounds in which the generator was late, or had too little load, are measured again together with
+// their pairs. Some of them remain. For these rounds, question checks for each change whether the
+// lateness or the missing load could have decided it.
 
 // late lists the rounds in which the generator was late, or slots were idle, on
 // either side; "" if there are none.
@@ -47,11 +47,11 @@ func (m matched) light() bool {
 	})
 }
 
-// question withdraws a verdict that lateness or too little load could have decided. judged returns
-// the outcome without the rounds that could have caused the verdict. Lateness only makes a time
-// longer, so only lateness on the control can cause a pass, and only lateness on the candidate a
-// failure. Metrics of streams become shorter if the first token was late, so for them lateness on
-// either side can cause both.
+// question withdraws a verdict that lateness or too little load could have decided. The function
+// judged returns the outcome without the rounds that could have caused the verdict. Lateness only
+// makes a time longer. So lateness on the control can only cause a pass, and lateness on the
+// candidate only a failure. Metrics of streams are different: they become shorter if the first
+// token was late, so lateness on either side can cause a pass or a failure.
 func (m matched) question(c *Change, late string, judged func(matched) verdict.Outcome) {
 	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return

@@ -60,7 +60,7 @@ func TestLost(t *testing.T) {
 // Answers without recorded text are left out.
 func TestOddest(t *testing.T) {
 	shift := func(i int, p *metric.AnswerPair) {
-		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats per token less likely
+		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // less likely by 0.2 to 0.399 nats per token
 		switch i {
 		case 3:
 			p.Candidate = read(3)
@@ -97,7 +97,7 @@ func TestOddest(t *testing.T) {
 	}
 }
 
-// In the comparison's sentence, failures of scored answers come first.
+// The comparison's sentence names failures of scored answers before other failures.
 func TestWrongAnswersComeFirst(t *testing.T) {
 	odd := Change{OfAnswers: true, Points: true, Metric: metric.MustLookup("odd_answers"), Change: metric.Some(5), Outcome: verdict.Fail}
 	fine := odd

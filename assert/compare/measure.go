@@ -22,7 +22,7 @@ type matched struct {
 	// The levels of the control and of the candidate at concurrency 1, for scaling_efficiency. They
 	// are nil if the run has no such level.
 	one, oneCandidate *metric.Level
-	// Price of an hour of each server.
+	// price and priceCandidate are what an hour of the control and of the candidate costs.
 	price, priceCandidate metric.Price
 	unpaired              bool
 	block                 int // number of rounds in one independent unit
@@ -133,7 +133,7 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 	return out
 }
 
-// ofRound returns the level with only that round.
+// ofRound returns a copy of the level that has only the given round.
 func ofRound(l *metric.Level, r *metric.Round) *metric.Level {
 	single := *l
 	single.Rounds = []*metric.Round{r}

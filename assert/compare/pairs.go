@@ -14,8 +14,8 @@ import (
 // one.
 type outcomes struct{ lost, won, all float64 }
 
-// place identifies what both sides were asked: an item of a task, or a prompt by its position in a
-// round.
+// place identifies one question that both sides got: an item of a task, or a prompt by its position
+// in a round.
 type place struct {
 	item         string
 	round, order int

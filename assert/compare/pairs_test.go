@@ -59,8 +59,8 @@ func TestPairedOutcomes(t *testing.T) {
 	}
 }
 
-// Requests for the same item count as one item, whichever rounds they are in, also when the sides
-// come from two runs.
+// All requests for the same item count as one item, in whichever rounds they are. This also holds
+// if the two sides come from two runs.
 func TestItemsPair(t *testing.T) {
 	items := func(l *metric.Level, names string) *metric.Level {
 		i := 0
@@ -72,8 +72,8 @@ func TestItemsPair(t *testing.T) {
 		}
 		return l
 	}
-	// Item a is right on the control and half wrong on the candidate, b is right on both sides, and
-	// c is wrong on both.
+	// Item a is right in all answers of the control, and in half of the candidate's. Item b is
+	// right on both sides, and item c is wrong on both.
 	control, candidate := items(said(".", ".", ".", "x"), "aabc"), items(said("x.", ".x"), "aabc")
 	got, ok := matched{control: control, candidate: candidate, unpaired: true}.paired(metric.MustLookup("valid_json"), 0.05)
 	if want := (outcomes{0.5, 0, 3}); !ok || !cmp.Equal(want, got, cmp.AllowUnexported(outcomes{})) {

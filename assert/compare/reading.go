@@ -34,8 +34,8 @@ type Oddity struct {
 	Why    string
 }
 
-// tooOdd explains why an answer is odd compared with another answer to the same prompt; "" if it is
-// not odd.
+// tooOdd explains why the answer a is odd compared with the answer beside, which has the same
+// prompt. why is "" if a is not odd. excess is how much less likely a is, in nats per token.
 func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	if x, ok := a.PerToken(); ok {
 		if y, ok := beside.PerToken(); ok {
@@ -202,13 +202,13 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	}
 }
 
-// mute reports whether it needs no error that the control cannot report how likely an answer is:
-// the plan's author was told before the run, or no plan requires it.
+// mute reports whether it is no error that the control cannot score answers. Either the author of
+// the plan was told before the run, or no plan requires the scores.
 func (x *comparison) mute() bool {
 	return x.Planless || x.Block.Unread(x.Block.Workloads(x.Plan)) != ""
 }
 
-// lack sets the outcome of a claim that lacks a measurement.
+// lack sets the outcome of a claim for which a measurement is missing.
 func (c *Change) lack(why string) {
 	c.Outcome, c.Why, c.Message, c.Needs = verdict.Error, why, c.Name()+": "+why, ""
 }
@@ -236,7 +236,7 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 		return "no prompt was to be answered"
 	case asked < r.Due:
 		return fmt.Sprintf("%d of %d prompts were answered by both servers", asked, r.Due)
-	case 2*silent > asked: // then no answer of the candidate could be worse than the control's
+	case 2*silent > asked: // if most of the control's answers are bad, the candidate's cannot be worse
 		return fmt.Sprintf("the control failed or gave an empty answer to %d of %d prompts", silent, asked)
 	case again < r.Again:
 		return fmt.Sprintf("the control answered %d of %d prompts a second time", again, r.Again)

@@ -35,7 +35,7 @@ func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAn
 // judgeAnswers judges answers by the default bounds of an answers block.
 func judgeAnswers(r *metric.PairedAnswers) map[string]Change { return judgeAnswersOf("vllm", r) }
 
-// judgeAnswersOf is judgeAnswers for a control with the given engine.
+// judgeAnswersOf does the same as judgeAnswers, for a control with the given engine.
 func judgeAnswersOf(engine string, r *metric.PairedAnswers) map[string]Change {
 	w := &plan.Workload{Name: "chat"}
 	x := comparison{alpha: 0.05, out: &Comparison{}, Input: Input{
@@ -210,7 +210,8 @@ func TestAnswersThatLack(t *testing.T) {
 			}
 		}
 	}
-	// If the engine is known not to score texts, the plan's author was told so before the run.
+	// The engine llama.cpp is known not to score texts. The author of the plan was told so before
+	// the run, so the comparison reports no error.
 	got := judgeAnswersOf("llama.cpp", mute)
 	if odd, loss := got["odd_answers"], got["answer_nll"]; odd.Outcome != verdict.Pass || loss.Outcome != verdict.Skipped {
 		t.Errorf("llama.cpp: %v: %s; %v: %s", odd.Outcome, odd.Message, loss.Outcome, loss.Message)

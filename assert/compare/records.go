@@ -105,7 +105,7 @@ func (r Records) asRun(c *plan.Compare, control string) {
 	}
 }
 
-// server returns the address of the server on one side.
+// server returns the address of one side's server in a run.
 func (r Records) server(run *metric.Run, want string, same bool, side string) (string, error) {
 	var have []string
 	for _, s := range run.Servers {

@@ -34,7 +34,7 @@ type Machine struct {
 // its outputs.
 type Action func(with map[string]string) (map[string]string, error)
 
-// Job is a finished job of a workflow.
+// Job is a job of a workflow after it has run.
 type Job struct {
 	Skipped  bool // the condition in its "if" was false
 	Failed   bool
@@ -79,7 +79,7 @@ func (j *Job) Summary() string {
 	return b.String()
 }
 
-// Run runs a job of a workflow. more holds the other contexts that its expressions use:
+// Run runs one job of a workflow. more holds further contexts that the expressions of the job use:
 // needs, matrix, inputs and so on.
 func (m *Machine) Run(ctx context.Context, workflow []byte, job string, more map[string]any) (*Job, error) {
 	doc, err := DecodeYAML(workflow)

@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// decodeAsserts keeps the conditions for after the run. It also evaluates each
-// condition once, on results of the right types without values, so that a wrong name
-// is found before the run.
+// decodeAsserts reads the conditions that are checked after the run. It also evaluates every
+// condition once before the run, to find wrong names. In this evaluation result has the right types
+// but no values.
 func (d *decoder) decodeAsserts() {
 	seen := map[string]hcl.Range{}
 	for _, blk := range d.blocks["assert"] {
@@ -79,8 +79,8 @@ func (d *decoder) checkAssert(a *plan.Assert, sc *scope) {
 	}
 }
 
-// checkNothing refuses a condition that iterates over an empty part of result: it
-// would hold whatever the server does.
+// checkNothing refuses a condition that iterates over an empty part of result, because the
+// condition would hold for every server.
 func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 	node, ok := condition.(hclsyntax.Node)
 	if !ok {
@@ -99,8 +99,7 @@ func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 		if !refersTo(over, "result") {
 			return nil
 		}
-		// Inside another for expression the value is not known here, which is an
-		// error.
+		// A nested for expression may use a value that is not known here. That is an error.
 		v, diags := over.Value(sc.ctx)
 		if diags.HasErrors() {
 			return nil

@@ -33,9 +33,9 @@ func levelIndex(w *plan.Workload) levelSet {
 	return s
 }
 
-// readAt reads the levels of an sla block as numbers or names; the default is all.
-// searched means that the workload's capacity is searched. A workload without a load
-// takes the levels of its mixes.
+// readAt reads the argument at of an sla block: numbers or names of levels. The default is every
+// level. searched means that the workload has a search for its capacity. A workload without a load
+// has the levels of the mixes that it belongs to.
 func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string {
 	searched, deferred := w.Capacity != nil, b.d.isLoadless(w)
 	if !b.given("at") {

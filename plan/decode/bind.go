@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// bind sets the fields of a struct from the attributes of the block. The tag of a
-// field names its attribute (plan:"timeout"); the field's type and the schema decide
-// how the value is read. A field stays unchanged if its attribute has neither a value
-// nor a default, or a wrong value.
+// bind sets the fields of a struct from the attributes of the block. The tag of a field names its
+// attribute (plan:"timeout"). The type of the field and the schema decide how the value is read. If
+// the attribute has a wrong value, or neither value nor default, the field stays unchanged.
 func (b *body) bind(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {

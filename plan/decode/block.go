@@ -23,11 +23,11 @@ type Attr struct {
 	// Default is the default value as HCL source. It is "" if the attribute has no default, or if
 	// Computed describes the default.
 	Default  string
-	Computed string // describes a default that is not a constant
+	Computed string // text that describes a default which is not a constant
 	Doc      string
 	Later    bool
-	// Limits on the value that bind checks. Min and Max bound a number or a duration.
-	// OneOf lists the allowed words; the first one replaces a wrong one.
+	// Limits on the value; bind checks them. Min and Max bound a number or a duration. OneOf lists
+	// the allowed words. A word that is not allowed is replaced by the first one.
 	Min, Max int64
 	OneOf    []string
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// body is a block while it is decoded. Its getters evaluate an attribute and check
-// it. If the attribute is not set they use the schema's default and record that.
+// body is a block while it is decoded. Its getters evaluate an attribute and check its value. If
+// the plan does not set the attribute, a getter takes the default of the schema and records that it
+// did.
 type body struct {
 	d      *decoder
 	spec   *Block
@@ -156,7 +157,7 @@ func (d *decoder) constant(src string) cty.Value {
 	return v
 }
 
-// wrongType reports a value whose type is not the attribute's.
+// wrongType reports a value that does not have the type of its attribute.
 func (b *body) wrongType(rng hcl.Range, name, want string, got cty.Value) {
 	hint := ""
 	if got.Type() == cty.String && got.IsKnown() && !got.IsNull() && strings.HasSuffix(want, "number") {

@@ -86,8 +86,8 @@ func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	}
 }
 
-// uncounted lists the searches whose number of requests per probe the plan cannot
-// set.
+// uncounted lists the kinds of searches in which a plan cannot set the number of requests of a
+// probe.
 var uncounted = map[metric.LoadKind]struct {
 	text    string
 	refused []string
@@ -176,7 +176,7 @@ func readResolution(b *body, out *plan.Capacity) {
 	out.Relative = share
 }
 
-// leastSearched is the default for the smallest speedup of a search, in units of
+// leastSearched is the smallest speedup that a search tries by default, in units of
 // plan.SpeedupStep.
 const leastSearched = 10
 

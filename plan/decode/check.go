@@ -45,8 +45,8 @@ func (d *decoder) checkPlan() {
 	}
 }
 
-// checkDrafts warns of thresholds on metrics that depend on the text, if the server
-// decodes speculatively and tokgate makes the prompts.
+// checkDrafts warns of thresholds on metrics that depend on the text of prompts. It does so if the
+// server decodes speculatively and tokgate makes the prompts.
 func (d *decoder) checkDrafts() {
 	if d.opts.lenient {
 		return
@@ -121,8 +121,7 @@ func (d *decoder) checkRequires() {
 	d.errorf(rng, sumRequiresNothing, "No threshold could fail this plan, so it would always pass. %s, or say gate { measure_only = true }.", add)
 }
 
-// meansToRequire reports whether the plan would require something once its errors are
-// fixed.
+// meansToRequire reports whether the plan would have something to check if its errors were fixed.
 func (d *decoder) meansToRequire() bool {
 	if len(d.blocks["assert"])+len(d.blocks["compare"]) > 0 {
 		return true
@@ -197,8 +196,8 @@ func contextLimit(s *plan.Server) (int, plan.Flag) {
 	return limit, flag
 }
 
-// tokenCount reads 32768, "32768" and vLLM's "32k" (thousands) and "32K" (1024 each);
-// 0 for anything else.
+// tokenCount reads a number of tokens: 32768, "32768", "32k" (32·1000) or "32K" (32·1024), as vLLM
+// does. It returns 0 for any other value.
 func tokenCount(v cty.Value) int {
 	if v == cty.NilVal || !v.IsKnown() || v.IsNull() {
 		return 0

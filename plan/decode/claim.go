@@ -146,8 +146,8 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	return c, misjudged(c, n, down, improve)
 }
 
-// parsePaired reads a bound on a metric from scoring answers on the control. The bound is in
-// the metric's own unit: "count +2", "mean +0.05".
+// parsePaired reads a bound on a metric of scored answers. The bound is in the unit of the metric:
+// "count +2", "mean +0.05".
 func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text, Points: true}
 	word := "count"

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The default, least and most rounds of a comparison. An interval needs five;
-// with restart = "order" two rounds make one observation.
+// The default, smallest and largest number of rounds of a comparison. An interval needs five
+// observations. With restart = "order" two rounds are one observation.
 const (
 	compareRounds      = 8
 	compareOrderRounds = 16

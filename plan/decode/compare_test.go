@@ -97,8 +97,8 @@ func TestBaseBranch(t *testing.T) {
 	}
 }
 
-// Each side reads a variable file of the repository from its own checkout. Both sides
-// read the same file if it lies elsewhere.
+// If a variable file is in the repository, each side reads it from its own checkout. If it is
+// outside, both sides read the same file.
 func TestBaseBranchVariables(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "v.hcl")
 	for _, row := range []struct {

@@ -40,9 +40,9 @@ func checkImage(b *body, image string) {
 	}
 }
 
-// readVolumes reads volumes written "source:target[:options]". A source that begins
-// with a dot is resolved against the plan's folder, because the runtime would take it
-// for the name of a volume.
+// readVolumes reads volumes, written as "source:target[:options]". A source that begins with a dot
+// is a path in the plan's folder. It must be made absolute, because the runtime would take it for
+// the name of a volume.
 func readVolumes(b *body) []string {
 	var out []string
 	for _, e := range b.list("volumes") {

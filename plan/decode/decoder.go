@@ -84,12 +84,12 @@ type decoder struct {
 	workloads map[string]*family[plan.Workload]
 	mixes     []*mixture
 	loadless  map[*plan.Workload]hcl.Range // workloads without a load
-	// lengthless holds the loadless workloads that also have no lengths: a part of a mix
-	// over a trace needs none.
+	// lengthless holds those workloads of loadless that set no lengths either. A mix over a trace
+	// may use them, because the trace sets the lengths.
 	lengthless map[*plan.Workload]hcl.Range
 	at         map[*plan.SLA][]levelNamed    // the levels that an sla block names; without names, no entry
 	unasked    map[*plan.Load]map[string]int // the levels with the default number of requests, and that number
-	instances  int                           // number of instances that for_each made in all blocks
+	instances  int                           // number of all instances that for_each made
 	levels     int
 	secrets    map[string]bool
 	datasets   map[[2]string]*traffic.Dataset // data sets by path and column; nil if one cannot be read
@@ -116,8 +116,8 @@ type mixture struct {
 	rng, block hcl.Range // ranges of the attribute mix and of the workload's block
 }
 
-// portion is a part as the plan writes it: a share in millionths, or the type of the rows
-// that belong to it.
+// portion is a workload of a mix, as the plan writes it. It has either a share, in millionths, or
+// the type of the rows of a trace that belong to the workload.
 type portion struct {
 	name  string
 	share int
@@ -135,7 +135,7 @@ type levelNamed struct {
 type named struct {
 	rng  hcl.Range // of its declaration
 	used bool      // something refers to it
-	each bool      // has for_each: one instance for each of keys
+	each bool      // the block has for_each: one instance for each element of keys
 	keys []string
 }
 

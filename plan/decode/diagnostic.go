@@ -109,8 +109,8 @@ const maxDiagnostics = 200
 // suggestions can stop.
 func (d *decoder) full() bool { return len(d.diags) >= maxDiagnostics }
 
-// commandLine is the range for diagnostics about the command line, which belong to no
-// line of the plan.
+// commandLine is the range of a diagnostic about the command line. Such a diagnostic has no line of
+// the plan.
 var commandLine hcl.Range
 
 func (d *decoder) report(severity hcl.DiagnosticSeverity, rng hcl.Range, summary, format string, args ...any) {
@@ -134,7 +134,7 @@ func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
 func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	for _, diag := range diags {
 		if len(diag.Detail) > maxSnippet {
-			words, _ := d.masks() // masked before the cut: afterwards half of a secret would not be recognised
+			words, _ := d.masks() // mask before the cut: half a secret would not be found
 			diag.Detail = words.Replace(diag.Detail)
 		}
 		if len(diag.Detail) > maxSnippet {
@@ -241,8 +241,8 @@ func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, m
 	return &out, map[string]*hcl.File{at.Filename: {Bytes: append(bytes.Repeat([]byte("\n"), before), line...)}}
 }
 
-// excerpt cuts the text around a place out of its line, and returns the place's
-// column in it.
+// excerpt returns the part of a long line around the offset at, and the column of the offset in
+// that part.
 func excerpt(src []byte, at int) (line []byte, column int) {
 	at = min(max(at, 0), len(src))
 	from := bytes.LastIndexByte(src[:at], '\n') + 1

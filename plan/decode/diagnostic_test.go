@@ -250,7 +250,7 @@ func TestMistakesBeforeTheirConsequences(t *testing.T) {
 	}
 }
 
-// A bound on a preset's metric at one level leaves the preset's bound at the other
+// If a plan bounds a metric of the preset at one level, the preset's bound still holds at the other
 // levels.
 func TestPresetBoundsEachLevel(t *testing.T) {
 	src := `
@@ -300,8 +300,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// A diagnostic does not repeat a line of a megabyte, for people or as JSON, but still
-// gives its line number and the mistake.
+// A diagnostic about a very long line shows only a part of the line, in text and in JSON. It still
+// has the line number and names the mistake.
 func TestLongLinesAreCut(t *testing.T) {
 	for _, row := range []struct{ name, src string }{
 		{"a long line", "\n\nlocals { a = [" + strings.Repeat("1,", 30_000) + " nonsense, " + strings.Repeat("1,", 30_000) + "] }\n"},

@@ -114,8 +114,8 @@ func (d *decoder) finish() hcl.Diagnostics {
 	return d.diags
 }
 
-// follows is 1 for a summary that often only follows from another mistake, else 0: a
-// misspelt workload block leaves a plan that requires nothing.
+// follows returns 1 for a summary that is often only the result of another mistake, and otherwise
+// 0. For example, a plan with a misspelt workload block also requires nothing.
 func follows(summary string) int {
 	switch summary {
 	case sumMissing, sumNoLoad, sumNoServer, sumRequiresNothing, sumEmptySLA:

@@ -39,8 +39,8 @@ func TestFormatRefusesWhatDoesNotParse(t *testing.T) {
 	}
 }
 
-// Format keeps its promises for every plan: it is idempotent, and does not change the
-// meaning.
+// For every plan, formatting twice is the same as formatting once, and does not change the meaning
+// of the plan.
 func TestLongFormatKeepsMeaning(t *testing.T) {
 	for _, path := range fixtures(t, "testdata/ok/*.hcl", "testdata/ok/*.json", "testdata/bad/*.hcl") {
 		src, err := os.ReadFile(path)
@@ -111,7 +111,7 @@ func TestFormatIsCanonical(t *testing.T) {
 	}
 }
 
-// respace changes the amount of white space outside of strings.
+// respace changes the white space of a source, except inside strings.
 func respace(random *rand.Rand, src []byte, name string) []byte {
 	tokens, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
 	var out []byte

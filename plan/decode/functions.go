@@ -172,8 +172,8 @@ func shortNumber(args []cty.Value) error {
 	return nil
 }
 
-// shallowText bounds the nesting of JSON and YAML texts: brackets, and for YAML's
-// block style the indentation.
+// shallowText bounds how deeply a JSON or YAML text is nested. It counts brackets, and the
+// indentation of YAML's block style.
 func shallowText(args []cty.Value) error {
 	if !known(args[0], cty.String) {
 		return nil

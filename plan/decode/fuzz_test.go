@@ -74,8 +74,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzVarFile: no content of a variable file, or of a file that the plan reads,
-// causes an internal error.
+// FuzzVarFile changes the content of a variable file, or of a file that the plan reads. No content
+// may cause an internal error.
 func FuzzVarFile(f *testing.F) {
 	f.Add([]byte("tokens = 64\nname = \"x\"\n"), false)
 	f.Add([]byte(`{"tokens": 64, "name": ["x"]}`), true)

@@ -111,8 +111,8 @@ func smallJoin(args []cty.Value) error {
 	return nil
 }
 
-// smallFormat bounds the result of format: each verb may print the longest argument,
-// quoted, and a list argument makes one text for each element.
+// smallFormat bounds the size of the result of the function format. Each verb may print the longest
+// argument, quoted. A list argument makes one text for each of its elements.
 func smallFormat(args []cty.Value) error {
 	if err := narrowFormat(args); err != nil {
 		return err
@@ -150,8 +150,7 @@ func fewPieces(args []cty.Value) error {
 	return nil
 }
 
-// fewElements bounds the number of elements by counting separators in JSON, CSV and
-// YAML.
+// fewElements bounds the number of elements in a JSON, CSV or YAML text. It counts the separators.
 func fewElements(args []cty.Value) error {
 	n := 0
 	for _, c := range []byte(text(args[0])) {

@@ -52,8 +52,8 @@ func validateJSON(t *testing.T, schema *jsonschema.Resolved, src string) error {
 	return schema.Validate(v)
 }
 
-// The schema and the decoder agree on each small change of a plan. A schema that
-// refused a valid plan would be worse than none.
+// The schema and the decoder agree on every small change of a plan. An editor with a schema that
+// refuses a valid plan is worse than one without a schema.
 func TestJSONSchemaAgreesWithTheDecoder(t *testing.T) {
 	const base = `{
   "server": {"s": {"endpoint": {"url": "http://127.0.0.1:8000"}}},

@@ -68,8 +68,8 @@ func TestLongLargePlansLoad(t *testing.T) {
 	}
 }
 
-// Up to the bounds, shallow accepts ordinary sources, so that their tokens need not be
-// counted.
+// The function shallow accepts an ordinary source up to the bounds. The tokens of such a source
+// need not be counted.
 func TestShallow(t *testing.T) {
 	deep := func(n int) string { return "x = " + strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for src, want := range map[string]bool{

@@ -18,8 +18,8 @@ type element struct {
 	rng   hcl.Range
 }
 
-// list returns a list; a single value counts as a list of one; nil if not set. Null
-// elements are refused.
+// list returns a list, or nil if the plan does not set the attribute. A single value counts as a
+// list of one element. Null elements are refused.
 func (b *body) list(name string) []element {
 	attr := b.attrs[name]
 	if attr == nil {

@@ -18,8 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// TestGoodPlans loads every fixture and compares the result with a golden file. The only allowed
-// diagnostics are those on drafts, and on waiting long for a server that hangs.
+// TestGoodPlans loads every fixture and compares the result with a golden file. Only two
+// diagnostics are allowed: the warnings about drafts, and about the time until a hanging server is
+// given up.
 func TestGoodPlans(t *testing.T) {
 	for _, path := range fixtures(t, "testdata/ok/*.hcl", "testdata/ok/*.json") {
 		t.Run(filepath.Base(path), func(t *testing.T) {

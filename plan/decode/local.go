@@ -65,8 +65,8 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 		return
 	}
 	l.visiting = true
-	// The context holds only the locals that this local needs. With all locals in it, 10,000
-	// locals would take 10,000² steps.
+	// The context holds only the local values that this one needs. If it held all of them, a plan
+	// with 10,000 local values would take 10,000² steps.
 	needs := map[string]cty.Value{}
 	for _, t := range l.attr.Expr.Variables() {
 		if t.RootName() != "local" {

@@ -26,8 +26,8 @@ var otherNames = map[string]string{
 	"failures":          `Use success = "every", or success = "rate >= 99%".`,
 }
 
-// explainUnsupported adds hints to HCL's messages: where a misplaced setting belongs,
-// and how a statistic is written.
+// explainUnsupported adds hints to HCL's messages about unknown names. A hint says where a
+// misplaced setting belongs, or how to write a statistic.
 func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 	for _, diag := range diags {
 		if diag.Summary != hclUnsupportedArgument && diag.Summary != hclUnsupportedBlock {

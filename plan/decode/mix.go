@@ -200,7 +200,8 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	}
 }
 
-// checkLoads refuses loads of a mix whose number of requests is not known beforehand.
+// checkLoads checks the loads of a mix. A mix has exact shares, so the number of requests of a load
+// must be known beforehand.
 func (d *decoder) checkLoads(m *mixture) {
 	for _, l := range m.allLoads() {
 		timed := slices.ContainsFunc(l.Levels, func(level plan.Level) bool { return level.Duration > 0 })

@@ -85,7 +85,8 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 // byType reports whether the parts have types of rows instead of shares.
 func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].of != "" }
 
-// checkParts refuses shares that do not add up to 100 %, and types next to shares.
+// checkParts refuses shares that do not add up to 100 %. It also refuses a mix that has both shares
+// and types of rows.
 func (m *mixture) checkParts(d *decoder) {
 	sum, of := 0, map[string]bool{}
 	for _, part := range m.parts {

@@ -16,8 +16,8 @@ import (
 
 var percentileStep = regexp.MustCompile(`^p\d+$`)
 
-// checkResult follows a reference through the type of result. At the first unknown
-// step it lists the names that exist.
+// checkResult follows a reference to result through the fields of its type. At the first unknown
+// name it reports the names that exist.
 func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 	path := "result"
 	for i := 1; i < len(t); i++ {

@@ -21,14 +21,14 @@ type preset struct {
 	users  [2]float64 // number of people for one request in flight; zero if the source does not give it
 }
 
-// presetRequests is the default number of requests at a level with a bound on a p99.
-// Certifying a p99 takes 299 effective requests with one look and 408 with three. Of
-// 600 independent requests in ten rounds about 480 are effective, because their
-// spread is estimated.
+// presetRequests is the default number of requests at a level with a threshold on a p99. To certify
+// a p99 takes 299 effective requests if the result is judged once, and 408 if it is judged at three
+// looks. Of 600 independent requests in ten rounds about 480 are effective, because the spread of
+// the rounds is estimated.
 const presetRequests = 600
 
-// requests is the minimum number of requests for a level if the plan sets none; 0
-// means the language's default.
+// requests is the preset's smallest number of requests for a level, if the plan sets no number. 0
+// means the default of the language.
 func (p *preset) requests() int {
 	if p != nil && slices.ContainsFunc(p.bounds, func(b presetBound) bool { return strings.HasPrefix(b.text, "p99") }) {
 		return presetRequests

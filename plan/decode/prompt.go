@@ -92,7 +92,7 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	}
 }
 
-// ofSharing lists the attributes of generated prompts.
+// ofSharing lists the attributes that only generated prompts have.
 var ofSharing = []string{"shared_prefix", "hit_rate", "warm", "turns"}
 
 // readShared reads which share of their tokens the prompts have in common at the start: from

@@ -15,7 +15,7 @@ func TestDefaultRequestsAndRounds(t *testing.T) {
 		rounds   int
 	}{
 		{1, "", 200, 10},
-		{10, "", 200, 10}, // 10 rounds of 20: two waves of 10
+		{10, "", 200, 10}, // each of the 10 rounds has two waves of 10 requests
 		{11, "", 300, 10}, // 300 / 11 = 27, and there are ten seeds
 		{15, "", 300, 10},
 		{16, "", 300, 10},
@@ -26,7 +26,7 @@ func TestDefaultRequestsAndRounds(t *testing.T) {
 		{30, "120", 120, 4}, // five rounds would leave a slot without a request
 		{1, "3", 3, 3},
 		{4, "40", 40, 10}, // 40 / 4
-		// Every seed that the plan names has a round.
+		// Every seed of the plan has a round: 149 seeds with 8 requests each are 1192 requests.
 		{8, "null\nseeds = range(1, 150)", 1192, 149}, // 149 · 8
 		{8, "null\nseeds = [1, 2]", 200, 2},
 		{8, "800\nseeds = range(1, 150)", 800, 100},
@@ -60,8 +60,8 @@ workload "w" {
 	}
 }
 
-// A p99 needs more requests than the default. The preset sets them for levels, bursts
-// and searches; the plan's own number wins.
+// A p99 needs more requests than the default of the language. The preset raises the number for
+// levels, bursts and searches, unless the plan sets its own number.
 func TestPresetRequests(t *testing.T) {
 	p, diags := File(Options{Path: "plan.hcl", Source: []byte(`
 server "s" {
@@ -103,7 +103,7 @@ workload "w" {
 	}
 }
 
-// Seeds that the plan names are one round each, in a search too.
+// Every seed that the plan names is one round. This holds in a search as well.
 func TestSeedsOfASearch(t *testing.T) {
 	for _, tt := range []struct {
 		seeds  string // seeds as the plan writes them; "" if it sets none
@@ -111,7 +111,7 @@ func TestSeedsOfASearch(t *testing.T) {
 		total  int
 		rounds int
 	}{
-		{"", 30, 300, 5}, // two waves of 30 a round
+		{"", 30, 300, 5}, // each of the five rounds has two waves of 30 requests
 		{"seeds = [42]", 30, 300, 1},
 		{"seeds = [42]", 1, 200, 1},
 		{"seeds = [42, 123]", 30, 300, 2},

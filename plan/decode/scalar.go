@@ -63,7 +63,7 @@ func (b *body) isOneOf(rng hcl.Range, name, text string, names []string) bool {
 	return false
 }
 
-// boolean returns a bool; false if not set.
+// boolean returns a bool. It returns false if the plan does not set the attribute.
 func (b *body) boolean(name string) bool {
 	v, ok := b.value(name)
 	if !ok || b.isUnknown(b.rangeOf(name), name, v) {

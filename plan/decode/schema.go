@@ -398,8 +398,8 @@ var compareBlock = &Block{
 	},
 }
 
-// readingBlock describes the answers block of a comparison: the control scores what
-// both servers answer.
+// readingBlock describes the answers block of a comparison. The control scores the answers of both
+// servers.
 var readingBlock = &Block{
 	Name: "answers",
 	Doc:  "Compares what the servers answer. Both answer the same prompts of the compared workloads at temperature 0, in each leg right after the measured requests and with as many requests in flight. The control then reports how likely every answer is. `answers {}` has default bounds, unless a tolerate block sets others: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\". The control must not be a recorded run.",

@@ -20,18 +20,19 @@ type scope struct {
 	server bool     // server.name exists
 	work   bool     // workload.name exists
 	result cty.Type // the type of result in an assert; else cty.NilType
-	root   string   // the only name that references may begin with; "" allows all
-	own    string   // the variable whose validation this is; its own use there does not count
+	root   string   // the only allowed first name of a reference; "" allows every name
+	own    string   // in a validation, its variable: the validation does not count as a use of it
 }
 
-// noReference is a scope's root that allows only constants.
+// noReference is the value of a scope's field root that forbids all references. Only constants are
+// allowed then.
 const noReference = "nothing"
 
 // roots lists the names that references may begin with somewhere.
 var roots = []string{"var", "local", "env", "each", "server", "result", "workload", "base"}
 
-// eval evaluates an expression after checking its references. ok is false if it has
-// no value; the problem was then reported.
+// eval checks the references of an expression, and evaluates it. ok is false if the expression has
+// no value; the problem has then been reported.
 func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	ctx, ok := d.context(expr, sc)
 	if !ok {
@@ -151,8 +152,8 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	return d.checkNamed(t, sc)
 }
 
-// checkNamed reports whether the plan declares the name in a reference, and marks it as
-// used.
+// checkNamed reports whether the plan declares the name that a reference uses. It marks the
+// declaration as used.
 func (d *decoder) checkNamed(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	kind := map[string]string{"var": "variable", "local": "local value"}[root]

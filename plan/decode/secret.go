@@ -37,9 +37,9 @@ func hasMark(v cty.Value, m mark) bool {
 	return false
 }
 
-// secretName matches the names of environment variables and options that hold a
-// secret, whatever the source of the value: HF_TOKEN, WANDB_API_KEY, --api-key. A
-// plural names a number: --max-num-batched-tokens.
+// secretName matches names of environment variables and options that hold a secret: HF_TOKEN,
+// WANDB_API_KEY, --api-key. It does not matter where the value comes from. A plural such as
+// --max-num-batched-tokens does not match, because it names a number.
 var secretName = regexp.MustCompile(`(?i)(^|[_-])(api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|token|secret|password|passwd|passphrase|credentials?)$`)
 
 // minNamed is the shortest value, in bytes, that counts as a secret because of its
@@ -52,8 +52,8 @@ func (d *decoder) addNamed(name, value string) {
 	}
 }
 
-// addNamedWords finds secrets in the words of a command line: "--api-key", "sk-…" and
-// "--api-key=sk-…".
+// addNamedWords finds secrets in the words of a command line. The value may be a word of its own
+// ("--api-key", "sk-…") or part of the option ("--api-key=sk-…").
 func (d *decoder) addNamedWords(words []string) {
 	for i, word := range words {
 		if !strings.HasPrefix(word, "-") {
@@ -167,8 +167,8 @@ var authorization = regexp.MustCompile(`(?i)^(proxy-)?authorization$`)
 // inside ordinary words.
 const minMasked = 4
 
-// written lists the forms in which a source may contain a text: plain, quoted for HCL
-// or JSON, and its single lines. Short lines are left out.
+// written lists the forms in which a source may contain the secret: as it is, quoted for HCL or
+// JSON, and line by line. Short lines are left out.
 func written(secret string) []string {
 	out := []string{secret}
 	for line := range strings.Lines(secret) {
@@ -260,7 +260,7 @@ func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.D
 	return diags
 }
 
-// unknown returns v with its secret values unknown.
+// unknown returns v, in which all secret values are replaced by unknown values.
 func unknown(v cty.Value) cty.Value {
 	out, err := cty.Transform(v, func(_ cty.Path, e cty.Value) (cty.Value, error) {
 		if e.HasMark(sensitive) {

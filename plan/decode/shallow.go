@@ -39,9 +39,9 @@ func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
 	return ends, true
 }
 
-// parseParts parses a source part by part, which takes less memory, because HCL's parser holds all
-// tokens of what it parses. It returns nil if the source has a mistake, because the parser explains
-// mistakes better if it sees the whole source.
+// parseParts parses a source in parts. That takes less memory, because HCL's parser holds all
+// tokens of what it parses. If the source has a mistake, parseParts returns nil: the parser
+// explains a mistake better if it sees the whole source.
 func parseParts(src []byte, filename string, ends []int) *hcl.File {
 	var whole *hcl.File
 	var body *hclsyntax.Body
@@ -71,7 +71,7 @@ func parseParts(src []byte, filename string, ends []int) *hcl.File {
 	return whole
 }
 
-// scan is a place in a source.
+// scan is a position in a source, and what it takes to read on from it.
 type scan struct {
 	bounds
 	src    []byte

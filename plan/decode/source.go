@@ -17,7 +17,7 @@ import (
 
 // parse reads one source of either syntax, after checking the limits.
 func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
-	// A file without a body still lets diagnostics show its lines.
+	// Diagnostics can show the lines of a file even if the file has no body.
 	empty := &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
 	if len(src) > maxFileBytes {
 		return &hcl.File{Body: hcl.EmptyBody()}, hcl.Diagnostics{{

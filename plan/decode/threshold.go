@@ -84,7 +84,7 @@ func cutOperator(s string) (plan.Op, string) {
 	return "", ""
 }
 
-// thresholdStat reads the statistic and checks that the metric takes it.
+// thresholdStat reads the statistic of a threshold, and checks that the metric has this statistic.
 func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *problem) {
 	if good {
 		if text != "" && text != "every" {
@@ -109,7 +109,8 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 	return stat, statAllowed(def, stat, text, good)
 }
 
-// missingStat lists the possible statistics; nil if none is needed.
+// missingStat reports a threshold that needs a statistic, and lists the possible statistics. It
+// returns nil if the threshold needs no statistic.
 func missingStat(def metric.Def, good bool) *problem {
 	choices := "mean, p1 to p99.9, min, max or every"
 	switch {
@@ -222,9 +223,9 @@ func exampleLimit(unit metric.Unit) string {
 	return "1"
 }
 
-// unit converts a number to the base unit: times ten to the power, divided by the
-// divisor. Shifting the decimal point is exact where a product is not: 99.9% is
-// 0.999, but 99.9 · 0.01 is not.
+// unit converts a number to the base unit: it multiplies by 10^power and divides by divisor. The
+// power only shifts the decimal point, which is exact. A multiplication is not: 99.9% is 0.999, but
+// 99.9 · 0.01 is not 0.999.
 type unit struct{ power, divisor int }
 
 // units lists the names of units for each base unit. Durations are read by

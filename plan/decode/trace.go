@@ -135,7 +135,7 @@ func (b *body) asSpeedup(rng hcl.Range, name string, v cty.Value) (float64, bool
 	return math.Round(x/plan.SpeedupStep) * plan.SpeedupStep, true
 }
 
-// trace reads a trace, and caches it.
+// trace reads a trace. If it has been read before, trace returns it from the cache.
 func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	if path == "" || path == unknownText {
 		return nil

@@ -143,8 +143,8 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 }
 
-// A value from the environment is a secret wherever it is used, and so is what is
-// made from it.
+// A value from the environment is a secret wherever the plan uses it. So is every value that is
+// computed from it.
 func TestEnvironmentIsSecret(t *testing.T) {
 	src := `
 locals {
@@ -265,7 +265,7 @@ func TestResultType(t *testing.T) {
 	}
 }
 
-// A caller evaluates an assert: the context holds variables, locals and functions,
+// An assert is evaluated by the caller. The plan's context holds variables, locals and functions,
 // and the caller adds result.
 func TestAssertContext(t *testing.T) {
 	src := `

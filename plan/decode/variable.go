@@ -30,9 +30,9 @@ type variable struct {
 	content    *body
 }
 
-// decodeVariables reads the variable blocks and gives each its value. Later sources
-// win: default, TOKGATE_VAR_name, then --var and --var-file in the order of the
-// command line.
+// decodeVariables reads the variable blocks and gives each variable its value. A later source
+// replaces an earlier one. The order is: the default, TOKGATE_VAR_name, then --var and --var-file
+// in the order of the command line.
 func (d *decoder) decodeVariables() {
 	d.base.Variables = map[string]cty.Value{}
 	var order []*variable
@@ -203,9 +203,9 @@ func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
 	return cty.DynamicVal
 }
 
-// readText reads a value from the command line or the environment. Strings, numbers
-// and bools are read literally, other types as an expression. Without a type the text
-// becomes a number or a bool if a plan would write it the same way.
+// readText reads a value from the command line or the environment. A string, number or bool is read
+// literally, and any other type as an expression. If the variable has no type, a text that a plan
+// would write as a number or bool becomes one.
 func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	if v.typ.IsPrimitiveType() || v.typ == cty.DynamicPseudoType {
 		text, number := cty.StringVal(*a.text), limits.number(*a.text, v.rng)

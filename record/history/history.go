@@ -176,8 +176,8 @@ func readAll(f *disk.File) ([]byte, error) {
 	return src, err
 }
 
-// ours reports whether a file is empty or contains a line of a history, complete or torn. Files
-// that are not ours are never changed.
+// ours reports whether tokgate may change a file. The file must be empty, or contain a line of a
+// history, which may be incomplete.
 func ours(src []byte) bool {
 	const head = `{"schema":"tokgate.history/`
 	for raw := range bytes.Lines(src) {

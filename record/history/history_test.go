@@ -72,7 +72,7 @@ func TestAddAndRead(t *testing.T) {
 	}
 }
 
-// After git's union merge, or a copy, a night may occur twice or out of order.
+// A git union merge, or a copy of a file, may list a night twice or out of order.
 func TestReadMerged(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []string{"b", "a"} {
@@ -168,8 +168,8 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// A file that cannot be read may contain the last night, and a file that cannot be
-// written keeps none. Both are errors that name the file.
+// A file that cannot be read may contain the last night, so reading it is an error. A file that
+// cannot be written cannot keep a night, so adding is an error. Both errors name the file.
 func TestFilesThatCannotBeUsed(t *testing.T) {
 	const month = "2026-11.jsonl"
 	for _, tt := range []struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// A writer waits for another process that has written half a line. Otherwise it would take that
-// half for a torn line and remove it.
+// A writer waits while another process has written only half a line. Without the wait, it would
+// take the half for an incomplete line of a crashed writer and remove it.
 func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 	const each = 50
 	dir := t.TempDir()

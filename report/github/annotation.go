@@ -81,7 +81,7 @@ func (a Annotation) line(level string) string {
 
 // Workspace knows which paths GitHub can show: those in the checkout.
 type Workspace struct {
-	Root string // GITHUB_WORKSPACE, absolute; "" if unknown, which leaves paths unchanged
+	Root string // GITHUB_WORKSPACE, an absolute path; "": unknown, paths stay unchanged
 	Dir  string // the working directory, absolute
 }
 
@@ -104,8 +104,8 @@ func (w Workspace) Annotation(p report.Problem) Annotation {
 	return a
 }
 
-// path returns the path of a file as later steps of a job need it: relative to the workspace, or
-// absolute if the file is outside.
+// path returns the path of a file in the form that later steps of a job need. The path is relative
+// to the workspace, or absolute if the file is outside the workspace.
 func (w Workspace) path(file string) string {
 	if path, ok := w.relative(file); ok {
 		return path

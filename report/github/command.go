@@ -14,8 +14,8 @@ import "strings"
 // property is one property of a workflow command.
 type property struct{ name, value string }
 
-// command writes one workflow command as a line of the log, without line break. A
-// property without a value is left out.
+// command writes one workflow command as a line of the log, without the line break. It leaves out
+// properties without a value.
 func command(name string, properties []property, data string) string {
 	var b strings.Builder
 	b.WriteString("::" + name)

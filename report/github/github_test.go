@@ -115,7 +115,7 @@ func TestOutputs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// With several servers a capacity names its server.
+	// With several servers, the output names the server of each capacity.
 	d.Plan.Servers = []string{"vllm", "sglang"}
 	if got := Outputs([]*report.Document{d}, 0, Workspace{})[2].Value; got != "vllm/chat=24\nvllm/code=0" {
 		t.Errorf("capacity = %q", got)
@@ -179,7 +179,7 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// Between Stop and Resume no line is a command.
+// The runner takes no line between Stop and Resume for a command.
 func TestStopAndResume(t *testing.T) {
 	list, text := runner.Commands(Stop("tok") + hostile + "\n::other::\n" + Resume("tok") + "::error::ours\n")
 	if len(list) != 1 || list[0].Data != "ours" || len(text) == 0 {

@@ -58,7 +58,7 @@ func Outputs(docs []*report.Document, code int, at Workspace) []Output {
 	}
 }
 
-// Verdict is the word for an exit code.
+// Verdict returns the word that stands for an exit code in the outputs.
 func Verdict(code int) string {
 	switch code {
 	case assert.ExitPass:
