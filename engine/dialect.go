@@ -41,7 +41,8 @@ type Dialect struct {
 type Tokenizer int
 
 const (
-	// NoTokenizer means that prompts are sized by the usage of small requests.
+	// NoTokenizer means that the server has no tokenizer. The length of a prompt is found from the
+	// usage of small requests.
 	NoTokenizer Tokenizer = iota
 	// VLLMTokenizer accepts {"prompt"} or {"messages"}, the latter with the chat
 	// template applied.
@@ -49,8 +50,7 @@ const (
 	// SGLangTokenizer accepts only {"prompt"}: the chat template's part must be
 	// learnt from usage.
 	SGLangTokenizer
-	// LlamaTokenizer accepts {"content"}; Pages.Template turns messages into text
-	// first.
+	// LlamaTokenizer accepts {"content"}. The page Pages.Template first turns messages into text.
 	LlamaTokenizer
 	// AnyTokenizer tries every form in turn, and keeps the first form that the server answers.
 	AnyTokenizer

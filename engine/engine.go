@@ -20,7 +20,7 @@ const Phase = "phase"
 type Engine struct {
 	// Name is the engine's name in a plan, Title its name as its makers write it.
 	Name, Title string
-	// Sources lists the files and pages from which this value was taken.
+	// Sources lists the files and pages from which the facts about this engine were taken.
 	Sources string
 	Launch  Launch
 	Flags   Flags
@@ -40,8 +40,8 @@ type Engine struct {
 	Guess  Guess
 	Scores Scores
 	Hints  Hints
-	// Without explains empty fields, by name, such as "Pages.Reset"; the name of a
-	// struct stands for all its fields.
+	// Without explains why a field is empty. The key is the name of the field, such as
+	// "Pages.Reset". The name of a struct stands for all fields of the struct.
 	Without map[string]string
 }
 
@@ -60,11 +60,11 @@ type Launch struct {
 	// end in File, its flag is Hub, written with dashes. If Hub is "", every model has the flag
 	// Model.
 	Hub, File string
-	// Metrics lists the flags that turn on the engine's metrics page.
+	// Metrics lists the flags that turn on the metrics page of the engine.
 	Metrics []string
-	// Env holds variables that are set unless the plan sets them.
+	// Env holds environment variables of the engine. A value in the plan replaces the value here.
 	Env map[string]string
-	// Port is the default port inside a container.
+	// Port is the port on which the engine listens inside a container, if the plan sets none.
 	Port int
 	// SharedMemory is the size of the container's /dev/shm: a limit, not a
 	// reservation. "" keeps the runtime's default, which is too small if the workers
@@ -89,8 +89,8 @@ type Flags struct {
 	// Negated lists flags with a --no- form; "*" stands for all flags that switch
 	// something on or off.
 	Negated []string
-	// Equals means that a value that starts with a dash is written --x=-v. As a separate
-	// word the engine would take -v for another flag.
+	// Equals means that a value which starts with a dash is written as part of the flag: --x=-v. As
+	// a word of its own, the engine would take -v for another flag.
 	Equals bool
 }
 
@@ -130,14 +130,14 @@ type Scores struct {
 	// They also bypass the prefix cache, because a cached prefix may have no log-probabilities. A
 	// member cache_salt gets a new value in each request.
 	Fields map[string]any
-	// Prompt is the member for the prompt's token ids. Values is the path of the
-	// values in the answer, from its root.
+	// Prompt is the member of the request for the token ids of the prompt. Values is the path to
+	// the log-probabilities in the answer, from the root of the answer.
 	Prompt, Values string
 }
 
-// ScoreForms lists the ways to ask the engine for the log-probabilities of a text. A known
-// engine has its own; for a plain server the forms of all other engines are tried first. It
-// is empty if there is no way.
+// ScoreForms lists the requests that may return the log-probabilities of a text. A known engine has
+// its own request. For a plain server the requests of all other engines are tried first. The list
+// is empty if the engine cannot return log-probabilities.
 func (e Engine) ScoreForms() []Scores {
 	var out []Scores
 	for _, other := range All {
@@ -159,8 +159,8 @@ type Hints struct {
 type LogFact struct {
 	Key string // key of the fingerprint; see metric.Facts
 	Has string // a text in every such line, searched first because logs are long
-	// Value captures the fact in its first group. If Value is nil, each line with Has means
-	// that the fact is Is.
+	// Value captures the value of the fact in its first group. If Value is nil, a line that
+	// contains Has means that the value of the fact is Is.
 	Value *regexp.Regexp
 	Is    string
 }
@@ -175,10 +175,10 @@ type LabelFact struct {
 // Plain is the name of an engine of which only the OpenAI API is known.
 const Plain = "openai"
 
-// All lists the engines in the order of the documentation, the plain one last. A running
-// server is recognised from the last to the first, by its version page. An engine whose
-// version page others also have precedes them in the list, and one without a page of its
-// own is recognised by its Guess.Owner.
+// All lists the engines in the order of the documentation. The plain engine is the last. A running
+// server is recognised by its version page, and the list is tried from the end. If other engines
+// have the same version page as an engine, it precedes them in the list, so that they are tried
+// first. An engine without a version page of its own is recognised by its Guess.Owner.
 var All = []Engine{vllm, sglang, llamaCpp, trtllm, openai}
 
 // Of returns the engine that a plan calls name. An unknown name means a plain server.

@@ -6,7 +6,7 @@ var openai = Engine{
 	Sources: "OpenAI's API reference; pages that servers of the other engines have",
 	Launch:  Launch{Port: 8000},
 	Flags:   Flags{Equals: true},
-	// Health, version and tokenizer pages are expected at vLLM's paths.
+	// The health, version and tokenizer pages of a plain server are tried at vLLM's paths.
 	Pages:   Pages{Health: "/health", Version: []string{"/version"}, VersionKey: "version", Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics"},
 	Dialect: Dialect{BothLimits: true, Tokenizer: AnyTokenizer},
 	// OpenAI's own completions API returns the prompt with its values.

@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// TensorRT-LLM's API server refuses unknown fields. A chat request may have either token
-// limit, but not both.
+// TensorRT-LLM's API server refuses unknown fields. A chat request may have max_tokens or
+// max_completion_tokens, but not both.
 var trtllm = Engine{
 	Name: "trtllm", Title: "TensorRT-LLM",
 	Sources: "docs/source/commands/trtllm-serve; tensorrt_llm/commands/serve.py; tensorrt_llm/serve/openai_server.py and " +

@@ -76,8 +76,8 @@ func (a *answer) rightly(want *wanted, fx *effect) bool {
 	return true
 }
 
-// greedily returns the model's most likely answer. If the faults say so, it is the answer to
-// another prompt.
+// greedily returns the model's most likely answer to the prompt. If the request has the fault for
+// it, it returns the answer to another prompt.
 func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	key, text, share := want.key, want.text, 1.0
 	if fx.halfContext {
@@ -126,7 +126,7 @@ func (fx *effect) spoil(a *answer, limit int) {
 	}
 }
 
-// repeat makes the answer repeat its first few tokens up to limit.
+// repeat replaces the answer by limit tokens that repeat its first few tokens.
 func (a *answer) repeat(limit int) {
 	first := a.written[:min(4, len(a.written))]
 	a.written = make([]string, limit)

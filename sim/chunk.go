@@ -146,7 +146,7 @@ func (c *chunker) tokens(from, to int) {
 	c.send()
 }
 
-// text appends the quoted text of some tokens.
+// text appends the text of the tokens from the number from to the number to − 1, in quotes.
 func (c *chunker) text(from, to int) {
 	c.buf = append(c.buf, '"')
 	c.buf = c.order.said(c.buf, from, to, c.fx)
@@ -253,7 +253,7 @@ func (c *chunker) running() {
 	}
 }
 
-// start begins a chunk, and send ends and writes it.
+// start begins a chunk of the answer. The method send ends the chunk and writes it.
 func (c *chunker) start() {
 	c.open()
 	c.buf = append(c.buf, c.head...)

@@ -123,7 +123,7 @@ func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	}
 }
 
-// breakOff ends a stream in the way that its fault describes.
+// breakOff ends a stream in the way of the request's fault.
 func (s *Server) breakOff(c *chunker, r *http.Request) {
 	fx := c.fx
 	switch {

@@ -2,7 +2,7 @@ package sim
 
 import "math"
 
-// cost is a profile's step model with all constants computed once, in ms.
+// cost is the model for the time of a step, in ms. Its constants are computed once from a profile.
 type cost struct {
 	base, perSeq, perToken, longest float64 // cost of decoding; perToken and longest are multiplied by context tokens
 	linear, square, chunk           float64 // prefill
@@ -46,7 +46,7 @@ func (c *cost) experts(n int) float64 {
 	return c.expert[n]
 }
 
-// prefill is the time for n prompt tokens that follow the first done tokens.
+// prefill is the time to prefill n tokens of a prompt after the first done tokens of the prompt.
 func (c *cost) prefill(done, n int) float64 {
 	from, to := float64(done), float64(done+n)
 	return c.linear*float64(n) + c.square*(to*to-from*from)

@@ -34,7 +34,7 @@ type Emission struct {
 // Times holds the times of a job, as offsets of the engine's clock. A time is -1 until it is known.
 type Times struct {
 	Submitted time.Duration // Submit's
-	Queued    time.Duration // when the front end has passed the job to the engine's queue
+	Queued    time.Duration // time at which the front end passed the job to the engine's queue
 	Scheduled time.Duration // start of the step with its first prompt chunk
 	Prefilled time.Duration // end of the step with the last prompt chunk, which makes the first token
 	First     time.Duration // first emission; later than Prefilled if the first tokens are held back
@@ -116,7 +116,7 @@ type sequence struct {
 	cancelled bool
 }
 
-// NewEngine returns an idle engine at time zero. p must be valid.
+// NewEngine returns an idle engine whose clock is at zero. The profile p must be valid.
 func NewEngine(p *Profile, seed int64) *Engine {
 	e := &Engine{
 		profile: *p,
@@ -440,7 +440,7 @@ func (e *Engine) emit(s *sequence, n int) bool {
 	return last
 }
 
-// accepted draws how many draft tokens of one step are accepted.
+// accepted draws the number of draft tokens that a sequence accepts in one step.
 func (e *Engine) accepted(s *sequence) int {
 	if len(e.accept) == 0 {
 		return 0

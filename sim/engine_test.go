@@ -36,7 +36,7 @@ func drain(e *Engine) (all []Emission) {
 	}
 }
 
-// at lists the times at which a job emitted, in ms.
+// at lists the times at which the job with this id emitted tokens, in ms.
 func at(all []Emission, id uint64) (got []float64) {
 	for _, m := range all {
 		if m.ID == id {
@@ -102,15 +102,16 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 1}},
 			want: [][]float64{{46, 56, 76}, {76}},
 		}, {
-			// The token budget of 1000 covers all of A and 400 tokens of B: 10 + 1000 ms. Then A
-			// decodes with 1 token of the budget while the last 200 tokens of B are prefilled: 10 +
-			// 200 ms.
+			// The token budget of a step is 1000 tokens. The first step prefills all of A and 400
+			// tokens of B, in 10 + 1000 ms. In the second step A decodes with 1 token of the
+			// budget, and the last 200 tokens of B are prefilled, in 10 + 200 ms.
 			name: "the budget splits a prompt",
 			jobs: []Job{{Input: 600, Output: 3}, {Input: 600, Output: 2}},
 			want: [][]float64{{1015, 1225, 1236}, {1225, 1236}},
 		}, {
-			// A's decode takes 1 token of the budget of 1000, so B's prompt is prefilled in chunks of
-			// 999. A step then takes 10 + 999 ms, and so does each of A's gaps, instead of 10 ms.
+			// A's decode takes 1 token of the budget of 1000, so B's prompt is prefilled in chunks
+			// of 999 tokens. Such a step takes 10 + 999 ms. A's gaps become as long, instead of 10
+			// ms.
 			name: "a long prompt stretches decode",
 			jobs: []Job{{Input: 10, Output: 5}, {Input: 2988, Output: 1}},
 			// Step 1 prefills A 10 + B 990, step 2 B 999, and step 3 B 999, which completes B's
@@ -138,8 +139,8 @@ func TestArithmetic(t *testing.T) {
 				p.MaxModelLen, p.Limits.KVTokens, p.Limits.KVPerSeqTokens = 250, 300, 50
 			},
 			jobs: []Job{{Input: 100, Output: 2}, {Input: 100, Output: 2}, {Input: 10, Output: 1}},
-			// A emits at 115 and 125. Then B and C take 10 + 110 until 245, and B decodes alone
-			// until 255.
+			// A emits its tokens at 115 and 125 ms. Then B and C are prefilled in a step of 10 +
+			// 110 ms, until 245 ms. B decodes alone until 255 ms.
 			want: [][]float64{{115, 125}, {245, 255}, {245}},
 		}, {
 			// Nothing is visible before token 3. It comes together with the two tokens before it.
@@ -151,7 +152,8 @@ func TestArithmetic(t *testing.T) {
 			// visible. A decodes alone in steps of 10 ms, which end at 236 and 246 ms.
 			want: [][]float64{{236, 246}, {226}},
 		}, {
-			// Both drafts are always accepted: 1 token, then 3, 3 and the last one of 8.
+			// Both draft tokens of a step are always accepted. So the four steps emit 1, 3, 3 and 1
+			// of the 8 tokens.
 			name:   "speculation",
 			change: func(p *Profile) { p.Speculation = &Speculation{Accept: []float64{1, 1}} },
 			jobs:   []Job{{Input: 100, Output: 8}},
@@ -258,7 +260,8 @@ func TestCancel(t *testing.T) {
 	if got := at(all, 3); len(got) != 0 {
 		t.Errorf("the cancelled waiting job emitted at %v", got)
 	}
-	// At 226 job 2 has two tokens and job 4 is admitted; the next step takes 10 + 100 until 336.
+	// At 226 ms job 2 has two tokens, and job 4 is admitted. The next step takes 10 + 100 ms, so it
+	// ends at 336 ms.
 	if got := at(all, 2); !slices.Equal(got, []float64{226, 336}) {
 		t.Errorf("job 2 emitted at %v after the cancellation", got)
 	}
@@ -493,7 +496,8 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// Noise has the mean 1 and the given spread. Drafts are accepted with the given shares.
+// The noise factors have the mean 1 and the spread of the profile. Draft tokens are accepted with
+// the shares of the profile.
 func TestLongRandomnessIsCalibrated(t *testing.T) {
 	const n = 100_000
 	p := plain()

@@ -49,7 +49,7 @@ type effect struct {
 	// its chunks
 	perChunk   int
 	key        string // instead of "content"
-	keyTokens  int    // number of tokens for which that key is used
+	keyTokens  int    // number of tokens that have that key
 	toolCall   bool
 	padding    int // padding bytes in the first chunk that has tokens
 	text       string

@@ -18,7 +18,7 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// tenTokens asks for a stream of ten tokens. Without faults it is a chunk with the
+// tenTokens is a request for a stream of ten tokens. Without faults the stream has a chunk with the
 // role, ten chunks of one token, a finish chunk, a usage chunk and [DONE].
 var tenTokens = strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":10`, 1)
 

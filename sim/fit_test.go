@@ -37,7 +37,7 @@ type published struct {
 	}
 }
 
-// figure is a published value that a profile should reproduce.
+// figure is one published value. The fitted profile should reproduce the value.
 type figure struct {
 	load   load
 	metric string
@@ -53,20 +53,21 @@ type load struct {
 	burst            bool
 }
 
-// outcome holds a load's results as the client sees them: means in s and tok/s.
+// outcome holds the results of a load as the client sees them. The values are means, in seconds or
+// in tokens per second.
 type outcome map[string]float64
 
 // conditions are the settings that the reports leave out. They are fitted together with the
 // profile, and the plans state them as assumptions.
 type conditions struct {
-	Stagger time.Duration // between the starts of two slots
+	Stagger time.Duration // time between the starts of one slot and the next slot
 	Pause   time.Duration // between an answer and the next request of its slot
 	Rounds  int           // measured requests for each slot, if the report does not state the number
 	Seeds   int           // number of seeds to average over, for an engine with random draws
 }
 
-// searched limits the number of seeds in the first search, if all of them would take
-// too long. The best result then descends again over all seeds.
+// searched returns the conditions for the first search, with fewer seeds if all seeds would take
+// too long. The second search begins at the best result and uses all seeds.
 func (f *fitting) searched() conditions {
 	c := f.conditions
 	if f.few > 0 {
@@ -178,7 +179,7 @@ type fitting struct {
 	free                    []string             // parameters, and "pause"
 	first                   map[string]float64   // start of the search, if not at the shipped profile
 	choose                  map[string][]float64 // possible values of a setting; each start of the search uses one value
-	median                  bool                 // the median error is added to the loss
+	median                  bool                 // the search adds the median error to the loss
 }
 
 var fittings = []fitting{
@@ -316,8 +317,9 @@ func (f *fitting) figures(t *testing.T) []figure {
 	return out
 }
 
-// fewest is the smallest number of requests at a level for which the report states no number. Fewer
-// draws of a server with speculative decoding would give no stable figure.
+// fewest is the smallest number of requests that the fit uses if the report states no number. With
+// speculative decoding, fewer requests would give no stable figure, because the number of accepted
+// tokens is random.
 const fewest = 20
 
 // printed reads a value such as "~8.1 s" in base units. half is half of the last digit's unit.
@@ -590,7 +592,7 @@ func median(sorted []float64) float64 {
 }
 
 // The shipped profiles reproduce the published figures to which they were fitted, at low and at
-// high load: half of the figures within 5 %, and nine in ten within 20 %.
+// high load. Half of the figures are within 5 %, and nine in ten are within 20 %.
 func TestLongProfilesHoldTheirReports(t *testing.T) {
 	for _, f := range fittings {
 		t.Run(f.profile, func(t *testing.T) {

@@ -16,8 +16,8 @@ type GPU struct {
 	Power            *Power  `json:"power,omitempty"` // nil: not reported
 }
 
-// Power is how much power the GPUs draw, in watts: when idle, in steps that only decode, and in
-// steps that prefill. Each value is at least as large as the one before.
+// Power is how much power the GPUs draw, in watts: when they are idle, in steps that only decode,
+// and in steps that prefill. Each value is at least as large as the value before it.
 type Power struct {
 	Idle    float64 `json:"idle_w"`
 	Decode  float64 `json:"decode_w"`

@@ -113,9 +113,10 @@ func (l language) costs(tokens []string) []float64 {
 	return out
 }
 
-// say returns the model's most likely answer; an answer of words has n tokens. If parts is set,
-// then at the first token from index parts on at which two words are equally likely, the answer
-// takes the second word, as another batch or kernel might.
+// say returns the model's most likely answer. An answer of words has n tokens. If parts is not 0,
+// the answer departs once from the most likely one: at the first token from number parts on at
+// which two words are equally likely, it takes the second word. Another batch or kernel may have
+// this effect.
 func (l language) say(n int, parts int) []string {
 	if l.solved != nil {
 		n = len(l.solved)

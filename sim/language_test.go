@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 )
 
-// TestLanguage: every server of a model gives the same answer to a prompt, and finds it likely. An
-// answer that takes the other of two equally likely words is likely too; any other answer is not.
+// TestLanguage checks what the servers of one model answer. All give the same answer to a prompt,
+// and find it likely. An answer is also likely if it takes the second of two equally likely words.
+// Any other answer is unlikely.
 func TestLanguage(t *testing.T) {
 	mean := func(l language, tokens []string) float64 {
 		sum := 0.0

@@ -47,7 +47,7 @@ type Profile struct {
 	Description string `json:"description,omitempty"`
 	// Source is the origin of the numbers.
 	Source string `json:"source,omitempty"`
-	// Base names a shipped profile that supplies the values missing in this file.
+	// Base names a shipped profile. The file takes from it the values that it does not set.
 	Base string `json:"base,omitempty"`
 
 	Model       string `json:"model"`         // id in /v1/models and in every answer
@@ -94,8 +94,9 @@ type DecodeCost struct {
 	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // each further sequence
 	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // per 1024 resident tokens, over all sequences
 	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // per 1024 tokens of the longest sequence
-	// MoEMS is the extra cost of a step that uses every expert over one that uses a single token's
-	// experts. MoEActiveShare is the share of experts that one token uses, in [0, 1).
+	// MoEMS is the cost of a step that uses all experts, minus the cost of a step that uses only
+	// the experts of one token. MoEActiveShare is the share of the experts that one token uses, in
+	// [0, 1).
 	MoEMS          float64 `json:"moe_ms,omitempty"`
 	MoEActiveShare float64 `json:"moe_active_share,omitempty"`
 }
@@ -105,7 +106,7 @@ type Limits struct {
 	MaxBatchedTokens int `json:"max_batched_tokens"`          // token budget of a step, at least 1
 	MaxSeqs          int `json:"max_seqs,omitempty"`          // running sequences; 0: no limit
 	KVTokens         int `json:"kv_tokens,omitempty"`         // tokens in a full KV cache; 0: no limit
-	KVPerSeqTokens   int `json:"kv_per_seq_tokens,omitempty"` // fixed reservation of each sequence in addition to input + output
+	KVPerSeqTokens   int `json:"kv_per_seq_tokens,omitempty"` // tokens that each sequence reserves in addition to input + output
 }
 
 // Speculation is speculative decoding: drafts of several tokens that the model
@@ -130,11 +131,11 @@ type PrefixCache struct {
 // factors with mean 1.
 type Noise struct {
 	StepCV  float64 `json:"step_cv,omitempty"`  // coefficient of variation of a step's time, in [0, 1]
-	StartCV float64 `json:"start_cv,omitempty"` // coefficient of variation of the speed from start to start of the server, in [0, 1]
+	StartCV float64 `json:"start_cv,omitempty"` // coefficient of variation of the speed, from one start to the next, in [0, 1]
 }
 
-// Stalls sometimes stop the whole engine, as garbage collection or the recompilation
-// of a graph would.
+// Stalls are pauses in which the whole engine stops, as in garbage collection or when a graph is
+// compiled again.
 type Stalls struct {
 	EverySteps int     `json:"every_steps"` // one in every_steps decoding steps has a stall; at least 1
 	MS         float64 `json:"ms"`          // length of a stall
@@ -202,7 +203,8 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	return p, nil
 }
 
-// maxFile bounds a profile or a script, in bytes. That is hundreds of times the usual size.
+// maxFile is the largest size of a profile or a script, in bytes. It is hundreds of times the usual
+// size.
 const maxFile = 4 << 20
 
 // ReadFile reads a profile or a script: a regular file of at most 4 MiB. A repository may contain a
@@ -303,7 +305,7 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// Validate reports every value that is out of range.
+// Validate returns an error that names every value out of range.
 func (p *Profile) Validate() error {
 	var bad []error
 	say := func(ok bool, format string, args ...any) {
@@ -364,8 +366,8 @@ func (p *Profile) Validate() error {
 	return errors.Join(bad...)
 }
 
-// TokensPerStep is the mean number of tokens that a decode step yields for one sequence: 1, or more
-// with drafts.
+// TokensPerStep is the mean number of tokens that a sequence gets in a decode step. It is 1, or
+// more with speculative decoding.
 func (p *Profile) TokensPerStep() float64 {
 	tokens := 1.0
 	if p.Speculation != nil {

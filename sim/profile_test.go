@@ -34,7 +34,8 @@ func TestShippedProfiles(t *testing.T) {
 	}
 }
 
-// The default profile's description, and the examples in README, depend on these numbers.
+// The description of the default profile and the examples in the README depend on the figures in
+// this test.
 func TestDefaultProfile(t *testing.T) {
 	p := DefaultProfile()
 	p.Noise = Noise{}
@@ -140,7 +141,8 @@ func FuzzParseProfile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// A profile that is accepted runs, and reads back unchanged.
+		// Every accepted profile runs in an engine, and stays the same if it is written and read
+		// again.
 		e := NewEngine(p, 1)
 		if err := e.Submit(0, Job{Input: 1, Output: 1}); err != nil {
 			t.Fatal(err)
@@ -156,7 +158,7 @@ func FuzzParseProfile(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in %s", err, again)
 		}
-		// An empty list and a missing one are the same script.
+		// An empty list of faults and a missing list are the same script.
 		if len(p.Faults) == 0 {
 			p.Faults, q.Faults = nil, nil
 		}

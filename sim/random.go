@@ -24,7 +24,7 @@ func (r *rng) float() float64 { return float64(r.next()>>11) / (1 << 53) }
 // noise draws log-normal factors with mean 1.
 type noise struct {
 	start float64 // factor on the times of the server, drawn once at each start
-	sigma float64 // standard deviation of the logarithm of a step's factor; 0: no noise
+	sigma float64 // standard deviation of the logarithm of the factor on a step's time; 0: no noise
 	rand  *rand.Rand
 }
 

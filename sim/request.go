@@ -102,8 +102,8 @@ func (o *oneOrMany) UnmarshalJSON(src []byte) error {
 	return json.Unmarshal(src, (*[]string)(o))
 }
 
-// badRequest is an error with a status other than 400, or with the name of the parameter that is
-// wrong.
+// badRequest is an error with its own status or parameter: a status other than 400, or the name of
+// the wrong parameter.
 type badRequest struct {
 	status  int
 	param   string
@@ -144,7 +144,7 @@ type order struct {
 	chat   bool
 	input  int
 	tokens []int // tokens of the prompt; nil if the server has no prefix cache
-	scored []int // tokens of the prompt, if their log-probabilities are requested
+	scored []int // tokens of the prompt if the request asks for their log-probabilities; else nil
 }
 
 // reply is the answer that a request will get.
@@ -152,7 +152,7 @@ type reply struct {
 	output int    // tokens
 	finish string // finish_reason
 	text   answer
-	length int // bytes of the text up to a stop string; -1 if there is none
+	length int // bytes of the text before a stop string; -1 if the text has no stop string
 
 	claimed int // false number of output tokens that the server reports; 0: the true number
 }
@@ -229,7 +229,7 @@ func (o *order) promptIDs(chat bool) ([]int, error) {
 	return promptTokens(o.Prompt)
 }
 
-// wants returns what a request asks of its answer. ids are the tokens of the prompt.
+// wants returns the wishes of a request about its answer. ids are the tokens of the prompt.
 func (s *Server) wants(o *order, ids []int) wanted {
 	want := wanted{chat: o.chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
 	if want.greedy = !o.IgnoreEOS && o.Temperature != nil && *o.Temperature == 0; want.greedy {
@@ -252,7 +252,7 @@ func (b *body) lastText() string {
 	if n := len(b.Messages); n > 0 {
 		return string(b.Messages[n-1].Content)
 	}
-	_ = json.Unmarshal(b.Prompt, &text) // a prompt of token ids has no text
+	_ = json.Unmarshal(b.Prompt, &text) // the prompt may be token ids; it then has no text
 	return text
 }
 
@@ -269,11 +269,12 @@ type wanted struct {
 	text      string       // text of the prompt, if known
 	greedy    bool         // temperature 0: the model's own answer, the same on every server
 	model     string
-	key       uint64 // hash of the prompt, the same on any server
+	key       uint64 // hash of the prompt, the same on every server
 	draw      rng    // of this request
 }
 
-// reply decides the length of the answer. hash is made from the prompt and the server's seed.
+// reply decides what the server answers, and how long the answer is. hash is made from the prompt
+// and the server's seed.
 func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	room := p.MaxModelLen - want.input
 	if want.input < 1 {
@@ -359,7 +360,8 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 func (n NaturalOutput) length(hash rng) int {
 	mean := float64(or(n.Mean, 200))
 	sigma := sigmaOf(n.CV)
-	// This is Box and Muller's normal number from two uniform ones; 1−u is never 0.
+	// The method of Box and Muller makes a normal number from two uniform numbers. 1 − the first
+	// number is never 0, so its logarithm is finite.
 	z := math.Sqrt(-2*math.Log(1-hash.float())) * math.Cos(2*math.Pi*hash.float())
 	return max(1, int(math.Round(mean*logNormal(sigma, z))))
 }

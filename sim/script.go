@@ -126,7 +126,7 @@ func findFault(name string) *Fault {
 	return nil
 }
 
-// director counts requests and decides which faults each has.
+// director counts the requests, and decides which faults each request has.
 type director struct {
 	rules Script
 	mu    sync.Mutex

@@ -21,7 +21,7 @@ type Options struct {
 	Profile *Profile // nil: DefaultProfile
 	Seed    int64    // of everything random
 	Model   string   // model id to serve; "" means the profile's
-	Engine  string   // the engine whose metric names /metrics uses: "sglang"; anything else means vLLM
+	Engine  string   // the engine whose metric names /metrics uses: "sglang"; any other text means vLLM
 	APIKey  string   // key that requests below /v1 must send as a bearer token; "": no key is required
 	Faults  Script   // beside the profile's
 	// OnEmit is called right before every chunk with tokens is written. Several goroutines may call
@@ -41,7 +41,7 @@ type Options struct {
 type Served struct {
 	ID      string    `json:"id"` // id of the answer, the same as for OnEmit
 	Arrived time.Time `json:"arrived"`
-	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero if no token was
+	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero: no token was
 	Last    time.Time `json:"last,omitzero"`  // right before the last one was written
 	Tokens  int       `json:"tokens"`         // tokens written, for a streamed answer
 }
@@ -134,8 +134,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Start listens on addr ("127.0.0.1:0" chooses a free port) and serves in the
-// background until Close. URL then returns the server's address.
+// Start listens on the address addr, and serves in the background until Close. With "127.0.0.1:0"
+// it chooses a free port. After Start, URL returns the address of the server.
 func (s *Server) Start(addr string) error {
 	l, err := s.options.Listen("tcp", addr)
 	if err != nil {
@@ -316,7 +316,7 @@ func (s *Server) loading() bool { return s.clock.Now().Before(s.ready) }
 // run is one job in flight, with what its handler needs to wait for it.
 type run struct {
 	id   uint64
-	wake chan struct{} // holds a value if there are emissions to take
+	wake chan struct{} // holds a value if the handler has emissions to take
 
 	mu      sync.Mutex
 	pending []Emission

@@ -180,7 +180,8 @@ func TestStreamIsInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// There are 15 prompt tokens: 5 ms overhead + 10 + 15, and then 10 ms for each token.
+		// The prompt has 15 tokens. The first token comes after an overhead of 5 ms and a step of
+		// 10 + 15 ms. Each further token comes 10 ms later.
 		var want []emission
 		for i := range 5 {
 			want = append(want, emission{i, time.Second + time.Duration(30+10*i)*time.Millisecond})
@@ -242,8 +243,8 @@ func TestEndpoints(t *testing.T) {
 		{"/v1/models", "", `{"object":"list","data":[{"id":"m","object":"model","created":946684800,"owned_by":"tokgate","root":"m","parent":null,"max_model_len":100000}]}`},
 		{"/health", "", ""},
 		{"/version", "", `{"version":"tokgate-sim-1"}`},
-		// The tokens are "The" " tok" "eni" "zer" "," " " "4". "The" has three letters and a
-		// capital, so its id is 256 + 18278 + 26 + 26² + 19·26² + 7·26 + 4 = 32266.
+		// The tokens are "The" " tok" "eni" "zer" "," " " "4". The id of "The" is in the group for
+		// pieces with a capital: 256 + 18278 + 26 + 26² + 19·26² + 7·26 + 4 = 32266.
 		{"/tokenize", `{"model":"m","prompt":"The tokenizer, 4"}`, `{"count":7,"max_model_len":100000,"tokens":[32266,50732,4008,17979,44,32,52]}`},
 		{"/tokenize", `{"prompt":""}`, `{"count":0,"max_model_len":100000,"tokens":[]}`},
 		// The tokens are: start, "use", "r", line break, "x", end, line break.
@@ -278,7 +279,8 @@ func TestRefusals(t *testing.T) {
 		{pathChat, `{"temperature":-1,` + message + `}`, 400, "temperature"},
 		{pathChat, `{"stream_options":{},` + message + `}`, 400, "Stream options"},
 		{pathChat, `{"max_tokens":0,` + message + `}`, 400, "max_tokens must be at least 1"},
-		// 12 prompt tokens leave room for 99988.
+		// The prompt has 12 tokens, so at most 99988 of the context's 100000 tokens are left for
+		// the answer.
 		{pathChat, `{"max_tokens":99989,` + message + `}`, 400, "99989 > 100000 - 12"},
 		{pathChat, `{"max_tokens":5,"max_completion_tokens":99989,` + message + `}`, 400, "max_completion_tokens"},
 		{pathChat, `{"max_tokens":5,"min_tokens":6,` + message + `}`, 400, "min_tokens"},
@@ -367,8 +369,8 @@ func TestHowAnswersEnd(t *testing.T) {
 			t.Helper()
 			return answerOf(t, w.must(pathChat, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]%s}`, content, more)))
 		}
-		// The usage of natural answers equals the number of tokens in their text. The answers
-		// differ by prompt, and the same prompt gets the same answer again.
+		// The usage of a natural answer equals the number of tokens in its text. Different prompts
+		// get different answers, and the same prompt always gets the same answer.
 		lengths := map[int]bool{}
 		sum := 0
 		for i := range 200 {
@@ -383,7 +385,8 @@ func TestHowAnswersEnd(t *testing.T) {
 			lengths[n] = true
 			sum += n
 		}
-		// 200 draws with mean 50 and deviation 25 have a standard error of 1.8.
+		// 200 lengths with the mean 50 and the standard deviation 25 have a standard error of
+		// 25/√200 = 1.8 tokens.
 		if mean := float64(sum) / 200; len(lengths) < 30 || mean < 43 || mean > 57 {
 			t.Errorf("%d different lengths of mean %.1f, want about 50", len(lengths), mean)
 		}

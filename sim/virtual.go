@@ -29,10 +29,10 @@ type Virtual struct {
 	dead    bool
 	metrics *metrics // nil: not kept
 
-	drawn rng     // number of greedy answers so far
+	drawn rng     // state of the draws: one draw for every greedy answer
 	calls []*Call // calls in flight; the index is the id of the job
 	free  []uint64
-	left  []uint64 // ids that may be used again after the next Advance
+	left  []uint64 // ids that are free again after the next Advance
 	late  []*Call  // calls that the engine gets at a later time, in the order of their times
 	chunk Chunk
 	usage Usage
@@ -83,9 +83,9 @@ type Usage struct{ Input, Output, Cached int }
 type Ending int
 
 const (
-	Ended     Ending = iota // the stream ended normally, whether the answer is complete or not
+	Ended     Ending = iota // the stream ended normally; the answer may still be incomplete
 	Refused                 // the connection failed, or it broke before the answer began
-	Rejected                // the answer had an error status
+	Rejected                // the server answered with an error status
 	Broken                  // the connection broke in the middle of the stream
 	NotStream               // the answer was not an event stream
 )

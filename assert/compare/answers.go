@@ -24,14 +24,14 @@ func (c *Change) unsettled(alpha float64) bool {
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
 }
 
-// showOnly removes the bound of a change, so that the change is shown without a verdict.
+// showOnly removes the bound of a change. The change is then shown without a verdict.
 func (c *Change) showOnly() {
 	c.Limit, c.Outcome, c.bound, c.Needs = metric.None(""), verdict.Skipped, nil, ""
 	c.Message = c.line()
 }
 
-// implied returns the default claim on natural answers, without the metrics that the plan itself
-// bounds; nil if no metric is left.
+// implied returns the default claim on natural answers. The claim leaves out the metrics that the
+// plan itself bounds. implied returns nil if no metric is left.
 func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
 	out := &plan.Claim{Severity: plan.SeverityWarn, Range: c.Range}
 	for _, w := range c.Workloads(p) {

@@ -21,8 +21,8 @@ import (
 const (
 	usualRequests = 0.30
 	usualStarts   = 0.01
-	// usualDisagreement is the share of a task's items on which two runs of one server
-	// disagree: 3.5 % for GSM8K in 50 repeats (sglang#1382), 0.6 to 5 % elsewhere.
+	// usualDisagreement is the share of a task's items on which two runs of the same server
+	// disagree. It is 3.5 % for GSM8K in 50 repeats (sglang#1382), and 0.6 to 5 % in other reports.
 	usualDisagreement = 0.035
 )
 
@@ -138,7 +138,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		z := stat.NormalQuantile(q)
 		density := math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
 		requests = usualRequests * math.Sqrt(q*(1-q)/n) / density
-	default: // means, and values computed from means
+	default: // a mean, or a value that is computed from means
 		requests = math.Sqrt(math.Expm1(usualRequests*usualRequests) / n)
 	}
 	units := rounds
@@ -166,7 +166,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	return stat.NonInferior(units, 0, math.Sqrt(variance), limit, alpha), false, true
 }
 
-// rarely is the chance below which a plan gets a warning.
+// rarely is the smallest chance of a pass that needs no warning.
 const rarely = 0.8
 
 // ChanceDiagnostics reports changes that can never pass, and comparisons that would often be
@@ -217,7 +217,7 @@ func Likewise(others []string) string {
 	return "Likewise " + strings.Join(others, ", ") + "."
 }
 
-// never reports that a change cannot be certified.
+// never returns the diagnostic for a change that cannot be certified.
 func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Change can never be certified", Subject: c.Change.Range.Ptr()}
 	if c.Severity == plan.SeverityWarn {
@@ -230,8 +230,8 @@ func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	return d
 }
 
-// seldom warns of a comparison that an unchanged candidate often fails to pass. It returns nil if
-// such a candidate usually passes, or if the comparison asks for an improvement.
+// seldom warns of a comparison that an unchanged candidate often does not pass. It returns nil if
+// an unchanged candidate usually passes, or if the comparison requires an improvement.
 func (x *Chance) seldom() *hcl.Diagnostic {
 	var least *ChangeChance
 	for i, c := range x.Changes {

@@ -33,10 +33,10 @@ type Change struct {
 	Confidence         float64
 	Limit              metric.Value // largest tolerated change; none if the plan sets no bound
 	Improve            bool
-	// Certifiable is the smallest tolerance, with its sign, that these data could certify; 0 if the
-	// candidate is better.
+	// Certifiable is the smallest tolerance that these data could certify, with its sign. It is 0
+	// if the candidate is better.
 	Certifiable metric.Value
-	Outcome     verdict.Outcome // Skipped without a limit, and if not applicable
+	Outcome     verdict.Outcome // Skipped if there is no limit, or if the change is not applicable
 	Severity    verdict.Severity
 	Direction   Direction
 	Message     string
@@ -46,7 +46,7 @@ type Change struct {
 	Notes       []string
 	Pairs       []Pair
 
-	lacks string // why the change is not applicable; "" if it is applicable
+	lacks string // reason why the change is not applicable; "" if it is applicable
 	// instead is the verdict's text if the change has no meaningful number; otherwise it is "".
 	instead string
 	cause   verdict.Cause // of an error

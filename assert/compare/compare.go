@@ -28,8 +28,8 @@ type Comparison struct {
 	Differences []plan.Difference
 	Decisions   []Decision
 	Changes     []Change
-	// Lost holds the prompts on which only the candidate gave a bad answer, beginning with those
-	// that are bad by the most metrics.
+	// Lost holds the prompts on which only the candidate gave a bad answer. The list begins with
+	// the prompts that are bad by the most metrics.
 	Lost  []Lost
 	Notes []string
 }
@@ -48,7 +48,7 @@ const (
 	AnswerNo      = "no"            // something is worse, nothing is better; or a required change fails
 	AnswerMixed   = "mixed"         // both
 	AnswerNone    = "no difference" // both bounds of the change are within the tolerance
-	AnswerUnknown = "unknown"       // nothing could be compared, or too little for a result
+	AnswerUnknown = "unknown"       // nothing could be compared, or the data are too few for a result
 )
 
 // shown lists the statistics that are always compared, even if the plan requires nothing of them.
@@ -105,7 +105,7 @@ type comparison struct {
 	out     *Comparison
 	alpha   float64
 	control *metric.Run // the run that holds the control's levels
-	address string      // the control's address in that run
+	address string      // the control's address in the run control
 	look    *metric.ComparisonLook
 	record  *metric.Comparison // nil if the run has none
 	// required holds the claims of the plan. usual holds the default claim, or nil if the

@@ -16,7 +16,7 @@ type delta struct {
 	control, candidate []float64
 	unpaired           bool
 	// counts is set for metrics that count requests. It holds the numbers of good requests and of
-	// all requests, as effective numbers.
+	// all requests. These are effective numbers: dependent requests count for less.
 	counts *counts
 	// paired is set for metrics that compare answers to the same prompt. It holds the outcomes of
 	// the pairs.

@@ -26,11 +26,11 @@ func testOf(workload string, d delta, limit, p float64) test {
 	return t
 }
 
-// certain reports which claims are certain, so that the chance of even one false claim is at most
-// alpha. Tests on the same rounds of a workload depend on each other and form one fact, which is
-// tested as a whole by flipping signs (stat.Flips). Facts share the allowed error by Holm's rule.
-// The tests within a fact are then decided at the fact's error. If there are too few rounds for an
-// error that small, each test counts as a fact.
+// certain reports which claims are certain. The chance that even one of them is false is at most
+// alpha. Tests on the same rounds of a workload depend on each other, so they form one fact. A fact
+// is tested as a whole by flipping signs (stat.Flips). The facts share the allowed error by Holm's
+// rule. The tests within a fact are then decided at the error of the fact. With few rounds a fact
+// cannot reach a small enough error; each of its tests then counts as a fact.
 func certain(tests []test, alpha float64) []bool {
 	facts := factsOf(tests)
 	for _, f := range facts {

@@ -194,9 +194,9 @@ func (x *comparison) changes(m matched) {
 	x.blind(m, begin)
 }
 
-// claim adds the row of a required change. A default claim whose change is undecided but within its
-// bound is only shown, because few answers should not make a comparison inconclusive by something
-// that the plan does not ask for.
+// claim adds the row of a required change. If the claim is a default and the change is within its
+// bound but undecided, the row is only shown. Otherwise few answers could make a comparison
+// inconclusive because of something that the plan does not require.
 func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	if claim == x.usual && row.unsettled(x.alpha) {
 		row.showOnly()

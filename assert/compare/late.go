@@ -40,7 +40,7 @@ func lightIn(l *metric.Level, r *metric.Round) bool {
 	return l.Kind != metric.OpenLoop && l.Disturbed(r).Load != ""
 }
 
-// light reports whether a round on either side had less than the declared load.
+// light reports whether a round of the control or of the candidate had less than the declared load.
 func (m matched) light() bool {
 	return slices.ContainsFunc([]*metric.Level{m.control, m.candidate}, func(l *metric.Level) bool {
 		return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return lightIn(l, r) })

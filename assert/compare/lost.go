@@ -48,8 +48,8 @@ func (x *comparison) oddest(r *metric.PairedAnswers) {
 	x.out.Lost = append(out, x.out.Lost...)
 }
 
-// shifted returns the candidate's answers that are less likely than the control's but not odd,
-// beginning with the largest difference.
+// shifted returns the candidate's answers that are less likely than the control's answers, but not
+// odd. The list begins with the largest difference.
 func shifted(r *metric.PairedAnswers) (out []Oddity) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]

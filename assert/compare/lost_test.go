@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Lost holds the prompts on which only the candidate is bad and its text was recorded. Here two
-// rounds have four prompts each, with "x" for bad: the second prompt of the first round and the
-// last prompt of the second are lost.
+// Lost holds the prompts that only the candidate answered badly, with its recorded text. Here two
+// rounds have four prompts each, and "x" is a bad answer. Lost has the second prompt of the first
+// round and the last prompt of the second round.
 func TestLost(t *testing.T) {
 	w := &plan.Workload{Name: "w"}
 	control, candidate := said("..x.", "x..."), said("xxx?", "xx.x")

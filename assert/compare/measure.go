@@ -184,7 +184,7 @@ func countedMean(l *metric.Level, c *Change) metric.Value {
 	return metric.Some(m)
 }
 
-// step returns the change of one pair on the scale of delta.
+// step returns the change of one pair of values, in the form that delta has.
 func (c *Change) step(a, b metric.Value) (float64, bool) {
 	if !a.OK || !b.OK {
 		return 0, false
@@ -296,7 +296,7 @@ func (m matched) outliers(c *Change) {
 	for i, x := range xs {
 		dev[i] = math.Abs(x - mid)
 	}
-	// For a normal distribution, 1.4826 times the median absolute deviation is the standard
+	// For a normal distribution, the standard deviation is 1.4826 times the median absolute
 	// deviation.
 	far := max(standsOut*1.4826*median(dev), leastOut)
 	for i := range c.Pairs {

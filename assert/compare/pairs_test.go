@@ -10,7 +10,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// said is a level with rounds of answers: "." good, "x" bad, "-" lost, "?" not asked.
+// said returns a level with rounds of answers. Each character is an answer: "." good, "x" bad, "-"
+// lost, "?" not asked.
 func said(rounds ...string) *metric.Level {
 	l := &metric.Level{}
 	for i, marks := range rounds {

@@ -13,9 +13,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// oddNats is the difference, in nats per token, from which an answer counts as odd: the control
-// finds it less likely by this than its own answer to the same prompt. An answer of 64 tokens is
-// then e^64 times less likely.
+// oddNats is the difference from which an answer counts as odd, in nats per token: the control
+// finds the answer less likely by this much than its own answer to the same prompt. At 1 nat per
+// token, an answer of 64 tokens is e^64 times less likely.
 const oddNats = 1.0
 
 // answersLevel is the level under which verdicts on scored answers are shown.
@@ -116,9 +116,9 @@ func (x *comparison) readings() []claimed {
 	return out
 }
 
-// Readings returns the bounds that a compare block sets on scored answers, including the defaults
-// of its answers block, and the workloads that the bounds apply to. It returns none without an
-// answers block.
+// Readings returns the bounds of a compare block on scored answers, including the defaults of its
+// answers block. It also returns the workloads to which the bounds apply. Without an answers block
+// it returns no bounds.
 func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.Change) {
 	x := comparison{Input: Input{Plan: p, Block: c}}
 	for _, r := range x.readings() {
@@ -172,7 +172,8 @@ func (x *comparison) answersRow(ch *plan.Change) Change {
 		Confidence: 1 - x.alpha, Limit: metric.None("")}
 }
 
-// readOne judges one claim. It never passes if answers or scores are missing.
+// readOne judges one claim on scored answers. If answers or scores are missing, the claim does not
+// pass.
 func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	if r == nil {
 		row.lack("the record holds no answers that the control has scored")

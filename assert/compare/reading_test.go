@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// read is a scored answer of 64 tokens, each with the given loss in nats.
+// read returns a scored answer of 64 tokens. nats is the loss of every token, in nats.
 func read(nats float64) *metric.PairedAnswer {
 	return &metric.PairedAnswer{Finish: "length", Asked: 64, Tokens: 64, Loss: 64 * nats, Scored: 64, Agrees: 1}
 }
@@ -195,7 +195,8 @@ func TestAnswersThatLack(t *testing.T) {
 		{"a second answer", lacks(func(r *metric.PairedAnswers) { r.Pairs[4].Again = nil }), verdict.Error, verdict.Error, verdict.Error},
 		{"a score of the candidate's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Candidate.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
 		{"a score of the control's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Control.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
-		// If the control's answers are all empty, no answer can be worse.
+		// If the control gave no answer to any prompt, no answer of the candidate could be worse.
+		// So this run decides nothing.
 		{"what either says", lacks(func(r *metric.PairedAnswers) {
 			for i := range r.Pairs {
 				r.Pairs[i].Control, r.Pairs[i].Candidate = &metric.PairedAnswer{Failure: "HTTP 400"}, &metric.PairedAnswer{Failure: "HTTP 400"}

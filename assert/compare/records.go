@@ -20,7 +20,7 @@ type Records struct {
 	ControlServer, CandidateServer string
 	ControlName                    string // name of a control from another run: its folder
 	Changed                        []string
-	Claims                         []*plan.Claim // apply to every workload and level; only their changes need to be set
+	Claims                         []*plan.Claim // for every workload and level; only the field Changes must be set
 	Confidence                     float64       // 0: 0.95
 }
 
@@ -43,7 +43,8 @@ func Usual() []*plan.Claim {
 // compared with itself would always pass.
 func SameRun(a, b *metric.Run) bool { return a == b || a.ID != "" && a.ID == b.ID }
 
-// Plan makes a plan with this one comparison. The error explains what cannot be compared.
+// Plan makes a plan with this comparison and nothing else. The error explains what cannot be
+// compared.
 func (r Records) Plan() (*plan.Plan, error) {
 	same := SameRun(r.Control, r.Candidate)
 	candidate, err := r.server(r.Candidate, r.CandidateServer, same, "candidate")
@@ -134,7 +135,7 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 	return "", fmt.Errorf("say which server of the run is the %s; it has %s", side, strings.Join(have, ", "))
 }
 
-// workloads returns the workloads of the levels in the candidate's record.
+// workloads adds to the plan p the workloads that the candidate's record has levels of.
 func (r Records) workloads(p *plan.Plan, policy plan.Policy, candidate string) {
 	byName := map[string]*plan.Workload{}
 	for _, l := range r.Candidate.Levels {

@@ -71,8 +71,8 @@ func (x *comparison) recorded() {
 	}
 }
 
-// skipped returns the outcome of a comparison for which nothing was measured; Pending if something
-// was measured.
+// skipped returns the outcome of a comparison for which nothing was measured. It returns Pending if
+// something was measured.
 func (x *comparison) skipped() (verdict.Outcome, string) {
 	c := x.Block
 	switch {

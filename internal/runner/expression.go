@@ -55,7 +55,8 @@ func condition(src string, c contexts, st status) (bool, error) {
 	return truthy(v) && (asked || !st.failed && !st.cancelled), nil
 }
 
-// evaluate returns the value of an expression, and whether it used a status function.
+// evaluate returns the value of an expression. asked reports whether the expression used a status
+// function.
 func evaluate(src string, c contexts, st status) (v any, asked bool, err error) {
 	p := &parser{src: src, contexts: c, status: st}
 	defer func() {

@@ -139,7 +139,7 @@ type run struct {
 	path    string
 }
 
-// scope holds what belongs to the steps of one composite action.
+// scope is the context of a step: of a composite action, or of the job itself.
 type scope struct {
 	action string            // folder of the composite action; "" for the steps of the job itself
 	env    map[string]string // variables of the step that uses the action
@@ -310,8 +310,7 @@ func (r *run) composite(step *Step, dir string, with map[string]string, c contex
 }
 
 // shells lists the command lines of the shells
-// (src/Runner.Worker/Handlers/ScriptHandlerHelpers.cs); the one without a name is the
-// default.
+// (src/Runner.Worker/Handlers/ScriptHandlerHelpers.cs). The shell without a name is the default.
 var shells = map[string][]string{
 	"":     {"bash", "-e"},
 	"bash": {"bash", "--noprofile", "--norc", "-e", "-o", "pipefail"},

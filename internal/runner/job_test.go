@@ -142,7 +142,7 @@ jobs:
 	}
 }
 
-// A step that cannot be parsed is an error; it is not skipped.
+// If a step cannot be parsed, the job reports an error. It does not skip the step.
 func TestRunRefuses(t *testing.T) {
 	m := &Machine{Workspace: t.TempDir(), Temp: t.TempDir()}
 	for name, steps := range map[string]string{

@@ -1,7 +1,7 @@
-// Package runner reads the log and the files of a step like the runner of GitHub
-// Actions, so that tests see what GitHub would. It is the counterpart of package
-// github and shares no code with it. Each function names its place in the runner's
-// own source (actions/runner).
+// Package runner reads the log and the files of a workflow step as the runner of GitHub Actions
+// does. So tests see what GitHub would see. Package github writes what this package reads; the two
+// packages share no code. Each function names its counterpart in the source of the runner
+// (actions/runner).
 package runner
 
 import (
@@ -47,8 +47,8 @@ func Commands(log string) (list []Command, text []string) {
 	return list, text
 }
 
-// parse reads one line (src/Runner.Common/ActionCommand.cs, TryParseV2 and
-// TryParse).
+// parse reads one line of a log as the runner does (src/Runner.Common/ActionCommand.cs, TryParseV2
+// and TryParse).
 func parse(line, token string) (Command, bool) {
 	known := func(name string) bool {
 		return registered[strings.ToLower(name)] || token != "" && strings.EqualFold(name, token)

@@ -57,8 +57,8 @@ func (d *decoder) decodeAsserts() {
 	}
 }
 
-// missing replaces an expression that was reported as missing. Its value has no type,
-// which prevents further complaints.
+// missing replaces an expression that was reported as missing. Its value has no type, so it causes
+// no further diagnostics.
 func missing(rng hcl.Range) hcl.Expression { return hcl.StaticExpr(cty.DynamicVal, rng) }
 
 func (d *decoder) checkAssert(a *plan.Assert, sc *scope) {

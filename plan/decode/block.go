@@ -11,14 +11,14 @@ type Block struct {
 	Attrs  []*Attr  // attributes in the order in which the reference shows them
 	Blocks []*Block
 	Repeat bool   // may occur more than once
-	Free   string // "" allows only Attrs; otherwise the meaning of the other attributes
+	Free   string // meaning of the attributes that Attrs lacks; "": only Attrs are allowed
 	Later  bool   // part of the language, but not supported yet
 }
 
 // Attr describes one attribute.
 type Attr struct {
 	Name     string
-	Type     string // type as the reference writes it: "duration", "list of numbers"
+	Type     string // type in the words of the reference: "duration", "list of numbers"
 	Required bool
 	// Default is the default value as HCL source. It is "" if the attribute has no default, or if
 	// Computed describes the default.

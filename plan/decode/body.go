@@ -76,7 +76,8 @@ func (b *body) each(name string, use func(*body)) {
 	}
 }
 
-// child opens the only block of that name; nil if there is none.
+// child opens the block of that name, which may occur once. It returns nil if there is no such
+// block.
 func (b *body) child(name string) *body {
 	if len(b.blocks[name]) == 0 {
 		return nil
@@ -204,7 +205,7 @@ func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	return false
 }
 
-// unset reports whether the attribute is missing or null.
+// unset reports whether the plan does not set the attribute, or sets it to null.
 func (b *body) unset(name string) bool {
 	attr := b.attrs[name]
 	if attr == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// checkPlan makes the checks that need the whole plan.
+// checkPlan makes those checks that need the whole plan.
 func (d *decoder) checkPlan() {
 	if len(d.blocks["server"]) == 0 && len(d.blocks["workload"]) > 0 && !d.misread() {
 		d.errorf(d.blocks["workload"][0].DefRange, sumNoServer, `The plan needs a server: server "NAME" { endpoint { url = "http://127.0.0.1:8000" } }.`)
@@ -24,8 +24,8 @@ func (d *decoder) checkPlan() {
 	d.checkRequires()
 	d.checkCompared()
 	if d.diags.HasErrors() {
-		// After an error these warnings would be noise: something may be unused only
-		// because of it.
+		// After an error the warnings below could be wrong: a name may be unused only because of
+		// the error.
 		return
 	}
 	d.checkTime()
@@ -96,7 +96,7 @@ func (d *decoder) checkRequires() {
 			}
 		}
 		if slices.ContainsFunc(w.Loads, func(l *plan.Load) bool { return l.Kind == metric.OpenLoop }) {
-			return // the bound on the backlog of a rate is a requirement
+			return // the plan bounds the backlog of every rate, which is a requirement
 		}
 		if w.Capacity != nil && w.Capacity.Require > 0 {
 			return
@@ -180,8 +180,8 @@ func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	}
 }
 
-// contextLimit is the context length that the server's flags set, in tokens per
-// request; 0 if they set none.
+// contextLimit is the context length that the server's flags set, in tokens of one request. It is 0
+// if the flags set no context length.
 func contextLimit(s *plan.Server) (int, plan.Flag) {
 	known := engine.Of(s.Engine).Flags
 	flag, ok := s.FirstFlag(known.Context)

@@ -169,8 +169,8 @@ func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	return c, nil
 }
 
-// misjudged explains why a plan cannot bound a change by that amount in that
-// direction.
+// misjudged explains why a plan cannot bound a change by the amount n in this direction. It returns
+// nil if the bound is valid.
 func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	def := c.Metric
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided

@@ -283,7 +283,7 @@ func (d *decoder) takeTurns() {
 	}
 }
 
-// compared gives the levels of a load as many rounds as the comparison has.
+// compared gives the levels of a compared load the number of rounds of the comparison.
 func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, index int) {
 	var noted []string
 	for i := range l.Levels {
@@ -292,7 +292,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 		switch {
 		case l.Kind == metric.Burst:
 			level.Requests = level.N * c.Rounds
-		case level.Speedup > 0: // a leg is a part of the stretch
+		case level.Speedup > 0: // each leg replays only a part of the trace's stretch
 			if level.Requests < c.Rounds {
 				d.errorf(c.Range, sumFewRequests, "The trace has %d requests for %d rounds, and each round replays a part of it. Replay more of the trace, or write fewer rounds.", level.Requests, c.Rounds)
 			}

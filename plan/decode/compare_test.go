@@ -151,7 +151,7 @@ func TestBaseBranchVariables(t *testing.T) {
 	}
 }
 
-// Without a checkout of the base branch the plan can still be checked.
+// Without a checkout of the base branch the other parts of a plan can still be checked.
 func TestBaseBranchUnknown(t *testing.T) {
 	p, diags := File(Options{Path: "p.hcl", Source: []byte(branchPlan + comparing)})
 	if len(diags) > 0 || p.Compares[0].Skip != "no --base was given" {

@@ -25,15 +25,15 @@ type Options struct {
 	// Environ holds "NAME=value" entries. TOKGATE_VAR_name sets a variable that
 	// Inputs does not set; env.NAME reads any entry.
 	Environ []string
-	// RequireEnv is set for a run. Then env.NAME and sensitive variables must be set.
-	// Otherwise unset ones are unknown: the plan is still checked, and strings made
-	// from them are "(unknown)".
+	// RequireEnv is set if the plan will be run. Then env.NAME and sensitive variables must be set.
+	// If RequireEnv is not set, such a value may be missing: it is unknown, and a string that
+	// contains it is "(unknown)".
 	RequireEnv bool
 	// ReadFile reads included files, variable files and the arguments of file(); nil
 	// means the function ReadFile.
 	ReadFile func(path string) ([]byte, error)
-	// Root is the folder below which the plan may read files. "" means the nearest
-	// folder upwards that holds .git, or else the plan's own folder.
+	// Root is the folder that contains all files which the plan may read. If Root is "", it is the
+	// nearest folder above the plan that has a .git. Without a .git, it is the plan's own folder.
 	Root string
 	// Base is the folder of a checkout of the base branch. It is needed for a control on the base
 	// branch, such as base.server.vllm. It is "" without a checkout.
@@ -41,11 +41,12 @@ type Options struct {
 	// Self makes the candidate its own control if there is no Base. The length and
 	// the strength of the comparison can then be computed without a checkout.
 	Self bool
-	// Drafts reports whether the built-in server decodes speculatively with a profile;
-	// nil means that no profile does.
+	// Drafts reports whether the built-in server decodes speculatively with the given profile. If
+	// Drafts is nil, no profile does.
 	Drafts func(profile string) bool
-	// Reading runs the functions that read data files (data sets and traces), which have
-	// bounds of their own; nil calls them directly.
+	// Reading runs the functions that read data files (data sets and traces), because such
+	// functions have other bounds on time and memory. If Reading is nil, the functions are called
+	// directly.
 	Reading func(read func())
 	// lenient, alone and place are set only for the plan of the base branch. lenient allows values
 	// for unknown variables, because the base branch may not have a new variable yet. alone ignores
@@ -54,7 +55,7 @@ type Options struct {
 	place          string
 }
 
-// Input is one --var or one --var-file.
+// Input is one value of --var or one value of --var-file.
 type Input struct {
 	Var  string // "name=value"
 	File string // file with lines name = value; used if Var is ""
@@ -88,7 +89,7 @@ type decoder struct {
 	// may use them, because the trace sets the lengths.
 	lengthless map[*plan.Workload]hcl.Range
 	at         map[*plan.SLA][]levelNamed    // the levels that an sla block names; without names, no entry
-	unasked    map[*plan.Load]map[string]int // the levels with the default number of requests, and that number
+	unasked    map[*plan.Load]map[string]int // levels with the default number of requests, and this number
 	instances  int                           // number of all instances that for_each made
 	levels     int
 	secrets    map[string]bool
@@ -98,7 +99,7 @@ type decoder struct {
 	schemas    map[*Block]*hcl.BodySchema
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
-	baseLoaded bool                                        // set once the plan of the base branch was looked for
+	baseLoaded bool                                        // the plan of the base branch has been looked for
 	baseBranch *plan.Plan                                  // nil if there is none
 	baseWhy    string                                      // why
 }

@@ -102,7 +102,8 @@ const (
 	sumInternal          = "Internal error"
 )
 
-// maxDiagnostics bounds the number of diagnostics for a hostile plan.
+// maxDiagnostics bounds the number of diagnostics. A hostile plan could otherwise cause any number
+// of them.
 const maxDiagnostics = 200
 
 // full reports whether no further diagnostic will be shown, so that searching for
@@ -129,8 +130,8 @@ func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
 	d.report(hcl.DiagWarning, rng, summary, format, args...)
 }
 
-// add adds diagnostics, without duplicates: every instance of a for_each would repeat
-// them.
+// add adds diagnostics that are not there yet. Without this check, each instance of a for_each
+// would repeat a diagnostic.
 func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	for _, diag := range diags {
 		if len(diag.Detail) > maxSnippet {
@@ -233,7 +234,8 @@ func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, m
 	}
 	line, column := excerpt(src, at.Start.Byte)
 	length := min(max(at.End.Byte-at.Start.Byte, 1), len(line)-column)
-	// Empty lines before the excerpt keep its line number.
+	// Empty lines stand for the lines before the excerpt, so that the excerpt keeps its line
+	// number.
 	before := max(at.Start.Line-1, 0)
 	at.Start = hcl.Pos{Line: at.Start.Line, Column: column + 1, Byte: before + column}
 	at.End = hcl.Pos{Line: at.Start.Line, Column: column + length + 1, Byte: before + column + length}
@@ -321,7 +323,7 @@ func sourceLine(src []byte, at int) string {
 	return strings.ToValidUTF8(strings.TrimRight(string(line), "\r"), "\uFFFD")
 }
 
-// choices lists up to twelve names for a message.
+// choices lists names for a message, at most the first twelve.
 func choices(names []string) string {
 	names = slices.Clone(names)
 	if len(names) > 12 {

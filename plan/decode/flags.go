@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// readFlags reads the flags of the engine's command line. In a literal object each
-// flag keeps its order and place; computed flags are sorted by name.
+// readFlags reads the flags of the engine's command line. If the plan writes the flags as an
+// object, each flag keeps its order and its place in the source. Computed flags are sorted by name.
 func readFlags(b *body) []plan.Flag {
 	attr := b.attrs["flags"]
 	if attr == nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 )
 
-// Format writes a plan in its canonical layout: the native syntax with HCL's
-// indentation, spaces and aligned equals signs, JSON with an indentation of two
-// spaces. It changes only white space, and formatting twice changes nothing more. A
-// source that does not parse gives diagnostics.
+// Format writes a plan in its canonical layout. The native syntax has HCL's indentation, spaces and
+// aligned equals signs. JSON has an indentation of two spaces. Format changes only white space, and
+// formatting twice changes nothing more. If the source does not parse, Format returns diagnostics.
 func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	_, diags := parse(src, filename)
 	if diags.HasErrors() {

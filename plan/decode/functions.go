@@ -89,8 +89,8 @@ var pureFunctions = map[string]function.Function{
 	"zipmap":          stdlib.ZipmapFunc,
 }
 
-// lightFunctions are the pure functions with a bound on the size of their arguments.
-// can and try have no bound: they take expressions, not values.
+// lightFunctions are the pure functions, with a bound on the size of their arguments. The functions
+// can and try have no bound, because their arguments are expressions, not values.
 var lightFunctions = func() map[string]function.Function {
 	all := map[string]function.Function{}
 	for name, f := range pureFunctions {
@@ -110,7 +110,8 @@ func (d *decoder) functions() map[string]function.Function {
 	return all
 }
 
-// bounded refuses arguments with which a function would use up the memory.
+// bounded adds a check to a function. The check refuses arguments with which the function would use
+// up the memory.
 func bounded(f function.Function, check func(args []cty.Value) error) function.Function {
 	spec := &function.Spec{
 		Description: f.Description(),
@@ -269,7 +270,8 @@ func everyTrue(all bool) function.Function {
 	})
 }
 
-// fileFunc reads a text file inside the repository, relative to the plan.
+// fileFunc returns the function file. It reads a text file of the repository; its path is relative
+// to the plan.
 func (d *decoder) fileFunc() function.Function {
 	cache := map[string]string{}
 	return function.New(&function.Spec{

@@ -55,8 +55,8 @@ func readMustDetect(b *body, g *plan.Gate) {
 	}
 }
 
-// only opens the only block of its kind at the top level of the plan; nil if there is
-// none.
+// only opens a block that may occur only once at the top level of the plan. It returns nil if the
+// plan has no such block.
 func (d *decoder) only(spec *Block, twice string) *body {
 	blocks := d.blocks[spec.Name]
 	if len(blocks) == 0 {

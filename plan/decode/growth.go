@@ -164,8 +164,8 @@ func fewElements(args []cty.Value) error {
 	return shallowText(args)
 }
 
-// fewNodes also counts the nodes behind an alias of YAML, once for each use of the
-// alias.
+// fewNodes bounds the number of nodes of a YAML text. The nodes behind an alias count once for each
+// use of the alias.
 func fewNodes(args []cty.Value) error {
 	if err := fewElements(args); err != nil || !strings.Contains(text(args[0]), "*") {
 		return err

@@ -79,7 +79,7 @@ func TestJSONSchemaAgreesWithTheDecoder(t *testing.T) {
 		{`"ttft"`, `"tftt"`, false, false},
 		{`"p95 < 2s"`, `2`, false, false},
 		{`"p95 < 2s"`, `["p95 < 2s", "mean < 1s"]`, true, true},
-		{`"p95 < 2s"`, `"< 2s"`, false, true}, // only the decoder checks the content of a threshold
+		{`"p95 < 2s"`, `"< 2s"`, false, true}, // only the decoder reads the text of a threshold
 		{`"sla": {`, `"sla": {"at": 8, `, true, true},
 		{`"sla": {`, `"sla": {"at": ["8"], `, true, true},
 		{`"sla": {`, `"sla": {"severity": null, `, true, true},

@@ -147,7 +147,8 @@ func readLevels(b *body, attr string, kind metric.LoadKind) []plan.Level {
 	return levels
 }
 
-// readDuration makes each level last for a time, with one round for each seed.
+// readDuration makes each level of a closed loop last for a duration. A level has one round for
+// each seed.
 func readDuration(b *body, l *plan.Load) {
 	for _, other := range []string{"requests", "bursts"} {
 		if b.given(other) {
@@ -189,15 +190,15 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 		level.Requests = level.N * level.Rounds
 	}
 	if len(more) > 0 {
-		b.d.out.Defaults = b.d.out.Defaults[:before] // the preset's default replaces the language's
+		// The note on the preset's default replaces the notes on the language's default.
+		b.d.out.Defaults = b.d.out.Defaults[:before]
 		b.note("bursts", "{ default = "+strconv.Itoa(int(rounds))+", "+strings.Join(more[:min(len(more), 20)], ", ")+" }", p.why())
 	}
 }
 
-// readRequests sets the measured requests of closed-loop levels and splits them over
-// the seeds: all seeds that the plan gives, or some of the default ones. A round has
-// at least as many requests as the level has slots, so that each slot sends one. With
-// fewer requests there are fewer rounds.
+// readRequests sets the measured requests of closed-loop levels, and splits them over the seeds. It
+// uses all seeds that the plan sets, or some of the default seeds. In a round each slot sends at
+// least one request. If there are too few requests for that, there are fewer rounds.
 func readRequests(b *body, l *plan.Load, p *preset) {
 	if b.given("bursts") {
 		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts belongs to burst; a closed loop has requests.")

@@ -12,7 +12,7 @@ import (
 
 var quotedName = regexp.MustCompile(`"([^"]+)"`)
 
-// otherNames maps the metric names of other tools to a hint that gives our name.
+// otherNames maps the metric names of other tools to a hint that names tokgate's metric.
 var otherNames = map[string]string{
 	"latency":           "Use e2e for the whole request, ttft for the time to its first token.",
 	"duration":          "For the duration of a request, use e2e.",

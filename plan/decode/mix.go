@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// notOfMixes lists the attributes and blocks that belong to the parts of a mix, not
-// to the mix.
+// notOfMixes lists the attributes and blocks that a mix cannot have, because they belong to the
+// workloads of the mix.
 var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "request", "prompt", "score", "answers"}
 
 // readMix reads the parts of a mix: shares such as { chat = "70%", long = "30%" }, or
@@ -135,7 +135,8 @@ func (d *decoder) decodeMixes() {
 	d.out.Workloads = all
 }
 
-// partNamed returns the workload of a part; nil if there is none.
+// partNamed returns the workload that a portion of a mix names. It returns nil if the plan has no
+// such workload.
 func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	var names []string
 	for _, w := range d.out.Workloads {

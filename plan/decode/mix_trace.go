@@ -23,8 +23,8 @@ func (m *mixture) allLoads() []*plan.Load {
 	return append(slices.Clone(m.Loads), m.Capacity.Load)
 }
 
-// unread reports whether the levels or the trace of a load block could not be read. That
-// problem was already reported.
+// unread reports whether the levels or the trace of a load could not be read. If so, the problem
+// was already reported.
 func (m *mixture) unread(l *plan.Load) bool {
 	return l.Open != nil && len(l.Levels) == 0 && slices.Contains(m.Loads, l)
 }

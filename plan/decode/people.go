@@ -89,7 +89,7 @@ var turnKeys = []string{"mean", "max"}
 // mostTurns bounds the turns of a conversation.
 const mostTurns = 1000
 
-// readTurns reads turns: 6 or { mean = 6, max = 20 }.
+// readTurns reads the number of turns of a conversation: 6, or { mean = 6, max = 20 }.
 func readTurns(p *body, w *plan.Workload) traffic.Turns {
 	const name = "turns"
 	if !p.given(name) {

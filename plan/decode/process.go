@@ -32,7 +32,8 @@ func readProcess(b *body, s *plan.Server) *plan.Process {
 	return out
 }
 
-// readCommand reads the program to start. Without one the engine's own is used.
+// readCommand reads the program to start. If the plan sets no command, the program of the engine is
+// used.
 func readCommand(b *body, s *plan.Server) []string {
 	words := b.texts("command")
 	e := engine.Of(s.Engine)

@@ -12,7 +12,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// docs/language.md contains the reference of the language between two comments.
+// docs/language.md contains the reference of the language. Two HTML comments mark its beginning and
+// its end.
 func TestReference(t *testing.T) {
 	const path, begin, end = "../../docs/language.md", "<!-- reference -->\n", "<!-- /reference -->"
 	src, err := os.ReadFile(path)
@@ -64,8 +65,8 @@ func TestPolicyOfTheDocs(t *testing.T) {
 	}
 }
 
-// The reference contains everything in the schema, and the decoder can evaluate every
-// default in it.
+// The reference contains everything that the schema contains. The decoder can evaluate every
+// default in the reference.
 func TestSchemaAndReferenceAgree(t *testing.T) {
 	text := reference()
 	d := newDecoder(Options{Path: "test.hcl"})

@@ -62,7 +62,8 @@ func readOne(b *body, name string) *plan.Server {
 	return nil
 }
 
-// readServers returns the servers that the workload names, or all.
+// readServers returns the servers that the workload names. It returns all servers of the plan if
+// the workload names none.
 func readServers(b *body) []*plan.Server {
 	if !b.given("server") {
 		if len(b.d.out.Servers) > 0 && !b.quiet {

@@ -23,7 +23,7 @@ func TestDefaultRequestsAndRounds(t *testing.T) {
 		{31, "", 310, 10},
 		{128, "", 1280, 10},
 		{30, "600", 600, 10},
-		{30, "120", 120, 4}, // five rounds would leave a slot without a request
+		{30, "120", 120, 4}, // in five rounds a slot would be without a request; four rounds suffice
 		{1, "3", 3, 3},
 		{4, "40", 40, 10}, // 40 / 4
 		// Every seed of the plan has a round: 149 seeds with 8 requests each are 1192 requests.

@@ -198,7 +198,7 @@ func (b *body) file(name string) string {
 	return filepath.Join(b.d.dir, filepath.FromSlash(p))
 }
 
-// shareBelowOne returns a share in [0, 1); 0 if it is wrong or not set.
+// shareBelowOne returns a share in [0, 1). It returns 0 if the attribute is wrong or not set.
 func (b *body) shareBelowOne(name string) float64 {
 	v, ok := b.value(name)
 	if !ok {

@@ -425,8 +425,8 @@ func claimAttrs() []*Attr {
 	return append(attrs, metricAttrs(comparable)...)
 }
 
-// pairedAttrs lists the metrics from scoring answers on the control, without those that
-// are only shown.
+// pairedAttrs lists the attributes for metrics of scored answers that a plan may bound. Metrics
+// that are only shown are left out.
 func pairedAttrs() []*Attr {
 	var attrs []*Attr
 	for _, d := range metric.OfPairs {

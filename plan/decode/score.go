@@ -63,7 +63,7 @@ func readScore(b *body, w *plan.Workload) *answers.Rule {
 	return readPattern(s, w, v)
 }
 
-// readPattern reads a pattern: { regex = "…", group = 1 }.
+// readPattern reads the pattern of a score block: { regex = "…", group = 1 }.
 func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 	refuse := func(format string, args ...any) *answers.Rule {
 		s.d.errorf(s.rangeOf("match"), sumScore, format, args...)

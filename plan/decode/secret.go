@@ -23,7 +23,7 @@ type mark string
 // from a marked value is marked too.
 const sensitive mark = "sensitive"
 
-// hasMark reports whether a part of v has the mark.
+// hasMark reports whether the value v, or a part of it, has the mark m.
 func hasMark(v cty.Value, m mark) bool {
 	if !v.ContainsMarked() {
 		return false
@@ -114,7 +114,7 @@ func (d *decoder) mask() {
 func maskLine(line []byte) {
 	lower := bytes.ToLower(line)
 	if bytes.IndexByte(lower, '"') < 0 || !slices.ContainsFunc(secretParts, func(part []byte) bool { return bytes.Contains(lower, part) }) {
-		return // most lines have no such name; skip them, because the expressions are slow
+		return // most lines have no such name; the expressions below are slow
 	}
 	for _, literal := range literals {
 		for _, at := range literal.FindAllSubmatchIndex(line, -1) {
@@ -125,7 +125,8 @@ func maskLine(line []byte) {
 	}
 }
 
-// secretParts are what secretName and authorization match: each name has one of them.
+// secretParts lists parts of names. Every name that secretName or authorization matches contains
+// one of them.
 var secretParts = [][]byte{[]byte("key"), []byte("token"), []byte("secret"), []byte("passw"), []byte("passphrase"), []byte("credential"), []byte("authorization")}
 
 // masks returns two replacers for the known secrets: one for messages, and one for
@@ -163,8 +164,8 @@ var literals = func() []*regexp.Regexp {
 // authorization matches the headers whose whole value is a secret.
 var authorization = regexp.MustCompile(`(?i)^(proxy-)?authorization$`)
 
-// minMasked is the length of the shortest secret that is masked: shorter texts occur
-// inside ordinary words.
+// minMasked is the length of the shortest secret that is masked, in bytes. A shorter secret also
+// occurs inside ordinary words.
 const minMasked = 4
 
 // written lists the forms in which a source may contain the secret: as it is, quoted for HCL or
@@ -208,7 +209,7 @@ func (d *decoder) unmark(v cty.Value) cty.Value {
 	return out
 }
 
-// addKeys records the names in a value that was made from a secret as a whole:
+// addKeys records the names in a value that as a whole comes from a secret, such as
 // zipmap([env.TOKEN], [1]).
 func (d *decoder) addKeys(v cty.Value) {
 	_ = cty.Walk(v, func(path cty.Path, _ cty.Value) (bool, error) {
@@ -227,10 +228,10 @@ func (d *decoder) addKeys(v cty.Value) {
 	})
 }
 
-// quoting removes secrets from diagnostics of an expression. HCL and its functions
-// quote their arguments, changed or in parts, and masking would not find those. So the
-// expression is evaluated again with unknown secrets. A diagnostic that appears again
-// quotes no secret and is kept; of any other only the summary stays.
+// quoting removes secrets from the diagnostics of an expression. HCL and its functions may quote
+// their arguments changed or in parts, and masking would not find these. So the expression is
+// evaluated again with unknown values in place of the secrets. A diagnostic that appears again
+// quotes no secret, and is kept. Of every other diagnostic only the summary is kept.
 func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.Diagnostics) hcl.Diagnostics {
 	if len(diags) == 0 {
 		return nil

@@ -56,8 +56,8 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	return s
 }
 
-// checkTarget refuses a server with several targets, or with none. If the block
-// contains something unknown, a missing target may only be misspelt, and is not
+// checkTarget refuses a server with more than one target, or with none. stray means that the block
+// contains an unknown name. That name may be a misspelt target, so a missing target is not
 // reported.
 func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 	type target struct {

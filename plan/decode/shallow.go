@@ -165,7 +165,7 @@ func (s *scan) plain() bool {
 	return true
 }
 
-// comment passes over a comment, including the end of its line.
+// comment skips a comment. A comment of one line includes the end of the line.
 func (s *scan) comment() {
 	s.skip(func(c byte) bool { return c != '\n' })
 	s.at = min(s.at+1, len(s.src))

@@ -68,7 +68,7 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 	switch {
 	case t.Metric.Scope != metric.PerRequest && t.Metric.Scope != metric.PerGap || t.Metric.Better == metric.Neutral:
 	case t.Stat.Kind == metric.Percentile && higher && t.Stat.P > 50, t.Stat.Kind == metric.Percentile && !higher && t.Stat.P < 50:
-		// In binary 100 − 99.9 is 0.0999….
+		// Without rounding, 100 − 99.9 is 0.0999… in binary.
 		other := metric.Stat{Kind: metric.Percentile, P: math.Round((100-t.Stat.P)*1000) / 1000}
 		share := other.P
 		if !higher {

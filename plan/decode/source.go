@@ -140,8 +140,8 @@ func indexOf(list []string, s string) int {
 	return -1
 }
 
-// within resolves a path of the plan relative to dir. It refuses a path that leads
-// outside the root or into .git, also through links.
+// within resolves a path that the plan gives relative to the folder dir. It refuses a path that
+// leads outside the root or into .git, even through a link.
 func (d *decoder) within(dir, name string) (string, error) {
 	if name == "" {
 		return "", errors.New("the path is empty")

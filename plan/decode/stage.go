@@ -108,7 +108,8 @@ func (d *decoder) checkStages(w *plan.Workload) {
 	}
 }
 
-// checkStage checks one threshold. at is a stage to which it applies, or "".
+// checkStage checks one threshold. at is the stage to which the threshold applies, or "" if it
+// applies to no stage.
 func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
 	switch recovers := t.Metric.Name == "recovery"; {
 	case recovers && (at == "" || elsewhere):
@@ -120,8 +121,8 @@ func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere boo
 	}
 }
 
-// checkCompared refuses stages in compared workloads, because each leg must be a
-// level that runs alone.
+// checkCompared refuses stages in a compared workload. Each leg of a comparison must be a level
+// that runs alone, but stages overlap.
 func (d *decoder) checkCompared() {
 	for _, c := range d.out.Compares {
 		for _, w := range c.Workloads(d.out) {

@@ -147,7 +147,7 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 	return nil
 }
 
-// hasShare reports whether a level-wide metric may be bounded as a share of requests.
+// hasShare reports whether a metric of the whole level can be bounded as a share of requests.
 func hasShare(def metric.Def) bool {
 	return def.Name == "success" || def.Name == "goodput" || def.OfAnswers
 }

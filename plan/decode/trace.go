@@ -91,7 +91,8 @@ func readTrace(b *body, l *plan.Load) {
 	}
 }
 
-// speedup is one level of a replay.
+// speedup is one level of a replay of a trace: how many times faster than recorded the requests are
+// sent.
 type speedup struct {
 	value float64
 	rng   hcl.Range
@@ -168,7 +169,8 @@ func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	return t
 }
 
-// readColumns reads the names of a trace's columns; nil if the format defines them.
+// readColumns reads the names of a trace's columns. It returns nil if the trace's format defines
+// the names.
 func readColumns(b *body) (*traffic.Columns, bool) {
 	const attr = "columns"
 	if !b.given(attr) {

@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// write puts files into a folder and returns it.
+// write puts files into a temporary folder, and returns the path of the folder.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -307,7 +307,7 @@ assert "a" {
 			continue
 		}
 		m, diags := a.ErrorMessage.Value(ctx)
-		if !m.HasMark(sensitive) { // values of the environment must stay hidden
+		if !m.HasMark(sensitive) { // the message has a value of the environment
 			t.Errorf("message %#v has no mark", m)
 		}
 		if m, _ = m.Unmark(); diags.HasErrors() || m.AsString() != "1.1s of me" {

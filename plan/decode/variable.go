@@ -221,7 +221,7 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	name := "<" + a.from + " " + v.name + ">"
 	src := []byte(*a.text)
 	if v.sensitive {
-		src = nil // no snippet may show the value
+		src = nil // the value is secret, so no diagnostic may show this source
 	}
 	d.out.Files[name] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
 	if diags := checkComplexity([]byte(*a.text), name); diags.HasErrors() {

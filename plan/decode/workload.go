@@ -48,7 +48,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	d.checkTurns(w)
 	d.checkContext(b.rangeOf("input_tokens"), w)
 	d.checkExtension(w)
-	if !mix { // the parts of a mix may bound the capacity
+	if !mix { // a mix has no thresholds of its own; its workloads may bound the capacity
 		d.checkCapacity(w)
 	}
 	if !d.isLoadless(w) {

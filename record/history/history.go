@@ -19,14 +19,14 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Schema is the version of a line's format. New fields do not need a new version. Lines of the
-// previous version have no checksum, so they are not checked.
+// Schema is the version of the format of a line. A new field does not need a new version. Lines of
+// the previous version have no checksum, so their content is not checked.
 const (
 	Schema    = "tokgate.history/1.1"
 	unchecked = "tokgate.history/1"
 )
 
-// line is a night or a pin.
+// line is one line of a history file: a night or a pin.
 type line struct {
 	Schema string        `json:"schema"`
 	Night  *metric.Night `json:"night,omitempty"`
@@ -155,8 +155,8 @@ func Read(dir string) (h metric.History, problems []string, err error) {
 	return h, problems, nil
 }
 
-// maxMonth bounds the size of one month's file, in bytes: 100,000 nights of a dozen
-// figures.
+// maxMonth is the largest size of one month's file, in bytes. The size suffices for 100,000 nights
+// of a dozen figures each.
 const maxMonth = 256 << 20
 
 func readFile(dir, name string) ([]byte, error) {

@@ -88,7 +88,8 @@ func TestReadMerged(t *testing.T) {
 	if err := os.WriteFile(path, append(src, src...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// A night that occurs twice counts once, even if somebody changed the time of one of its lines.
+	// A night counts once although it occurs twice, even if somebody changed the time in one of its
+	// lines.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

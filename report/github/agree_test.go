@@ -43,7 +43,7 @@ func TestOutputsAgree(t *testing.T) {
 				x.Server, x.Workload = "s", "w"
 			}
 			if x.Kind == assert.KindCompare && rng.IntN(2) == 0 {
-				x.Workload = "" // the verdict on the whole comparison
+				x.Workload = "" // the verdict is on the whole comparison, not on one workload
 			}
 			v.List = append(v.List, x)
 			v.Outcome = max(v.Outcome, x.Counts())

@@ -27,7 +27,7 @@ type Annotation struct {
 	Warning bool // false: an error
 	Title   string
 	Message string
-	File    string // relative to the root of the repository, with slashes; "" if there is none
+	File    string // path from the root of the repository, with slashes; "": no file
 	Line    int    // 1-based; 0: unknown
 }
 

@@ -35,7 +35,8 @@ var (
 )
 
 // Stop returns the line after which the runner ignores commands, until a Resume with the same
-// token. If foreign text follows, its authors must not be able to guess the token.
+// token. The lines after Stop may contain text that tokgate did not write. The authors of that text
+// must not be able to guess the token.
 func Stop(token string) string { return command("stop-commands", nil, token) + "\n" }
 
 // Resume ends a Stop.

@@ -29,7 +29,8 @@ func commands(t *testing.T, log string) []runner.Command {
 // number of the others.
 func TestAnnotationsAreBounded(t *testing.T) {
 	d := document()
-	// 1 error + 12 fail + 1 inconclusive verdict are 14 errors: nine, and five more.
+	// The document has 14 errors: 1 error, 12 failed verdicts and 1 inconclusive verdict. Nine of
+	// them are written, and an annotation counts the other five.
 	list := commands(t, Write(Annotations(d, Workspace{})))
 	var got []string
 	for _, c := range list {
@@ -124,7 +125,8 @@ func TestOutputs(t *testing.T) {
 	if got := Outputs([]*report.Document{d, d}, 0, Workspace{})[4].Value; got != "results/chat\nresults/chat" {
 		t.Errorf("results = %q", got)
 	}
-	// Later steps resolve paths from the workspace, wherever the command ran.
+	// A path in an output is relative to the workspace, because later steps resolve it from there.
+	// The folder in which tokgate ran does not matter.
 	root := t.TempDir()
 	if got := Outputs([]*report.Document{d}, 0, Workspace{root, filepath.Join(root, "serving")})[5].Value; got != "serving/results/chat/junit.xml" {
 		t.Errorf("junit = %q", got)
@@ -187,7 +189,8 @@ func TestStopAndResume(t *testing.T) {
 	}
 }
 
-// A summary file never becomes so large that the runner drops it. The verdicts are left out last.
+// A summary file never becomes so large that the runner drops it. If parts must be left out, the
+// verdicts are left out last.
 func TestLongSummaryIsBounded(t *testing.T) {
 	d := document()
 	for range 3000 {
@@ -226,7 +229,8 @@ func TestLongSummaryIsBounded(t *testing.T) {
 	}
 }
 
-// The runner reads an annotation with any text as one command with the same text.
+// The runner reads an annotation with any text as a single command. The text of the command is the
+// text of the annotation.
 func FuzzAnnotation(f *testing.F) {
 	f.Add("fail: sla", "9.1 s > 8 s: 100%", "plans/chat.hcl", 3)
 	f.Add(hostile, hostile, hostile, -1)

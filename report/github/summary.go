@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// SummaryBytes bounds the file of a step's summary. The runner drops a whole summary if it has more
-// than 1,048,576 bytes, and says so in an annotation.
+// SummaryBytes is the largest size of a step's summary file, in bytes. The runner drops a summary
+// of more than 1,048,576 bytes as a whole, and says so in an annotation.
 const SummaryBytes = report.MarkdownBytes
 
 // Part writes a part of a summary, with at most limit bytes.
