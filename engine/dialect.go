@@ -1,14 +1,14 @@
 package engine
 
-// Dialect is what an engine accepts beyond the common OpenAI API: the body fields
-// that make an answer exactly as long as requested, the form of its tokenizer
-// endpoint, and properties of its connections. Each was checked against the engine's
-// own request schema, and fields that it would reject are not sent.
+// Dialect is what an engine accepts beyond the common OpenAI API: the body fields that make an
+// answer exactly as long as requested, the form of its tokenizer endpoint, and properties of its
+// connections. Every field was checked against the engine's own request schema. A field that the
+// engine would reject is not sent.
 //
-// There is deliberately no field against prompt caches. Prompts are unique but for
-// their first two words, so a cache can hold nothing else of them. Switching the cache off
-// (cache_prompt on llama.cpp, cache_salt on vLLM) would measure another server than
-// the one in production. A plan may still do so in its request.
+// There is deliberately no field that switches a prompt cache off. Prompts differ after their first
+// two words, so a cache can hold only these two words of them. Without its cache (cache_prompt on
+// llama.cpp, cache_salt on vLLM) the server would not be the server in production. A plan may still
+// switch the cache off in its request block.
 type Dialect struct {
 	// IgnoreEOS means that "ignore_eos": true makes an answer continue to its token
 	// limit.
@@ -44,11 +44,10 @@ const (
 	// NoTokenizer means that the server has no tokenizer. The length of a prompt is found from the
 	// usage of small requests.
 	NoTokenizer Tokenizer = iota
-	// VLLMTokenizer accepts {"prompt"} or {"messages"}, the latter with the chat
-	// template applied.
+	// VLLMTokenizer accepts {"prompt"} or {"messages"}. It applies the chat template to messages.
 	VLLMTokenizer
-	// SGLangTokenizer accepts only {"prompt"}: the chat template's part must be
-	// learnt from usage.
+	// SGLangTokenizer accepts only {"prompt"}. The number of tokens that the chat template adds is
+	// found from the usage of a request.
 	SGLangTokenizer
 	// LlamaTokenizer accepts {"content"}. The page Pages.Template first turns messages into text.
 	LlamaTokenizer
@@ -74,6 +73,6 @@ type Series struct {
 	Ours string // the name of a metric.Def, or the name of a counter in metric.Telemetry
 	// Label and Value select series; "" selects all.
 	Label, Value string
-	// Old explains a name that was replaced by another one.
+	// Old explains a name that newer versions of the engine have replaced.
 	Old string
 }

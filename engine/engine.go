@@ -29,8 +29,8 @@ type Engine struct {
 	// Series lists the series that are read from the engine's metrics page. If several series map
 	// to the same tokgate name, the first series on the page counts.
 	Series []Series
-	// Log describes the lines of the engine's log with facts about the server. A later line
-	// replaces an earlier one.
+	// Log describes the lines of the engine's log that state facts about the server. If several
+	// lines state the same fact, the last line counts.
 	Log []LogFact
 	// Died lists words in the engine's log which say that the engine's own process has ended. The
 	// process that serves HTTP may still run.
@@ -53,8 +53,8 @@ type Launch struct {
 	// Entrypoint is the container's program. "" means the first word of Program, so
 	// that images with and without an entrypoint start alike.
 	Entrypoint string
-	// Model is the flag that names the model; "" if the model is a word without a
-	// flag.
+	// Model is the flag that names the model. It is "" if the model is a word of its own on the
+	// command line, without a flag.
 	Model string
 	// Hub and File are for engines that load some models from a file. If the model's name does not
 	// end in File, its flag is Hub, written with dashes. If Hub is "", every model has the flag
@@ -98,8 +98,8 @@ type Flags struct {
 type Pages struct {
 	// Health is the path of a page that answers with a status 2xx once the server is up.
 	Health string
-	// Version lists pages that may report the version, tried in turn. VersionKey is the member of
-	// their JSON object with the version.
+	// Version lists pages that may report the engine's version. They are tried in turn. VersionKey
+	// is the member with the version, in the JSON object that the page returns.
 	Version    []string
 	VersionKey string
 	// Tokenize turns text into token ids, in the form of the dialect's Tokenizer.
@@ -113,7 +113,7 @@ type Pages struct {
 
 // Guess is how the engine is recognised.
 type Guess struct {
-	// Words occur in the names of the engine's images and commands.
+	// Words lists words that occur in names of the engine's images and commands.
 	Words []string
 	// Owner is the owned_by of the engine's models. It is checked if another engine has the
 	// same version page; "" means that any server with that page counts as this engine.
@@ -158,7 +158,7 @@ type Hints struct {
 // LogFact finds one fact of the server in a line of its log.
 type LogFact struct {
 	Key string // key of the fingerprint; see metric.Facts
-	Has string // a text in every such line, searched first because logs are long
+	Has string // text that every such line contains; it is searched first, because that is fast
 	// Value captures the value of the fact in its first group. If Value is nil, a line that
 	// contains Has means that the value of the fact is Is.
 	Value *regexp.Regexp
@@ -190,8 +190,8 @@ func Of(name string) Engine {
 	return All[i]
 }
 
-// Names lists the engines for which keep is true (all when nil), as plans name
-// them.
+// Names lists the engines for which keep is true, by their names in a plan. If keep is nil, it
+// lists all engines.
 func Names(keep func(Engine) bool) []string {
 	var names []string
 	for _, e := range All {
@@ -208,8 +208,8 @@ func (e Engine) Starts() bool { return len(e.Launch.Program) > 0 }
 // Known reports whether the plan names the engine. Of a plain server only the OpenAI API is known.
 func (e Engine) Known() bool { return e.Name != Plain && e.Name != "" }
 
-// Guessed returns the engine that the name of an image or a command indicates; "" if
-// none.
+// Guessed returns the name of the engine that the name of an image or a command suggests. It
+// returns "" if the name suggests no engine.
 func Guessed(name string) string {
 	name = strings.ToLower(name)
 	for _, e := range All {

@@ -96,7 +96,7 @@ func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
-// onAnswer reports whether a fault changes the text of an answer.
+// onAnswer reports whether the request has a fault that changes the text of a natural answer.
 func (fx *effect) onAnswer() bool {
 	return fx.circle || fx.garble || fx.swapOne > 0 || fx.blank || fx.broken || fx.endless
 }

@@ -45,7 +45,8 @@ func (c *chunker) begin() {
 	}
 }
 
-// identity writes the fields with which every object of the answer begins.
+// identity writes the fields at the beginning of every object of the answer: its id, type and
+// model.
 func (c *chunker) identity(b []byte, object string) []byte {
 	b = append(b, `{"id":`...)
 	b = appendQuoted(b, c.id)

@@ -4,7 +4,7 @@ import "math"
 
 // cost is the model for the time of a step, in ms. Its constants are computed once from a profile.
 type cost struct {
-	base, perSeq, perToken, longest float64 // cost of decoding; perToken and longest are multiplied by context tokens
+	base, perSeq, perToken, longest float64 // cost of decoding; perToken and longest are for each context token
 	linear, square, chunk           float64 // prefill
 	moe, active                     float64
 	verify                          int
@@ -28,7 +28,7 @@ func newCost(p *Profile, factor float64) cost {
 	}
 }
 
-// decode is the time of a step that decodes n sequences, at least 1, and prefills nothing.
+// decode returns the time of a step that decodes n sequences and prefills nothing. n is at least 1.
 func (c *cost) decode(n, resident, longest int) float64 {
 	return c.base + c.perSeq*float64(n-1) + c.perToken*float64(resident) + c.longest*float64(longest) + c.experts(n)
 }

@@ -19,7 +19,7 @@ type Job struct {
 	Prefix []uint64
 }
 
-// Emission holds the new visible tokens of one job after a step.
+// Emission holds the tokens of one job that became visible after a step.
 type Emission struct {
 	ID     uint64
 	At     time.Duration // end of the step
@@ -31,7 +31,8 @@ type Emission struct {
 	Times *Times
 }
 
-// Times holds the times of a job, as offsets of the engine's clock. A time is -1 until it is known.
+// Times holds the times of a job, measured on the engine's clock. A time is -1 as long as it is not
+// known.
 type Times struct {
 	Submitted time.Duration // Submit's
 	Queued    time.Duration // time at which the front end passed the job to the engine's queue
@@ -94,7 +95,7 @@ type Engine struct {
 	dropped  int // cancelled sequences that are still in the lists prefill and decode
 
 	out   []Emission
-	spent []*sequence // sequences that finished in the last Advance; kept so that their Times can still be read
+	spent []*sequence // sequences that finished in the last Advance; their Times may still be read
 	spare []*sequence
 
 	cache *prefixCache
@@ -321,8 +322,8 @@ func (e *Engine) stall() float64 {
 	return s.MS
 }
 
-// admissible reports whether the head of the queue may start now. No job overtakes the head, so
-// that small requests do not starve a large one.
+// admissible reports whether the first job in the queue may start now. No job overtakes the first
+// one, so that small requests cannot delay a large request without end.
 func (e *Engine) admissible(now time.Duration) bool {
 	if e.queue.len() == 0 || e.queue.front().Queued > now {
 		return false

@@ -91,10 +91,10 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 2}},
 			want: [][]float64{{35, 71, 81}, {35, 71}},
 		}, {
-			// The front end takes 20 + 10·0.1 ms for each request, one after the other. So A and B
-			// enter the queue at 5 + 21 and at 47 ms. A's first step ends at 26 + 20. Its decode
-			// step takes the 10 ms until 56, when B is in the queue. The next step takes 10 + 1·0 +
-			// 10 for A's decoding and B's chunk.
+			// The front end takes 20 + 10·0.1 = 21 ms for each request, one after the other. So A
+			// enters the queue at 5 + 21 = 26 ms, and B at 47 ms. A's prefill step ends at 26 + 20
+			// ms. A's decode step takes the next 10 ms, until 56 ms. Then B is in the queue. The
+			// next step decodes A and prefills B, in 10 + 1·0 + 10 ms.
 			name: "serial front end",
 			change: func(p *Profile) {
 				p.FrontMSPerRequest, p.FrontUSPerToken = 20, 100
@@ -224,7 +224,7 @@ func TestPrefixCache(t *testing.T) {
 		{prompt(40, 0), 0},
 		{prompt(40, 0), 32},   // two full blocks are cached; the rest is computed
 		{prompt(32, 0), 31},   // all blocks are cached, but the last token of a prompt is always computed
-		{prompt(40, 20), 0},   // the prompt differs from the first token on, so no block is cached
+		{prompt(40, 20), 0},   // the prompt differs from its first token on, so no block is cached
 		{prompt(100, 20), 32}, // the prompt fills 6 blocks, but the cache has only 4
 		{prompt(40, 0), 0},    // evicted as least recently used
 	} {
@@ -577,7 +577,7 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 				send(m.At)
 			}
 		}
-		if len(emitted) > 0 { // a request sent just now may be the next event
+		if len(emitted) > 0 { // the next event may belong to a request that was sent just now
 			_, next, _ = e.Advance(now)
 		}
 		now = max(now, next)
@@ -585,9 +585,9 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 	return sum / time.Duration(done), float64(tokens) / now.Seconds()
 }
 
-// If all answers are equally long, the slots of a closed loop stay in phase: all prompts arrive
-// together, and each waits for all of them. A few percent of jitter in the lengths ends that, at
-// the same throughput.
+// If all answers have the same length, the slots of a closed loop stay in phase: all prompts arrive
+// together, and each prompt waits for all of them. If the lengths differ by a few percent, the
+// slots get out of phase, and the throughput stays the same.
 func TestLongLockStep(t *testing.T) {
 	p := plain()
 	p.Prefill.USPerToken, p.OverheadMS = 160, 100

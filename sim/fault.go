@@ -27,7 +27,7 @@ type effect struct {
 	hang     bool
 	die      bool
 	strict   bool // unknown request fields are refused
-	truncate int  // the prompt is cut to this many tokens; 0: it is not
+	truncate int  // the prompt is cut to this many tokens; 0: the prompt is not cut
 
 	// the connection
 	close      bool // says Connection: close
@@ -63,7 +63,7 @@ type effect struct {
 	noFinish    bool // the stream ends without finish_reason, and without the events after it
 	hold        bool // nothing more comes
 	trickle     time.Duration
-	after       int // number of tokens before the errors above
+	after       int // number of tokens before the error
 	stopAfter   int // number of tokens after which the answer ends early; 0: the answer does not end early
 	canned      bool
 	other       bool // the server sends the answer to another prompt

@@ -377,7 +377,7 @@ type natural struct {
 	text, finish string
 }
 
-// naturally asks for a natural answer of at most 256 tokens.
+// naturally requests a natural answer of at most 256 tokens, and returns what was streamed.
 func naturally(w *world) natural {
 	text := w.must(pathChat, strings.Replace(tenTokens, `"max_tokens":10,"ignore_eos":true`, `"max_tokens":256`, 1))
 	tokens := contents(text, "content")

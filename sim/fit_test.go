@@ -26,7 +26,7 @@ var (
 	fitSeed     = flag.Uint64("fit-seed", 1, "seed of the starts")
 )
 
-// published is a file of published figures in testdata/published.
+// published is the content of a file with published figures, in testdata/published.
 type published struct {
 	// Speed is how a report averages the speeds of many streams; the reports do not say. "of mean
 	// time" divides tokens by the mean time. Otherwise it is the mean of the speeds.
@@ -61,7 +61,7 @@ type outcome map[string]float64
 // profile, and the plans state them as assumptions.
 type conditions struct {
 	Stagger time.Duration // time between the starts of one slot and the next slot
-	Pause   time.Duration // between an answer and the next request of its slot
+	Pause   time.Duration // time between an answer and the next request of the same slot
 	Rounds  int           // measured requests for each slot, if the report does not state the number
 	Seeds   int           // number of seeds to average over, for an engine with random draws
 }
@@ -76,7 +76,8 @@ func (f *fitting) searched() conditions {
 	return c
 }
 
-// The mean over many requests hardly depends on the draws, so a large load needs fewer seeds.
+// enough is the number of requests that makes a mean stable. The draws hardly change a mean over
+// many requests, so a large load needs fewer seeds.
 const enough = 2400
 
 // of returns the mean outcome over several seeds. If the engine draws nothing at random, one seed
@@ -187,7 +188,7 @@ var fittings = []fitting{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
 		conditions: conditions{4 * time.Millisecond, 2165 * time.Millisecond, 5, 12}, few: 3,
 		free: []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "spread", "kv", "kvseq", "hold", "pause"},
-		// These values are from an earlier fit, rounded.
+		// The starting values come from an earlier fit. They are rounded.
 		first: map[string]float64{
 			"overhead": 15, "linear": 20, "square": 0.3, "chunk": 3, "base": 10.5, "seq": 0.4, "ktoken": 0.02, "longest": 0.04,
 			"moe": 2, "spread": 0.25, "kv": 1.9e6, "kvseq": 9000, "hold": 4, "pause": 2, "batch": 8192,
@@ -282,9 +283,9 @@ func round4(v float64) float64 {
 	return math.Round(v*k) / k
 }
 
-// figures reads the published values of one server that a profile should reproduce. An interpolated
-// value ("~") has a smaller weight. So has a system throughput, because no report defines over
-// which time it was taken.
+// figures reads those published values of one server that a profile should reproduce. An
+// interpolated value ("~") has a smaller weight. The throughput of the whole system also has a
+// smaller weight, because no report says over which time it was measured.
 func (f *fitting) figures(t *testing.T) []figure {
 	t.Helper()
 	src, err := os.ReadFile(filepath.Join("..", "testdata", "published", f.report+".json"))
@@ -367,7 +368,7 @@ func (f *fitting) load(workload, level string) (load, bool) {
 	return l, l.input > 0
 }
 
-// predict returns what the profile gives for every figure.
+// predict returns, for every published figure, the value that the profile gives.
 func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 {
 	seen := map[load]outcome{}
 	run := func(l load) outcome {
@@ -437,7 +438,8 @@ func relative(figures []figure, got []float64) []float64 {
 	return errs
 }
 
-// with returns the profile and conditions with the free parameters set to e^x.
+// with returns a copy of the profile and of the conditions. The free parameters in the copy are
+// e^x.
 func (f *fitting) with(base *Profile, c conditions, free []string, x []float64) (*Profile, conditions) {
 	p := *base
 	if p.Speculation != nil {
@@ -569,7 +571,7 @@ func (f *fitting) fit(t *testing.T) {
 	}
 }
 
-// table prints what the profile gives for each figure, and returns the errors,
+// table prints what the profile gives for each published figure. It returns the errors, the
 // smallest first.
 func (f *fitting) table(t *testing.T, p *Profile, c conditions, figures []figure) []float64 {
 	got := f.predict(p, c, figures)

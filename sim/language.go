@@ -43,12 +43,12 @@ func spoken(text string) []string {
 type language struct {
 	state  rng
 	at     int
-	solved []string // tokens of the answer to a built-in task; nil for words
+	solved []string // tokens of the answer to a built-in task; nil: the answer consists of words
 }
 
-// newLanguage returns the language of a model before an answer. key stands for the
-// prompt. text is the prompt if it may be a question that the model can answer; the
-// model reads only the first share of it.
+// newLanguage returns the language of a model before the first token of an answer. key stands for
+// the prompt. text is the prompt itself if it may be a question that the model can answer,
+// otherwise "". The model reads only the share of text that share sets, from the start.
 func newLanguage(model string, key uint64, text string, share float64) language {
 	h := fnv.New64a()
 	h.Write([]byte(model)) // never fails
@@ -60,7 +60,7 @@ func newLanguage(model string, key uint64, text string, share float64) language 
 	return l
 }
 
-// oneIn says how often two words are about equally likely: at one token in oneIn.
+// oneIn sets how often two words are about equally likely: on average, at one in oneIn tokens.
 const oneIn = 8
 
 // choice returns the model's most likely next token and the second most likely token, each with its

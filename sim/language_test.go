@@ -56,8 +56,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestPromptLogprobs: over HTTP a server reports how likely its model finds an answer that another
-// server gave to a prompt.
+// TestPromptLogprobs asks a server over HTTP how likely its model finds another server's answer to
+// a prompt.
 func TestPromptLogprobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := newWorld(t, Options{Seed: 3}), newWorld(t, Options{Seed: 4})

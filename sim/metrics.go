@@ -40,7 +40,7 @@ func newMetrics(like string) *metrics {
 	}
 }
 
-// told is what the metrics need to know about a request in flight.
+// told is what the metrics keep of a request in flight.
 type told struct {
 	last   time.Duration // the emission before
 	finish string        // finish reason of the answer, if it becomes complete
@@ -195,11 +195,11 @@ func (p *page) histogram(name, help string, h *histogram) {
 // histogram counts seconds.
 type histogram struct {
 	bounds []float64 // upper, inclusive, ascending
-	counts []int     // one more than bounds: the last counts values above all
+	counts []int     // one element more than bounds: the last counts the values above all bounds
 	les    []string  // text between the common labels and the count of a bucket, such as `,le="+Inf"} `
 	sum    float64
 
-	last    time.Duration // the last value, in seconds, and its place: streams in step have the same gaps
+	last    time.Duration // the last value and its bucket; streams in step have the same gaps
 	seconds float64
 	place   int
 }

@@ -56,11 +56,12 @@ type Profile struct {
 
 	// LoadMS is how long the server answers 503 after its start.
 	LoadMS float64 `json:"load_ms,omitempty"`
-	// OverheadMS is the time from a request's arrival to the engine's queue. Any number of requests
-	// spend it in parallel.
+	// OverheadMS is the time from a request's arrival to the engine's queue. Requests do not wait
+	// for each other in this time.
 	OverheadMS float64 `json:"overhead_ms,omitempty"`
-	// FrontMSPerRequest and FrontUSPerToken are spent after OverheadMS, by one request at a time,
-	// like in a single-threaded tokenizer.
+	// FrontMSPerRequest and FrontUSPerToken are the time of a single-threaded front end, such as a
+	// tokenizer. A request spends it after OverheadMS. The front end works on one request at a
+	// time.
 	FrontMSPerRequest float64 `json:"front_ms_per_request,omitempty"`
 	FrontUSPerToken   float64 `json:"front_us_per_token,omitempty"`
 
@@ -68,8 +69,8 @@ type Profile struct {
 	Decode      DecodeCost   `json:"decode"`
 	Limits      Limits       `json:"limits"`
 	Speculation *Speculation `json:"speculation,omitempty"` // nil: none
-	// FirstVisibleToken is the number of the first token that makes a client see something: it
-	// arrives in one chunk with all tokens before it. 0 and 1 mean that nothing is held back.
+	// FirstVisibleToken is the number of the first token that a client can see. All tokens before
+	// it arrive in the same chunk. With 0 or 1 no token is held back.
 	FirstVisibleToken int           `json:"first_visible_token,omitempty"`
 	PrefixCache       *PrefixCache  `json:"prefix_cache,omitempty"` // nil: off
 	Noise             Noise         `json:"noise,omitzero"`
@@ -116,8 +117,8 @@ type Speculation struct {
 	// It never increases, because a position is accepted only if all positions before it were. Its
 	// length is the number of draft tokens.
 	Accept []float64 `json:"accept"`
-	// Spread is how far the mean tokens per step of a single request may be from the overall mean,
-	// as a share, in [0, 1).
+	// Spread is how far the mean number of tokens per step of one request may be from the overall
+	// mean. It is a share, in [0, 1).
 	Spread float64 `json:"spread,omitempty"`
 }
 
@@ -127,8 +128,8 @@ type PrefixCache struct {
 	CapacityTokens int `json:"capacity_tokens"` // tokens that the cache holds, at least block_tokens; then the least recently used blocks leave
 }
 
-// Noise varies times from step to step, and the speed from start to start. Both are log-normal
-// factors with mean 1.
+// Noise varies times from step to step, and the speed from one start of the server to the next.
+// Both variations are log-normal factors with the mean 1.
 type Noise struct {
 	StepCV  float64 `json:"step_cv,omitempty"`  // coefficient of variation of a step's time, in [0, 1]
 	StartCV float64 `json:"start_cv,omitempty"` // coefficient of variation of the speed, from one start to the next, in [0, 1]
@@ -141,13 +142,13 @@ type Stalls struct {
 	MS         float64 `json:"ms"`          // length of a stall
 }
 
-// NaturalOutput describes the length of answers that the model ends by itself.
+// NaturalOutput describes how long answers are if the model itself ends them.
 type NaturalOutput struct {
 	Mean int     `json:"mean"` // tokens; 0: 200
 	CV   float64 `json:"cv"`   // coefficient of variation of the log-normal length, in [0, 2]
-	// Parts is the share of answers at temperature 0 in which the server takes the other of
-	// two equally likely words and continues from there, as a real server may because of
-	// batches and kernels.
+	// Parts is the share of answers at temperature 0 that depart from the most likely answer. The
+	// server then takes the second of two equally likely words, and continues from there. A real
+	// server may do so because of batches and kernels.
 	Parts float64 `json:"parts,omitempty"`
 }
 
@@ -236,8 +237,8 @@ func shippedProfile(name string) (*Profile, error) {
 	return p, nil
 }
 
-// ParseProfile decodes and checks a profile. The error for an unknown field names the
-// nearest known one.
+// ParseProfile decodes and checks a profile. If a field is unknown, the error names the nearest
+// known field.
 func ParseProfile(src []byte) (*Profile, error) {
 	var head struct {
 		Base string `json:"base"`

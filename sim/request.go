@@ -191,7 +191,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	o.input = len(ids)
 	switch {
 	case o.PromptLogprobs != nil:
-		o.scored = ids // no cache here, because it stores no log-probabilities
+		o.scored = ids // without the prefix cache, which stores no log-probabilities
 	case s.profile.PrefixCache != nil:
 		o.tokens = ids
 	}
@@ -266,7 +266,7 @@ type wanted struct {
 	ignoreEOS bool
 	stop      []string
 	ask       *answers.Ask // requirements on its form
-	text      string       // text of the prompt, if known
+	text      string       // text of the prompt; "" if the prompt is token ids
 	greedy    bool         // temperature 0: the model's own answer, the same on every server
 	model     string
 	key       uint64 // hash of the prompt, the same on every server

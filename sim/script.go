@@ -14,8 +14,9 @@ import (
 // Script is a list of faults with the requests that they hit.
 type Script []Rule
 
-// Rule applies one fault to some requests. Requests to its path are counted from 0 in order of
-// arrival. From, To, Every and Share each limit which of them have the fault; zero means no limit.
+// Rule applies one fault to some requests. Requests to the rule's path are counted from 0, in order
+// of arrival. From, To, Every and Share limit which of these requests have the fault. Zero means no
+// limit.
 type Rule struct {
 	Fault string  `json:"fault"`           // a name of Faults
 	Path  string  `json:"path,omitempty"`  // exact URL path; "" means both completion endpoints
@@ -25,7 +26,7 @@ type Rule struct {
 	Share float64 `json:"share,omitempty"` // share of these that have the fault, drawn from the server's seed; in [0, 1]
 
 	Tokens  int     `json:"tokens,omitempty"`   // tokens of the fault; 0 means the fault's default
-	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault; 0 means its default
+	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault, in ms; 0 means its default
 	Text    string  `json:"text,omitempty"`     // text of the fault; "" means the fault's default
 }
 
@@ -184,7 +185,8 @@ func (d *director) next(path string) *effect {
 	return fx
 }
 
-// didYouMean is `, did you mean "x"?` for the closest known name, or "".
+// didYouMean returns `, did you mean "x"?` with the closest known name. It returns "" if no known
+// name is close.
 func didYouMean(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf(", did you mean %q?", near)

@@ -43,7 +43,7 @@ type Served struct {
 	Arrived time.Time `json:"arrived"`
 	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero: no token was
 	Last    time.Time `json:"last,omitzero"`  // right before the last one was written
-	Tokens  int       `json:"tokens"`         // tokens written, for a streamed answer
+	Tokens  int       `json:"tokens"`         // tokens written; 0 if the answer was not streamed
 }
 
 // Clock holds what the server needs of package time.
@@ -81,7 +81,7 @@ type Server struct {
 	metrics *metrics
 	web     *http.Server
 	url     string
-	closing map[net.Conn]bool // connections to close once they are idle
+	closing map[net.Conn]bool // connections that are closed as soon as they are idle
 	closed  bool
 }
 
@@ -181,7 +181,8 @@ func (s *Server) listen(l net.Listener) (*http.Server, error) {
 	return s.web, nil
 }
 
-// connState closes a connection that promised keep-alive, once its answer is complete.
+// connState closes a connection whose answer is complete, if the fault of the answer asks for it.
+// The answer had announced that the connection stays open.
 func (s *Server) connState(c net.Conn, state http.ConnState) {
 	if state != http.StateIdle && state != http.StateClosed {
 		return
@@ -344,8 +345,8 @@ func (s *Server) submit(j Job, finish string) (*run, error) {
 	return r, nil
 }
 
-// loop drives the engine until it is idle. It may sleep until the current step ends, because a job
-// that arrives meanwhile cannot start earlier.
+// loop runs the engine until it is idle. While a step runs, loop may sleep until the end of the
+// step, because a job that arrives during the step cannot start before its end.
 func (s *Server) loop() {
 	for {
 		s.mu.Lock()

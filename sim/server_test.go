@@ -399,8 +399,8 @@ func TestHowAnswersEnd(t *testing.T) {
 		if _, finish, n := ask("x", `,"max_tokens":400,"ignore_eos":true`); finish != "length" || n != 400 {
 			t.Errorf("ignore_eos: %q at %d", finish, n)
 		}
-		// The text is "The" and then words of three letters. A stop string in the fourth word ends
-		// the answer there, and is left out itself.
+		// The text is "The", followed by words of three letters. A stop string in the fourth word
+		// ends the answer before that word. The stop string is not part of the answer.
 		full, _, _ := ask("x", `,"max_tokens":9,"ignore_eos":true`)
 		fourth := strings.Fields(full)[3]
 		text, finish, n := ask("x", fmt.Sprintf(`,"max_tokens":9,"ignore_eos":true,"stop":["zzz",%q]`, fourth))
@@ -469,7 +469,7 @@ func metricsOf(t *testing.T, like, file string) {
 	})
 }
 
-// A client that does not read does not block other clients.
+// A client that does not read its answer does not block the other clients.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
@@ -480,7 +480,7 @@ func TestSlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer lazy.Body.Close()
-		time.Sleep(10 * time.Minute) // 50,000 chunks fill the connection's window
+		time.Sleep(10 * time.Minute) // 50,000 chunks, all unread, are more than the connection holds
 		start := time.Now()
 		w.must(pathChat, chat5)
 		// The request takes 5 ms of overhead and up to 10 ms until the current step ends. Then come
@@ -521,7 +521,8 @@ func TestRealSocket(t *testing.T) {
 	}
 }
 
-// As a handler, the server works behind any http.Server, here with TLS and HTTP/2.
+// The server is an http.Handler, so it works behind any http.Server. The server in this test has
+// TLS and HTTP/2.
 func TestBehindAForeignServer(t *testing.T) {
 	s, err := New(Options{Faults: Script{{Fault: "close-after"}}})
 	if err != nil {

@@ -155,8 +155,9 @@ func CountChat(text string, messages json.RawMessage) (int, error) {
 	return len(tokenizeChat(nil, list, true)), nil
 }
 
-// tokenizeChat is the chat template: each message is start, role, line break, content, end, line
-// break. If ask is set, it adds start, "assistant" and a line break, which ask for an answer.
+// tokenizeChat applies the chat template and appends the tokens to ids. The tokens of a message
+// are: start, role, line break, content, end, line break. If ask is set, start, "assistant" and a
+// line break follow, which ask for an answer.
 func tokenizeChat(ids []int, messages []message, ask bool) []int {
 	for _, m := range messages {
 		ids = append(ids, tokenStart)

@@ -14,7 +14,7 @@ func TestCutting(t *testing.T) {
 		{"a", []string{"a"}},
 		{"The tokenizer", []string{"The", " tok", "eni", "zer"}},
 		{"it is", []string{"it", " is"}},
-		{"HTTP", []string{"H", "T", "T", "P"}}, // a capital can only begin a piece
+		{"HTTP", []string{"H", "T", "T", "P"}}, // a capital can only be the first letter of a piece
 		{"McDonald", []string{"Mc", "Don", "ald"}},
 		{" a  b", []string{" a", " ", " b"}},
 		{"x-1.5\n", []string{"x", "-", "1", ".", "5", "\n"}},

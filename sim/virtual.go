@@ -22,14 +22,14 @@ type Virtual struct {
 	profile *Profile
 	seed    int64
 	model   string
-	like    string // the engine whose names and pages it imitates
+	like    string // name of the engine whose metric names and pages the server imitates
 	engine  *Engine
 	faults  *director
 	ready   time.Duration
 	dead    bool
 	metrics *metrics // nil: not kept
 
-	drawn rng     // state of the draws: one draw for every greedy answer
+	drawn rng     // number of requests at temperature 0 so far; it seeds their draws
 	calls []*Call // calls in flight; the index is the id of the job
 	free  []uint64
 	left  []uint64 // ids that are free again after the next Advance
@@ -144,7 +144,8 @@ func (v *Virtual) Model() string { return v.model }
 // Alive is false after a fault has made the server die.
 func (v *Virtual) Alive() bool { return !v.dead }
 
-// KeepMetrics makes the server collect metrics for its page. Call it before the first request.
+// KeepMetrics makes the server collect metrics, so that the method Metrics can show them. Call it
+// before the first request.
 func (v *Virtual) KeepMetrics() { v.metrics = newMetrics(v.like) }
 
 // Metrics returns the page that Server has at /metrics, or the reason why there is none. Call

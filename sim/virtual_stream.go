@@ -35,7 +35,7 @@ func (v *Virtual) emission(c *Call, e *Emission) {
 	}
 }
 
-// head passes on the status of the stream. It does so only once.
+// head passes the status of the stream to the client. Only the first call does.
 func (v *Virtual) head(c *Call, at time.Duration) {
 	if !c.begun {
 		c.begun = true

@@ -53,8 +53,8 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Write(b)
 }
 
-// appendQuoted appends s as a JSON string. Unlike encoding/json, and like some servers, it keeps
-// bytes that are not valid UTF-8.
+// appendQuoted appends s as a JSON string. It keeps bytes that are not valid UTF-8, as some servers
+// do. encoding/json would replace them.
 func appendQuoted(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -17,8 +17,8 @@ var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("answer_tokens"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.10, TwoSided: true, Text: "mean +-10%"},
 }
 
-// unsettled reports whether the verdict on a change is undecided although its estimate is within
-// its bound.
+// unsettled reports whether the verdict on a change is undecided, but the estimate of the change is
+// within the bound.
 func (c *Change) unsettled(alpha float64) bool {
 	mid, _, _, ok := c.delta.bounds(alpha)
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit

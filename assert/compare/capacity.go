@@ -31,8 +31,9 @@ func (x *comparison) capacity(w *plan.Workload) {
 	}
 }
 
-// CapacityTarget is the load at which a candidate must hold: ⌈control·(1+change)⌉, for the
-// control's certified capacity and the allowed change.
+// CapacityTarget is the smallest load at which a candidate must be certified. It is
+// ⌈control·(1+change)⌉: control is the control's certified capacity, and change is the allowed
+// change of the capacity as a share.
 func CapacityTarget(control int, change float64) int {
 	// The product may lie just above a whole number: 20·0.85 is 17.000000000000004 in binary.
 	// Without the subtraction, Ceil would round this to 18.

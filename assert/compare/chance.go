@@ -29,15 +29,16 @@ const (
 // Chance is how likely an unchanged candidate passes a comparison.
 type Chance struct {
 	Compare *plan.Compare
-	// Passes is the chance that all changes pass, computed as if the changes were independent. They
-	// share the same requests, so the true chance is somewhat higher.
+	// Passes is the chance that all changes pass. It is computed as if the changes were
+	// independent. In fact all changes depend on the same requests, so the true chance is somewhat
+	// higher.
 	Passes  float64
 	Changes []ChangeChance
 	// Unknown lists the required changes whose chance to pass cannot be computed before the run.
 	Unknown []string
 }
 
-// ChangeChance is one required change at one level.
+// ChangeChance is the chance of one required change at one level.
 type ChangeChance struct {
 	Workload, Level string
 	Change          *plan.Change
@@ -70,7 +71,7 @@ func Chances(p *plan.Plan) []Chance {
 			for _, w := range claim.Workloads {
 				for _, ch := range claim.Changes {
 					if ch.Metric.Paired {
-						continue // it covers only this run, or it is a mean whose spread is unknown
+						continue // the chance of a scored metric is not known
 					}
 					if ofCapacity(ch) {
 						x.Unknown = append(x.Unknown, fmt.Sprintf("capacity %s of %s", ch.Text, w.Address()))
@@ -169,8 +170,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 // rarely is the smallest chance of a pass that needs no warning.
 const rarely = 0.8
 
-// ChanceDiagnostics reports changes that can never pass, and comparisons that would often be
-// inconclusive although nothing changed. It writes one diagnostic for each cause.
+// ChanceDiagnostics reports the changes that can never pass. It also reports the comparisons that
+// would often be inconclusive although nothing changed. Each cause has one diagnostic.
 func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type cause struct {
@@ -208,7 +209,7 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// Likewise writes a sentence that lists what else the same problem applies to.
+// Likewise writes a sentence that lists the other changes with the same problem.
 func Likewise(others []string) string {
 	const most = 4
 	if left := len(others) - most; left > 1 {

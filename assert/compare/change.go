@@ -70,17 +70,17 @@ type Pair struct {
 	Seed               int64
 	Control, Candidate metric.Value
 	Change             metric.Value
-	Note               string // why it stands out; "" if it does not
+	Note               string // why this pair stands out; "": it does not stand out
 }
 
 // decision is the result of the tests of one change, before the other changes of the comparison are
 // considered.
 type decision struct {
-	limit float64 // the limit, on the scale of delta
+	limit float64 // the limit, in the form that delta has
 	pFail float64 // p-value of the claim that the change exceeds the limit
 }
 
-// inapplicable marks a change for which there is nothing to judge.
+// inapplicable marks a change that cannot be judged, because something is lacking.
 func (c *Change) inapplicable(lacks string) {
 	c.Outcome, c.lacks, c.Why = verdict.Skipped, lacks, "not applicable: "+lacks
 	c.Message = c.Why
@@ -95,7 +95,8 @@ func turned(def metric.Def) float64 {
 	return 1
 }
 
-// scaled converts a change, as written or measured, to the scale of delta.
+// scaled converts a change, as the plan writes it or as it was measured, to the form that delta
+// has.
 func (c *Change) scaled(change float64) float64 {
 	if c.Points {
 		return turned(c.Metric) * change
@@ -162,8 +163,8 @@ func (c *Change) estimate(alpha float64) {
 	}
 }
 
-// require judges a change against its bound, without regard to other changes. A failure stands only
-// if Holm's rule allows it afterwards.
+// require judges a change against its bound. It does not consider the other changes: Holm's rule
+// decides later whether a failure stands.
 func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Policy, alpha float64) {
 	c.bound, c.Improve, c.Severity = bound, claim.Improve, verdict.Severity(claim.Severity)
 	c.Limit = metric.Some(bound.Limit)
@@ -202,7 +203,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 	}
 }
 
-// needs estimates how many further rounds would settle the verdict.
+// needs says what would settle the verdict. If possible, it estimates the number of further rounds.
 func (c *Change) needs(alpha float64) string {
 	switch {
 	case c.delta.infinite() && slices.ContainsFunc(c.delta.control, func(x float64) bool { return math.IsInf(x, 0) }):

@@ -11,8 +11,9 @@ import (
 // plan requires nothing about clocks.
 const notedSpread = 0.03
 
-// clocks compares the mean clocks of the GPUs in the two legs of each round. It returns why the
-// level cannot be compared under the plan's conditions; "" if it can.
+// clocks compares the mean clocks of the GPUs in the two legs of each round. It returns the reason
+// why the level cannot be compared under the plan's conditions. It returns "" if the level can be
+// compared.
 func (x *comparison) clocks(m matched) string {
 	require := x.spread()
 	worst, at := 0.0, 0
@@ -61,7 +62,7 @@ func (x *comparison) spread() *float64 {
 	return least
 }
 
-// clock is the mean clock of the slowest GPU in a round, in Hz; 0 if not known.
+// clock is the mean clock of the slowest GPU in a round, in Hz. It is 0 if the clock is not known.
 func clock(r *metric.Round) float64 {
 	if r.Telemetry == nil {
 		return 0

@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Two legs of three rounds each, with clocks in MHz; 0 means not reported.
+// The test compares the clocks of two legs with three rounds each. Clocks are in MHz; 0 means that
+// a clock was not reported.
 func TestClocksOfLegs(t *testing.T) {
 	three, ten := 0.03, 0.10
 	for _, tt := range []struct {

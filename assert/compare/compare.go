@@ -12,7 +12,7 @@ import (
 // Comparison is a judged comparison of a candidate with a control.
 type Comparison struct {
 	Name      string
-	Control   string // address, or the folder of a stored control
+	Control   string // address of the control, or the folder of a stored control
 	Candidate string // address
 	// Paired means that control and candidate took turns in the same run. Otherwise the control is
 	// a record, and the environment may have changed in the meantime.
@@ -51,8 +51,8 @@ const (
 	AnswerUnknown = "unknown"       // nothing could be compared, or the data are too few for a result
 )
 
-// shown lists the statistics that are always compared, even if the plan requires nothing of them.
-// They determine the answer for a workload.
+// shown lists the statistics that a comparison always compares, even if the plan requires nothing
+// of them. They determine the answer of the comparison for a workload.
 var shown = []struct {
 	name string
 	stat metric.Stat
@@ -64,7 +64,7 @@ var shown = []struct {
 	{"success", metric.Stat{Kind: metric.Rate}},
 }
 
-// drifting is the note on comparisons in which the servers did not take turns.
+// drifting is the note on a comparison in which control and candidate did not take turns.
 const drifting = "unpaired: drift not excluded"
 
 // startedOnce is the note on verdicts of a comparison that started each server only once.
@@ -78,7 +78,7 @@ type Input struct {
 	Run   *metric.Run
 	// Baseline is the recorded run of a stored control. It is nil if no run was read.
 	Baseline *metric.Run
-	// Planless means that two servers of a record are compared without a plan.
+	// Planless means that the comparison has no plan. It compares two servers of a record.
 	Planless bool
 	Unrun    string // why the record lacks a level that its plan has; "" if it lacks none
 	// Level returns a level as the run recorded it, or nil if the run has no such level. Valid
@@ -115,7 +115,7 @@ type comparison struct {
 	reading  *plan.Claim // the claim that the answers block adds; nil if there is none
 	reads    []claimed   // changes of scored answers that the plan requires and that claims does not hold yet
 	claims   []claimed
-	// unmatched is set if a compared level has no counterpart on one side.
+	// unmatched is set if one side lacks a level that the comparison needs.
 	unmatched bool
 	list      []verdict.Verdict
 }
@@ -130,8 +130,8 @@ type claimed struct {
 // ofCapacity reports whether the change is about the capacity, which belongs to no level.
 func ofCapacity(ch *plan.Change) bool { return ch.Metric.Name == "capacity" }
 
-// ofLevel reports whether the change is judged at each level, unlike changes of the capacity or of
-// scored answers.
+// ofLevel reports whether the change is judged at each level. A change of the capacity or of scored
+// answers is not.
 func ofLevel(ch *plan.Change) bool { return !ofCapacity(ch) && !ch.Metric.Paired }
 
 // applies reports whether the workload has the metric of a change.

@@ -76,7 +76,8 @@ func (x *comparison) skip(message string) {
 	}
 }
 
-// require gives a verdict on every required change at its line of the plan.
+// require adds a verdict on every required change. The verdict points to the change's line in the
+// plan.
 func (x *comparison) require() {
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
@@ -270,7 +271,8 @@ func (x *comparison) repeats(i int) bool {
 	})
 }
 
-// answers lists the possible answers in the order of the sentence, each with the words for it.
+// answers lists the possible answers, in the order of the sentence that reports them. words begins
+// the part of the sentence with that answer.
 var answers = []struct{ answer, words string }{
 	{AnswerYes, "yes for"}, {AnswerNo, "no for"}, {AnswerMixed, "mixed for"},
 	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "cannot tell for"},

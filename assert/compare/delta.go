@@ -25,7 +25,8 @@ type delta struct {
 
 type counts struct{ goodA, allA, goodB, allB float64 }
 
-// infinite reports whether a failed request decides a percentile in some round.
+// infinite reports whether, in some round, a failed request decides the value of a percentile,
+// which is then infinite.
 func (d delta) infinite() bool {
 	return slices.ContainsFunc(d.units, func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
 }

@@ -11,10 +11,10 @@ import (
 type test struct {
 	workload string
 	units    []float64 // for paired rounds, how far each round is beyond the claimed limit; else nil
-	p        float64   // the p-value of the claim by itself
+	p        float64   // the p-value of this claim alone
 }
 
-// testOf returns the test of the claim that a change exceeds limit.
+// testOf returns the test of a claim: the change exceeds limit.
 func testOf(workload string, d delta, limit, p float64) test {
 	t := test{workload: workload, p: p}
 	if d.unpaired || d.infinite() || d.counts != nil || p == 0 {

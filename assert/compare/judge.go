@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Judge judges one compare block. The first verdict says whether the servers could be compared; one
-// verdict on each required change follows.
+// Judge judges one compare block. The first verdict says whether the two servers could be compared.
+// Each required change then has one verdict.
 func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	c := in.Block
 	x := comparison{Input: in, alpha: c.Policy.Alpha(), out: &Comparison{
@@ -142,7 +142,8 @@ func (o *oddities) look(w *plan.Workload, l *metric.Level) {
 	}
 }
 
-// changes adds the rows of one level: first the required changes, then those that are only shown.
+// changes adds the rows of one level. The required changes come first, followed by the changes that
+// are only shown.
 func (x *comparison) changes(m matched) {
 	required, late := map[string]bool{}, m.late()
 	if n := len(m.candidate.Voided); n > 0 && x.out.Paired {
@@ -180,7 +181,7 @@ func (x *comparison) changes(m matched) {
 		}
 		m.measure(&row, x.alpha)
 		if row.Outcome == verdict.Error {
-			row.Outcome = verdict.Skipped // the plan requires nothing of this change
+			row.Outcome = verdict.Skipped // the plan requires nothing of this change: no error
 		}
 		if s.name == "success" && row.Control.OK && row.Control.V == 1 && row.Candidate.OK && row.Candidate.V == 1 {
 			continue

@@ -16,8 +16,8 @@ type Lost struct {
 	Control, Candidate *metric.Sample
 }
 
-// oddest lists first the answers that the control finds worst: the odd answers and then, if
-// answer_nll fails, the answers that became less likely by the most.
+// oddest lists the answers that the control finds worst, and puts them first. These are the odd
+// answers. If answer_nll fails, the answers follow that became less likely by the most.
 func (x *comparison) oddest(r *metric.PairedAnswers) {
 	var out []Lost
 	add := func(o Oddity, name, why string) {

@@ -18,7 +18,7 @@ func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 	})
 }
 
-// match finds both sides of a level, or the reason why one is missing.
+// match finds a level on both sides. If one side lacks the level, problem is the reason.
 func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, problem string) {
 	m = matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1,
 		price: x.Plan.PriceOf(x.address), priceCandidate: x.Plan.PriceOf(x.out.Candidate)}
@@ -104,7 +104,8 @@ func alike(control, candidate *metric.Level) string {
 	return ""
 }
 
-// cut keeps the rounds of both sides that are judged now. It returns a reason if they are too few.
+// cut keeps the rounds that are judged at this look, on both sides. It returns a reason if the
+// sides have too few rounds.
 func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	rounds := len(candidate.Rounds)
 	if x.look != nil && x.look.Rounds > 0 {

@@ -107,7 +107,7 @@ func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate
 	return lacking, true
 }
 
-// values returns the value of each round.
+// values returns the values of a metric on one side, one for each round.
 func values(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) []metric.Value {
 	if l == nil {
 		return nil
@@ -329,8 +329,8 @@ func median(xs []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// coldFirst returns the TTFT of a round's first measured request if that is much longer than the
-// others; otherwise 0.
+// coldFirst returns the TTFT of a round's first measured request if it is much longer than the TTFT
+// of the other requests. Otherwise it returns 0.
 func coldFirst(r *metric.Round) time.Duration {
 	samples := r.MeasuredSamples()
 	if len(samples) < 5 {

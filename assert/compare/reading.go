@@ -21,13 +21,14 @@ const oddNats = 1.0
 // answersLevel is the level under which verdicts on scored answers are shown.
 const answersLevel = "answers"
 
-// usualOfPairs are the default bounds of an answers block; a tolerate block may replace them.
+// usualOfPairs are the default bounds of an answers block. A tolerate block may replace each of
+// them.
 var usualOfPairs = append([]plan.Change{
 	{Metric: metric.MustLookup("odd_answers"), Limit: 2, Points: true, Text: "count +2"},
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
 }, usualOfAnswers...)
 
-// Oddity is an odd answer of the candidate, with the reason why it is odd.
+// Oddity is an odd answer of the candidate. Why is the reason why it is odd.
 type Oddity struct {
 	Pair   int     // in metric.PairedAnswers
 	Excess float64 // how much less likely the answer is than the control's, in nats per token; 0 if not known
@@ -63,9 +64,10 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	return excess, why
 }
 
-// Oddities returns the candidate's odd answers, the oddest first. own is the number of the
-// control's odd answers, out of the number of comparisons: its first answers are compared with the
-// candidate's, and its second answers with its first.
+// Oddities returns the candidate's odd answers. The oddest answer comes first. own is the number of
+// the control's odd answers, and of is the number of answers that were checked for it. The
+// control's first answers are checked against the candidate's answers, and its second answers
+// against its first answers.
 func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -214,7 +216,7 @@ func (c *Change) lack(why string) {
 	c.Outcome, c.Why, c.Message, c.Needs = verdict.Error, why, c.Name()+": "+why, ""
 }
 
-// lacking explains which answers or scores are missing; "" if none is.
+// lacking explains which answers or scores are missing. It returns "" if none is missing.
 func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	asked, again, unread, silent := 0, 0, 0, 0
 	for _, p := range r.Pairs {
@@ -285,7 +287,7 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	}
 }
 
-// less writes by how much an odd answer is less likely than the control's.
+// less writes by how much an odd answer is less likely than the control's answer.
 func (o Oddity) less() string {
 	if o.Excess <= 0 {
 		return ""

@@ -84,8 +84,8 @@ func TestOddAnswers(t *testing.T) {
 			p.Candidate.Tokens, p.Candidate.Finish, p.Candidate.Stops = 20, "stop", true
 		}), 3, verdict.Fail},
 		{"three that stop in the middle and say length", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Candidate.Stops = 20, true }), 3, verdict.Fail},
-		// The control's 8 odd answers among 250 predict ⌈8·200/250⌉ = 7 among the candidate's 200.
-		// 9 are two more than that, and 10 are three more.
+		// 8 of the control's 250 answers are odd. That predicts ⌈8·200/250⌉ = 7 odd answers among
+		// the candidate's 200. 9 odd answers are two more than predicted, and 10 are three more.
 		{"nine, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 9 {
 				p.Candidate = read(5)
@@ -94,8 +94,9 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 9, verdict.Pass},
-		// 10 are three more than predicted. But if 18 odd answers are spread by chance, the
-		// candidate gets 10 or more of them with P(Bin(18, 200/450) ≥ 10) = 0.24.
+		// 10 odd answers are three more than predicted. The bound tolerates two more. But chance
+		// alone may explain 10: of 18 odd answers in 450, the candidate's 200 get 10 or more with
+		// P(Bin(18, 200/450) ≥ 10) = 0.24.
 		{"ten, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 10 {
 				p.Candidate = read(5)
@@ -164,9 +165,9 @@ func TestAnswerNLL(t *testing.T) {
 	}
 }
 
-// TestAnswersThatLack: a comparison never passes if answers, scores or records are missing. If the
-// control cannot report how likely a text is, those metrics are not applicable, but the form of the
-// answers is still judged.
+// TestAnswersThatLack checks that a comparison never passes if answers, scores or records are
+// missing. If the control cannot score texts, the metrics of scores are not applicable. The form of
+// the answers is still judged.
 func TestAnswersThatLack(t *testing.T) {
 	lacks := func(change func(r *metric.PairedAnswers)) *metric.PairedAnswers {
 		r := answersOf(200, func(int, *metric.AnswerPair) {})
@@ -226,7 +227,8 @@ func TestFormOfAnswers(t *testing.T) {
 		metric string
 		want   verdict.Outcome
 	}{
-		// 10 of 200 prompts are lost: the lower bound of Tango's interval is above 1 point.
+		// 10 of 200 prompts get a bad answer only from the candidate. The lower bound of Tango's
+		// interval is above the tolerance of 1 point.
 		{"one in 20 repeats itself", func(i int, p *metric.AnswerPair) { p.Candidate.Repeats = i%20 == 0 }, "repetition", verdict.Fail},
 		{"a fifth shorter", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens = 51 }, "answer_tokens", verdict.Fail},
 		{"a fifth longer", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Tokens = 60, 50 }, "answer_tokens", verdict.Fail},

@@ -18,7 +18,7 @@ type Records struct {
 	// one run with a comparison, it is the candidate of that comparison. If ControlServer is "",
 	// the control has the same address as the candidate or is the only server of its run.
 	ControlServer, CandidateServer string
-	ControlName                    string // name of a control from another run: its folder
+	ControlName                    string // name of a control from another run: the folder of the run
 	Changed                        []string
 	Claims                         []*plan.Claim // for every workload and level; only the field Changes must be set
 	Confidence                     float64       // 0: 0.95
@@ -89,7 +89,8 @@ func (r Records) Plan() (*plan.Plan, error) {
 	return p, nil
 }
 
-// asRun adopts the settings of the comparison of these two servers that the run itself made.
+// asRun takes over the settings of a comparison that the run itself made, if it compared the same
+// two servers.
 func (r Records) asRun(c *plan.Compare, control string) {
 	c.Control = plan.Control{Server: &plan.Server{Name: control}}
 	for _, held := range r.Candidate.Comparisons {

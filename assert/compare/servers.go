@@ -111,7 +111,7 @@ func (x *comparison) baseline() string {
 	return problem
 }
 
-// apart notes that both runs have scored answers that cannot be compared, because each control
+// apart adds a note if the runs have scored answers that cannot be compared. Each control has
 // scored only the answers of its own run.
 func (x *comparison) apart() {
 	read := func(run *metric.Run) bool {
@@ -188,7 +188,8 @@ func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 	return "", fmt.Sprintf("the recorded run %s has no server %s; it has %s", c.Control.Baseline, want, strings.Join(have, ", "))
 }
 
-// cold notes the time of the first request after a start. No value includes it.
+// cold adds a note on the first request after each start of a server: how long it took. No value of
+// the comparison includes this request.
 func (x *comparison) cold(a, b *metric.ServerRun) {
 	words := func(s *metric.ServerRun) string {
 		var times []float64

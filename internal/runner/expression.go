@@ -311,8 +311,8 @@ func truthy(v any) bool {
 	return true
 }
 
-// equal compares as GitHub does: strings without case, values of different
-// types as numbers.
+// equal compares two values as GitHub does. Strings are equal even if their letters differ in case.
+// Values of different types are compared as numbers.
 func equal(a, b any) bool {
 	x, ok := a.(string)
 	y, ok2 := b.(string)

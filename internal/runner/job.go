@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Machine is where jobs run: a workspace with a checkout, and replacements for the
-// actions that they use.
+// Machine is the place where jobs run: a workspace with a checkout, and replacements for the
+// actions that the jobs use.
 type Machine struct {
 	Workspace string // GITHUB_WORKSPACE
 	Temp      string // RUNNER_TEMP: the folder with the files that the steps write for the runner
@@ -36,7 +36,7 @@ type Action func(with map[string]string) (map[string]string, error)
 
 // Job is a job of a workflow after it has run.
 type Job struct {
-	Skipped  bool // the condition in its "if" was false
+	Skipped  bool // the condition in the job's "if" was false
 	Failed   bool
 	Outputs  map[string]string
 	Steps    []Step    // steps in the order in which they ran; an action's own steps follow it
@@ -50,7 +50,7 @@ type Step struct {
 	ID       string
 	Skipped  bool
 	ExitCode int
-	Err      string // why it failed without a process
+	Err      string // reason of a failure without a process
 	Outputs  map[string]string
 	Summary  string // content of its GITHUB_STEP_SUMMARY
 	Commands []Command
@@ -157,8 +157,9 @@ func (r *run) setEnv(env any, c contexts) error {
 	return nil
 }
 
-// steps runs steps in order, even after one failed: the condition of a step decides whether it
-// runs. A step that cannot be parsed is an error; a step that fails is not.
+// steps runs the steps in order, even after a step failed, because the condition of a step decides
+// whether it runs. If a step fails, steps returns no error. If a step cannot be parsed, steps
+// returns an error.
 func (r *run) steps(steps []any, c contexts, s scope) error {
 	failed := false
 	for i, x := range steps {
@@ -233,7 +234,7 @@ func (r *run) step(step *Step, def map[string]any, c contexts, s scope) error {
 
 // uses runs an action.
 func (r *run) uses(step *Step, uses string, def map[string]any, c contexts, env map[string]string) error {
-	name, _, _ := strings.Cut(uses, "@") // "./" begins the path of an action in the workspace
+	name, _, _ := strings.Cut(uses, "@") // the path of an action in the workspace begins with "./"
 	with := map[string]string{}
 	for k, v := range object(def["with"]) {
 		value, err := interpolate(toString(v), c, status{})
@@ -259,7 +260,7 @@ func (r *run) uses(step *Step, uses string, def map[string]any, c contexts, env 
 	return nil
 }
 
-// composite runs the steps of an action.yml.
+// composite runs the steps of a composite action, which an action.yml lists.
 func (r *run) composite(step *Step, dir string, with map[string]string, c contexts, env map[string]string) error {
 	src, err := os.ReadFile(filepath.Join(dir, "action.yml"))
 	if err != nil {
@@ -317,7 +318,7 @@ var shells = map[string][]string{
 	"sh":   {"sh", "-e"},
 }
 
-// script runs the commands of a step.
+// script runs the commands of one step in a shell.
 func (r *run) script(step *Step, def map[string]any, c contexts, s scope, env map[string]string) error {
 	shell, ok := shells[toString(def["shell"])]
 	if !ok || s.action != "" && def["shell"] == nil {

@@ -47,7 +47,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// A condition without a status function holds only while nothing failed.
+// A condition without a status function holds only if no earlier step has failed.
 func TestConditions(t *testing.T) {
 	c := contexts{"github": map[string]any{"ref": "main"}}
 	for _, tt := range []struct {

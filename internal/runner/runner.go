@@ -25,8 +25,8 @@ var registered = map[string]bool{
 	"notice": true, "group": true, "endgroup": true, "echo": true, "stop-commands": true,
 }
 
-// Commands returns the commands in a log, in order, and the lines shown as text.
-// Lines between stop-commands and its token are text
+// Commands returns the commands in a log, in order. text holds the lines that the runner shows as
+// text. The lines between the command stop-commands and its token are text, too
 // (src/Runner.Worker/ActionCommandManager.cs, TryProcessCommand).
 func Commands(log string) (list []Command, text []string) {
 	token := ""
@@ -98,9 +98,9 @@ func unescape(s string, pairs ...string) string {
 	return s
 }
 
-// Pairs reads a file of outputs or of environment variables: NAME=VALUE, or
-// NAME<<END, lines, END (src/Runner.Worker/FileCommandManager.cs,
-// EnvFileKeyValuePairs). A later value of a name replaces an earlier one.
+// Pairs reads a file of outputs or of environment variables. An entry is NAME=VALUE, or NAME<<END,
+// the lines of the value, and END (src/Runner.Worker/FileCommandManager.cs, EnvFileKeyValuePairs).
+// If a name has several values, the last one counts.
 func Pairs(file string) (map[string]string, error) {
 	out := map[string]string{}
 	lines := strings.Split(file, "\n")
@@ -133,10 +133,10 @@ func Pairs(file string) (map[string]string, error) {
 	return out, nil
 }
 
-// SummaryBytes is the size above which the runner drops the whole summary of a
-// step (src/Runner.Worker/FileCommandManager.cs, AttachmentSizeLimit).
+// SummaryBytes is the largest size of a step's summary, in bytes. The runner drops a larger summary
+// as a whole (src/Runner.Worker/FileCommandManager.cs, AttachmentSizeLimit).
 const SummaryBytes = 1024 * 1024
 
-// MostAnnotations is how many errors, and how many warnings, of a step are shown
+// MostAnnotations is how many errors of a step are shown, and how many warnings
 // (src/Runner.Worker/ExecutionContext.cs, _maxCountPerIssueType).
 const MostAnnotations = 10

@@ -13,7 +13,7 @@ import (
 // levelSet holds a workload's level names, in order and for look-up.
 type levelSet struct {
 	names []string
-	alone []string // the levels that are not stages
+	alone []string // the levels that run alone: all except stages
 	have  map[string]bool
 }
 
@@ -84,8 +84,8 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 	return out
 }
 
-// readClaimAt reads the levels of a claim. If the claim names workloads, each must
-// have the named levels; otherwise at least one workload must.
+// readClaimAt reads the levels of a claim. If the claim names workloads, every one of them must
+// have the named levels. Otherwise it is enough if one workload has them.
 func readClaimAt(b *body, c *plan.Claim) []string {
 	all := levelSet{have: map[string]bool{}}
 	for _, w := range c.Workloads {

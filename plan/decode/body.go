@@ -26,7 +26,7 @@ type body struct {
 	blocks map[string][]*hcl.Block
 	quiet  bool // defaults are not noted
 	later  bool // something in it is not supported yet
-	stray  bool // the block contains something unknown to the language, so a missing setting may only be misspelt
+	stray  bool // the block has an unknown name, which may be a misspelt setting
 }
 
 // open reads the content of a block with its schema.
@@ -93,14 +93,14 @@ func (b *body) absent(name string) *body {
 	return &body{d: b.d, spec: b.spec.block(name), scope: b.scope, path: b.path + "." + name, rng: b.rng, quiet: b.quiet}
 }
 
-// isSet reports whether the plan sets the attribute, even to null.
+// isSet reports whether the plan writes the attribute. It returns true even if the value is null.
 func (b *body) isSet(name string) bool { return b.attrs[name] != nil }
 
 // given reports whether the plan sets the attribute to anything but null.
 func (b *body) given(name string) bool { return b.isSet(name) && !b.unset(name) }
 
-// rangeOf is the place of the attribute's value, or of the block if the attribute is
-// not set.
+// rangeOf returns the range of the attribute's value. If the plan does not set the attribute, it
+// returns the range of the block.
 func (b *body) rangeOf(name string) hcl.Range {
 	if a := b.attrs[name]; a != nil {
 		return a.Expr.Range()
@@ -186,7 +186,7 @@ func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
 	return true
 }
 
-// hasUntyped reports whether even the type of a part of v is unknown.
+// hasUntyped reports whether some part of v has an unknown type.
 func hasUntyped(v cty.Value) bool {
 	found := false
 	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {

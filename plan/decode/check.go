@@ -84,7 +84,7 @@ func (d *decoder) checkTime() {
 	}
 }
 
-// checkRequires refuses a plan that could never fail.
+// checkRequires refuses a plan that requires nothing, because its run could never fail.
 func (d *decoder) checkRequires() {
 	if d.out.Gate.MeasureOnly || len(d.out.Asserts) > 0 || d.opts.lenient {
 		return

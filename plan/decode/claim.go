@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// readClaim reads one tolerate or improve block; nil if it bounds nothing.
+// readClaim reads one tolerate or improve block. It returns nil if the block bounds nothing.
 func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *plan.Claim {
 	out := &plan.Claim{Improve: improve, Range: b.rng, Workloads: work}
 	if b.given("workloads") {
@@ -222,8 +222,8 @@ func changeLimit(def metric.Def, text, rest string, points, improve bool) (float
 	return n, nil
 }
 
-// ParseChange reads a bound on the change of a metric in the syntax of tolerate and
-// improve blocks: "p95 +10%". The error explains the syntax.
+// ParseChange reads a bound on the change of a metric, such as "p95 +10%". The syntax is that of
+// tolerate and improve blocks. An error explains the syntax.
 func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	def, ok := metric.Lookup(name)
 	if name == capacityDef.Name {

@@ -133,7 +133,8 @@ func readRestart(b *body, c *plan.Compare) {
 	}
 }
 
-// checkBothRun refuses two servers that cannot run at the same time.
+// checkBothRun refuses two servers that cannot run at the same time, because they use the same GPU
+// or port.
 func checkBothRun(b *body, control, candidate *plan.Server) {
 	x, y := control.Process, candidate.Process
 	switch {
@@ -193,8 +194,7 @@ func readSideBySide(b *body, c *plan.Compare) {
 	}
 }
 
-// sharesGPU reports whether both servers name the same GPU, which only one of them
-// can have.
+// sharesGPU reports whether both servers name the same GPU. They cannot run at the same time then.
 func sharesGPU(a, b *plan.Server) bool {
 	x, y := a.GPUs(), b.GPUs()
 	if x == nil || y == nil {

@@ -203,7 +203,7 @@ func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 	return opts, true
 }
 
-// loadBase loads the plan of the base branch; nil if it has errors.
+// loadBase loads the plan of the base branch. It returns nil if the plan has errors.
 func (d *decoder) loadBase(opts Options, rng hcl.Range) *plan.Plan {
 	p, diags := d.again(opts)
 	for _, diag := range diags {

@@ -19,8 +19,8 @@ type Options struct {
 	Path string
 	// Source is the content of the plan file. If it is nil, the file is read.
 	Source []byte
-	// Inputs holds --var and --var-file in the order of the command line. The last
-	// value of a variable wins.
+	// Inputs holds the values of --var and --var-file, in the order of the command line. If a
+	// variable has several values, the last one counts.
 	Inputs []Input
 	// Environ holds "NAME=value" entries. TOKGATE_VAR_name sets a variable that
 	// Inputs does not set; env.NAME reads any entry.
@@ -38,8 +38,8 @@ type Options struct {
 	// Base is the folder of a checkout of the base branch. It is needed for a control on the base
 	// branch, such as base.server.vllm. It is "" without a checkout.
 	Base string
-	// Self makes the candidate its own control if there is no Base. The length and
-	// the strength of the comparison can then be computed without a checkout.
+	// Self means that without Base the candidate is its own control. The duration and the power of
+	// the comparison can then be computed without a checkout of the base branch.
 	Self bool
 	// Drafts reports whether the built-in server decodes speculatively with the given profile. If
 	// Drafts is nil, no profile does.
@@ -93,7 +93,7 @@ type decoder struct {
 	instances  int                           // number of all instances that for_each made
 	levels     int
 	secrets    map[string]bool
-	datasets   map[[2]string]*traffic.Dataset // data sets by path and column; nil if one cannot be read
+	datasets   map[[2]string]*traffic.Dataset // data sets by path and column; nil: could not be read
 	traces     map[traceKey]*traffic.Trace    // likewise
 	constants  map[string]cty.Value           // the schema's defaults
 	schemas    map[*Block]*hcl.BodySchema

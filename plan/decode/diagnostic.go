@@ -197,7 +197,7 @@ func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnos
 
 const (
 	maxSnippet = 2000 // a diagnostic shows up to this many bytes of source, or of a value, in full
-	maxExcerpt = 200  // of a longer text it shows this many bytes
+	maxExcerpt = 200  // of a longer source or value it shows this many bytes
 )
 
 // short cuts a diagnostic to a readable size. It keeps only an excerpt of a very long source line,
@@ -273,7 +273,7 @@ type Diagnostic struct {
 	Snippet  string `json:"snippet,omitempty"` // the first line of the range
 }
 
-// Range is where a diagnostic points; its end is exclusive.
+// Range is the place of a diagnostic in a source. The end is exclusive.
 type Range struct {
 	File  string `json:"file"`
 	Start Pos    `json:"start"`

@@ -241,7 +241,7 @@ func TestLongDiagnosticsAreBounded(t *testing.T) {
 	}
 }
 
-// A diagnostic that follows from another mistake comes after it.
+// If a mistake causes a second diagnostic, the second one comes after that of the mistake.
 func TestMistakesBeforeTheirConsequences(t *testing.T) {
 	src := "server \"s\" {\n  simulator {}\n}\nworklod \"w\" {\n}\n"
 	_, diags := File(Options{Path: "test.hcl", Source: []byte(src)})

@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// expand calls use once for a block without for_each, and otherwise once for each
-// element, in the order of the keys.
+// expand calls use once for each instance of a block, in the order of the keys. A block without
+// for_each is a single instance.
 func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bool, sc *scope)) {
 	content, _, _ := blk.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "for_each"}}})
 	attr := content.Attributes["for_each"]

@@ -61,7 +61,8 @@ func TestLongFormatKeepsMeaning(t *testing.T) {
 	}
 }
 
-// checkFormat returns the formatted source, or nil if it does not parse.
+// checkFormat formats a source and checks the result. It returns the formatted source, or nil if
+// the source does not parse.
 func checkFormat(t *testing.T, src []byte, name string) []byte {
 	t.Helper()
 	once, diags := Format(src, name)

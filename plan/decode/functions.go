@@ -208,7 +208,7 @@ func known(v cty.Value, ty cty.Type) bool {
 	return v.Type() == ty && v.IsKnown() && !v.IsNull() && !v.IsMarked()
 }
 
-// secondsFunc converts a duration to seconds, the unit of times in results.
+// secondsFunc converts a duration such as "8s" to seconds. Times in results are in seconds.
 var secondsFunc = function.New(&function.Spec{
 	Description: `The seconds of a duration: seconds("8s") is 8.`,
 	Params:      []function.Parameter{{Name: "duration", Type: cty.String}},

@@ -30,11 +30,11 @@ func TestFunctions(t *testing.T) {
 		{`alltrue([true, true])`, `true`},
 		{`alltrue([true, false])`, `false`},
 		{`alltrue([])`, `true`},
-		{`alltrue([false, unknown])`, `false`}, // false whatever the unknown element is
+		{`alltrue([false, unknown])`, `false`}, // the result is false, whatever the unknown element is
 		{`anytrue([false, true])`, `true`},
 		{`anytrue([])`, `false`},
 		{`anytrue([true, unknown])`, `true`},
-		// A missing result is null: it is neither true nor false.
+		// null stands for a missing result, which is neither true nor false.
 		{`alltrue([true, null])`, `error: an element is null`},
 		{`anytrue([false, null])`, `error: an element is null`},
 		{`yamldecode("a: [1, 2]").a[1]`, `2`},

@@ -41,8 +41,8 @@ func fuzzName(json bool) string {
 	return "fuzz.hcl"
 }
 
-// FuzzLoad: every text gives a plan or diagnostics. Each diagnostic has a place and
-// text that a terminal can print, and none is an internal error.
+// FuzzLoad checks that every text gives a plan or diagnostics. Each diagnostic has a place, and a
+// text that a terminal can print. None is an internal error.
 func FuzzLoad(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src []byte, json bool) {

@@ -41,7 +41,7 @@ func tooMany(arg int) error {
 	return function.NewArgErrorf(arg, "the result would have more than %d parts", maxParts)
 }
 
-// text returns a known string; "" for any other value.
+// text returns the string in v if v is a known string. It returns "" for any other value.
 func text(v cty.Value) string {
 	if !known(v, cty.String) {
 		return ""
@@ -82,7 +82,7 @@ func cheapPattern(arg int, pattern, in string) error {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil // the function itself gives a better message
+		return nil // the function's own error about the pattern is clearer
 	}
 	if prog, err := syntax.Compile(parsed.Simplify()); err == nil && len(prog.Inst)*len(in) > maxSteps {
 		return function.NewArgErrorf(arg, "the pattern has too many steps for a text of %d bytes", len(in))

@@ -229,7 +229,7 @@ func TestLongHostileSources(t *testing.T) {
 	}
 }
 
-// A chain of 64 included files is too long. Including the same file twice counts
+// A chain of 64 files, each including the next, is too long. A file that is included twice counts
 // once.
 func TestIncludeLimits(t *testing.T) {
 	files := map[string]string{}

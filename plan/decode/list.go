@@ -118,7 +118,7 @@ func (b *body) textMap(name string) map[string]string {
 	return out
 }
 
-// settings lists the settings of an object that are not null.
+// settings returns the settings of an object, without those that are null.
 func settings(b *body, name string, v cty.Value, keys []string) map[string]cty.Value {
 	set := map[string]cty.Value{}
 	for it := v.ElementIterator(); it.Next(); {

@@ -77,8 +77,8 @@ func readLoad(b *body, p *preset) *plan.Load {
 	return l
 }
 
-// readShape reads the shape of the load, and returns the attribute that holds its
-// levels.
+// readShape reads the shape of the load: concurrency, burst, users, rate, stages or trace. It
+// returns the name of the attribute that holds the levels.
 func readShape(b *body, l *plan.Load) (attr string) {
 	shapes := []struct {
 		attr string

@@ -22,7 +22,7 @@ type local struct {
 	visiting bool
 }
 
-// decodeLocals evaluates the locals in the order of their dependencies, and adds them
+// decodeLocals evaluates the local values, each after the values that it depends on. It adds them
 // to the base context.
 func (d *decoder) decodeLocals() {
 	var order []*local
@@ -73,14 +73,14 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 			continue
 		}
 		if len(t) == 1 {
-			continue // reported below, where one cycle is named
+			continue // reported below, as a cycle
 		}
 		if other := all[plan.StepName(t, 1)]; other != nil {
 			d.evalLocal(other, all, values, path)
 			if v, ok := values[other.name]; ok {
 				needs[other.name] = v
 			} else {
-				needs[other.name] = cty.DynamicVal // the other local's own problem was reported
+				needs[other.name] = cty.DynamicVal // its own problem was reported already
 			}
 		}
 	}

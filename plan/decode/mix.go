@@ -66,7 +66,7 @@ func isType(s string) bool {
 	return s != "" && err != nil && !strings.HasSuffix(s, "%")
 }
 
-// refuseOwn refuses settings that belong to the parts.
+// refuseOwn refuses settings of a mix that belong to the workloads of the mix.
 func (m *mixture) refuseOwn(b *body) {
 	part := "each part"
 	if len(m.parts) > 0 {
@@ -175,8 +175,9 @@ func (d *decoder) isMix(w *plan.Workload) bool {
 	return slices.ContainsFunc(d.mixes, func(m *mixture) bool { return m.Workload == w })
 }
 
-// inMix copies an sla block of a part's workload into the mix. The block then applies
-// to the levels of the mix that it names; without names, to all levels that run alone.
+// inMix copies an sla block of a workload into the mix that has the workload. If the block names
+// levels, the copy applies to these levels of the mix. Otherwise it applies to all levels of the
+// mix that run alone.
 func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	own, levels := *sla, levelIndex(m.Workload)
 	names, given := d.at[sla]

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// A mix over a trace: each row belongs to the part that its type names, or to a part
-// drawn at random. The row sets the time and the lengths of its request; the part
-// sets the rest.
+// In a mix over a trace, each row of the trace belongs to one workload of the mix: the workload
+// that the row's type names, or a workload drawn at random. The row sets the time and the lengths
+// of its request. The workload sets everything else.
 
 // allLoads returns the loads of a mix, including that of its capacity search.
 func (m *mixture) allLoads() []*plan.Load {
@@ -29,7 +29,8 @@ func (m *mixture) unread(l *plan.Load) bool {
 	return l.Open != nil && len(l.Levels) == 0 && slices.Contains(m.Loads, l)
 }
 
-// recorded gives a part the lengths of its rows, and leaves the prompts to the rows.
+// recorded gives a workload of a mix the lengths of its rows in the trace. The prompts come from
+// the rows, too.
 func (m *mixture) recorded(part *plan.Workload) {
 	sum, n := 0, 0
 	for _, row := range m.Replays().Measured() {

@@ -18,7 +18,7 @@ type preset struct {
 	output int    // tokens; 0 if the plan must set it
 	bounds []presetBound
 	source string
-	users  [2]float64 // number of people for one request in flight; zero if the source does not give it
+	users  [2]float64 // number of people for one request in flight; zero if the source has no number
 }
 
 // presetRequests is the default number of requests at a level with a threshold on a p99. To certify
@@ -47,8 +47,8 @@ const (
 	mlperf         = "the server scenario of MLPerf Inference (mlperf.conf)"
 )
 
-// Published capacity reports count four to five people for one request in flight if
-// people pause between requests. That holds for conversations, not for an editor that
+// Published capacity reports count four to five people for one request in flight, because people
+// pause between requests. That holds for conversations. It does not hold for an editor that
 // completes code.
 var (
 	readers = [2]float64{4, 5}

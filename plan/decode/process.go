@@ -72,8 +72,8 @@ func mentionsPort(command []string, s *plan.Server) bool {
 		})
 }
 
-// readGPUs reads a number of GPUs, a list of GPUs, or "all"; nil if the plan sets
-// nothing.
+// readGPUs reads a number of GPUs, a list of GPUs, or "all". It returns nil if the plan does not
+// set gpus.
 func readGPUs(b *body) *plan.GPUs {
 	if !b.given("gpus") {
 		b.note("gpus", b.spec.attr("gpus").Computed, "")

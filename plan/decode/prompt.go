@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// readPrompt reads where the prompts come from.
+// readPrompt reads the source of a workload's prompts.
 func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	p := b.child("prompt")
 	if p == nil {

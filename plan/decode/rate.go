@@ -58,12 +58,12 @@ func readOpen(b *body, l *plan.Load, p *preset) {
 	readArrivals(b, l, p)
 }
 
-// leastBurstiness is the smallest burstiness: below it nearly all requests arrive
-// together.
+// leastBurstiness is the smallest burstiness that a plan may set. Below it nearly all requests
+// would arrive together.
 const leastBurstiness = 0.05
 
-// maxRate is the highest rate of a plan, in requests per second. leastRate is the
-// lowest, so that a level of a few requests takes less than a day.
+// maxRate is the highest rate that a plan may set, and leastRate the lowest, in requests per
+// second. At the lowest rate a level of a few requests takes less than a day.
 const (
 	maxRate   = 100_000
 	leastRate = 0.001

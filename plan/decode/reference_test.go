@@ -195,7 +195,7 @@ func writeBlock(b *strings.Builder, block *Block, path string, later *[]string) 
 		case a.Later:
 			*later = append(*later, "`"+strings.TrimPrefix(path+"."+a.Name, ".")+"`")
 		case isMetric:
-			thresholds = true // thresholds have a table of their own
+			thresholds = true // the reference lists thresholds in a separate table
 		default:
 			rows = append(rows, a)
 		}

@@ -16,7 +16,7 @@ func TestDefaultRequestsAndRounds(t *testing.T) {
 	}{
 		{1, "", 200, 10},
 		{10, "", 200, 10}, // each of the 10 rounds has two waves of 10 requests
-		{11, "", 300, 10}, // 300 / 11 = 27, and there are ten seeds
+		{11, "", 300, 10}, // 300 requests are 27 waves of 11, but there are only ten seeds
 		{15, "", 300, 10},
 		{16, "", 300, 10},
 		{30, "", 300, 10}, // ten rounds of one wave

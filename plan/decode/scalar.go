@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// text returns a string; "" if not set. A string that is not known yet is
-// "(unknown)".
+// text returns a string. It returns "" if the plan does not set the attribute, and "(unknown)" if
+// the value is not known yet.
 func (b *body) text(name string) string {
 	v, ok := b.value(name)
 	if !ok {
@@ -76,8 +76,8 @@ func (b *body) boolean(name string) bool {
 	return v.True()
 }
 
-// integer returns a whole number between low and high; ok is false if it is not set
-// or wrong.
+// integer returns a whole number between low and high. ok is false if the attribute is not set or
+// wrong.
 func (b *body) integer(name string, low, high int64) (int64, bool) {
 	v, ok := b.value(name)
 	if !ok {
@@ -181,7 +181,7 @@ func (b *body) asDuration(rng hcl.Range, name string, v cty.Value, low, high tim
 	return dur, true
 }
 
-// parseDecimal reads plain digits and multiplies by ten to the power.
+// parseDecimal reads a decimal number, and multiplies it by 10^power.
 func parseDecimal(s string, power int) (float64, error) {
 	if s == "" || strings.Trim(s, "0123456789.") != "" || len(s) > 32 {
 		return 0, strconv.ErrSyntax
@@ -189,7 +189,8 @@ func parseDecimal(s string, power int) (float64, error) {
 	return strconv.ParseFloat(s+"e"+strconv.Itoa(power), 64)
 }
 
-// file returns a path resolved against the plan's folder; "" if not set.
+// file returns a path that the plan gives relative to its folder. It returns "" if the plan does
+// not set the attribute.
 func (b *body) file(name string) string {
 	p := b.text(name)
 	if p == "" || p == unknownText || filepath.IsAbs(p) {

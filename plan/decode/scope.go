@@ -19,7 +19,7 @@ type scope struct {
 	each   bool     // each.key and each.value exist
 	server bool     // server.name exists
 	work   bool     // workload.name exists
-	result cty.Type // the type of result in an assert; else cty.NilType
+	result cty.Type // the type of result in an assert; otherwise cty.NilType
 	root   string   // the only allowed first name of a reference; "" allows every name
 	own    string   // in a validation, its variable: the validation does not count as a use of it
 }
@@ -206,8 +206,8 @@ func (sc scope) child(vars map[string]cty.Value) *scope {
 	return &sc
 }
 
-// valueSize estimates the bytes of a value, and stops soon after the limit. A value
-// that is nested too deeply counts as too large.
+// valueSize estimates the size of a value in bytes, and adds it to n. It stops soon after the
+// limit. A value that is nested too deeply counts as too large.
 func valueSize(v cty.Value, n, depth int) int {
 	v, _ = v.Unmark()
 	n += 16

@@ -15,7 +15,8 @@ import (
 // taskItems is the number of items of a built-in task.
 const taskItems = 2000
 
-// readTask reads the name of a built-in task into out; false if there is none.
+// readTask reads the name of a built-in task and sets out to its prompt. It returns false if no
+// built-in task has this name.
 func readTask(p *body, name string, out *plan.Prompt) bool {
 	short, ok := strings.CutPrefix(name, answers.TaskPrefix)
 	if !ok {

@@ -242,7 +242,7 @@ func readTelemetry(b *body) plan.Telemetry {
 	}
 	t.bind(&out)
 	if t.given("gpus") && len(out.GPUs) == 0 {
-		out.GPUs = []string{} // an empty list: no GPUs, on purpose
+		out.GPUs = []string{} // an empty list: the plan wants no GPUs; nil is the default
 	}
 	out.Require = readRequire(t)
 	return out

@@ -82,7 +82,7 @@ type scan struct {
 // opened is an open bracket or quote, or an open expression of a template (by is then '$').
 type opened struct {
 	by        byte
-	operators int // upper bound of the operators since the last comma or line
+	operators int // the source has at most this many operators since the last comma or line
 }
 
 func (s *scan) top() *opened { return &s.frames[len(s.frames)-1] }
@@ -123,7 +123,7 @@ func (s *scan) shut(by ...byte) bool {
 	return true
 }
 
-// plain reads the next piece of the source outside of quotes.
+// plain reads the next piece of a source, outside of quotes.
 func (s *scan) plain() bool {
 	c := s.src[s.at]
 	s.at++
@@ -171,7 +171,7 @@ func (s *scan) comment() {
 	s.at = min(s.at+1, len(s.src))
 }
 
-// literal passes over a number, whose dots may be operators.
+// literal skips a number. Its dots may be operators, so they are counted as operators.
 func (s *scan) literal() bool {
 	from := s.at - 1
 	for digit(s.peek()) || s.peek() == '.' {
@@ -183,7 +183,7 @@ func (s *scan) literal() bool {
 	return s.peek()|0x20 != 'e' && s.at-from <= s.digits
 }
 
-// quoted reads the next piece of the source inside quotes.
+// quoted reads the next piece of a source, inside quotes.
 func (s *scan) quoted() bool {
 	c := s.src[s.at]
 	s.at++

@@ -51,8 +51,8 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	return f, diags
 }
 
-// readSources reads the plan and its included files, and sorts their blocks by type,
-// included blocks first. It returns false if nothing can be decoded.
+// readSources reads the plan and the files that it includes. It sorts their blocks by type; the
+// blocks of included files come first. It returns false if nothing can be decoded.
 func (d *decoder) readSources() bool {
 	return d.readSource(d.opts.Path, d.opts.Source, nil, hcl.Range{
 		Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos,
@@ -71,7 +71,7 @@ func (d *decoder) readSource(path string, src []byte, including []string, from h
 	d.out.Files[path] = file
 	name := path
 	if rel, err := filepath.Rel(d.dir, path); err == nil {
-		name = rel // the plan's identity must not depend on the checkout
+		name = rel // a relative path, so that the hash is the same in every checkout
 	}
 	d.hash.add("source", filepath.ToSlash(name), src)
 	d.add(diags...)
@@ -120,7 +120,7 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 			continue
 		}
 		if d.out.Files[target] != nil {
-			continue // two files may include the same file
+			continue // another file has included this file already
 		}
 		if len(d.out.Files) >= maxFiles {
 			d.errorf(expr.Range(), sumTooLarge, "A plan has at most %d files.", maxFiles)

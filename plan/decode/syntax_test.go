@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A common slip of people who do not know the language gets one diagnostic, which
-// shows the right syntax.
+// People who do not know HCL often write an argument wrongly. Each such slip gets one diagnostic,
+// and the diagnostic shows the right syntax.
 func TestHowItIsWritten(t *testing.T) {
 	const text = `server "s" {
   simulator {}

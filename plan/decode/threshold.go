@@ -268,7 +268,7 @@ var spellings = map[metric.Unit]map[string]string{
 	metric.Ratio:           {"percent": "%", "pct": "%"},
 }
 
-// splitLimit splits a limit: "8 sec" is "8" and "sec".
+// splitLimit splits a limit into its number and its unit: "8 sec" is "8" and "sec".
 func splitLimit(s string) (digits, name string) {
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {
@@ -363,7 +363,7 @@ func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (floa
 	return limit, nil
 }
 
-// elsewhere maps the names of statistics in other tools to ours.
+// elsewhere maps the names of statistics in other tools to the names in tokgate.
 var elsewhere = map[string]string{
 	"median": "p50", "med": "p50", "avg": "mean", "average": "mean", "minimum": "min", "maximum": "max", "all": "every",
 }

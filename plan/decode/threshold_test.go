@@ -18,7 +18,7 @@ func TestParseThreshold(t *testing.T) {
 		stat         metric.Stat
 		op           plan.Op
 		limit        float64
-		problem      string // the summary; "" if there is no problem
+		problem      string // the summary of the diagnostic; "": no diagnostic
 	}{
 		{"ttft", "p95 < 8s", false, p(95), plan.Less, 8, ""},
 		{"ttft", "p95<8s", false, p(95), plan.Less, 8, ""},
@@ -35,7 +35,7 @@ func TestParseThreshold(t *testing.T) {
 		{"speed", "p5 > 10 tok/s", false, p(5), plan.Greater, 10, ""},
 		{"speed", "mean >= 10.5tokens/s", false, mean, plan.GreaterEqual, 10.5, ""},
 		{"tokens_per_chunk", "mean > 1.5 tokens", false, mean, plan.Greater, 1.5, ""},
-		{"tokens_per_chunk", "mean < 1.5 tokens", false, mean, plan.Less, 1.5, ""}, // neither higher nor lower is better
+		{"tokens_per_chunk", "mean < 1.5 tokens", false, mean, plan.Less, 1.5, ""}, // neither more nor less is better
 		{"throughput", "> 200 tok/s", false, none, plan.Greater, 200, ""},
 		{"request_rate", ">= 30 req/min", false, none, plan.GreaterEqual, 0.5, ""}, // 30/60
 		{"success", "every", false, every, "", 0, ""},

@@ -55,8 +55,8 @@ workload "w" {
 }
 `
 
-// The hash covers what was tested: sources, variables and files. It does not cover
-// their folder, or secrets.
+// The hash covers the sources, the variables and the files of a plan. It does not cover the folder
+// of the plan, or secrets.
 func TestHash(t *testing.T) {
 	load := func(files map[string]string, inputs ...Input) string {
 		t.Helper()

@@ -115,7 +115,7 @@ type assigned struct {
 func (d *decoder) givenValues() map[string]*assigned {
 	given := map[string]*assigned{}
 	for _, name := range slices.Sorted(maps.Keys(d.environ)) {
-		// The environment may hold variables of other plans.
+		// The environment may hold TOKGATE_VAR_ names that belong to other plans.
 		if v, ok := strings.CutPrefix(name, envPrefix); ok && d.names["var"][v] != nil {
 			text := d.environ[name]
 			given[v] = &assigned{from: name, text: &text}

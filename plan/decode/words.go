@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readWords reads title, description and users. The preset gives the defaults.
+// readWords reads title, description and users of a workload. Their defaults come from the preset.
 func readWords(b *body, w *plan.Workload, p *preset) {
 	if p != nil {
 		w.Title, w.Description, w.Users = p.title, p.about, p.users

@@ -138,8 +138,8 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 
 var outputKeys = []string{"mean", "jitter", "natural", "max"}
 
-// readOutput reads output_tokens: 1024, { mean = 1024, jitter = "5%" } or { natural =
-// true, max = 600 }.
+// readOutput reads output_tokens: a number of tokens such as 1024, { mean = 1024, jitter = "5%" }
+// or { natural = true, max = 600 }.
 func readOutput(b *body, v cty.Value) plan.Output {
 	const name = "output_tokens"
 	rng := b.rangeOf(name)

@@ -14,7 +14,7 @@ import (
 func TestDiskFaults(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		at, calls := 0, 0
-		for calls >= at { // in the last pass there are fewer calls than at, so none fails
+		for calls >= at { // the last pass makes fewer calls than at, so no call fails
 			dir := t.TempDir()
 			at++
 			calls = 0
@@ -48,8 +48,8 @@ func TestDiskFaults(t *testing.T) {
 			if len(want) > 0 || failed > 1 {
 				t.Fatalf("call %d: nights %v are lost, %d could not be added", at, want, failed)
 			}
-			// A night that could not be added is added on the second try, or is
-			// already there.
+			// If a night could not be added, the second try adds it. If the night is there already,
+			// nothing is added.
 			for i := range 3 {
 				if _, _, err := Add(dir, night(fmt.Sprint("run-", i), november, 1)); err != nil {
 					t.Fatal(err)

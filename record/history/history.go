@@ -112,7 +112,8 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 	return true, repaired, nil
 }
 
-// prepare creates the folder with a file that makes git keep the lines of both sides of a merge.
+// prepare creates the folder. It also writes a .gitattributes file: if two branches added lines, a
+// git merge then keeps the lines of both.
 func prepare(dir string) error {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -229,7 +229,8 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// Changes by editors and git count as what they were before, or are reported.
+// An editor or git may change a file without changing the meaning of its lines. Such lines count as
+// before. Every other change is reported.
 func TestForeignHands(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []string{"a", "b"} {
@@ -336,8 +337,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A repository may contain a link in place of a month. Its target is neither read nor
-// written, and a file that is not a history is left alone.
+// A repository may contain a link in place of the file of a month. The target of such a link is not
+// read and not written. A file that is not a history is never changed.
 func TestForeignFilesAreLeftAlone(t *testing.T) {
 	const precious = "precious 1\nprecious 2 without a line break"
 	for name, make := range map[string]func(month, victim string) error{
@@ -360,7 +361,8 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A changed line does not count; a line from a version without checks does.
+// A line does not count if somebody has changed it. A line from an older version has no checksum,
+// and counts.
 func TestChangedLines(t *testing.T) {
 	dir := t.TempDir()
 	if _, _, err := Add(dir, night("a", november, 1)); err != nil {

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// mostAnnotations is the number of annotations written for each severity; one more says how
-	// many were left out. The runner drops annotations of a step after its tenth error and its
-	// tenth warning (ExecutionContext.cs, _maxCountPerIssueType).
+	// mostAnnotations is the number of annotations that are written for each severity. One further
+	// annotation says how many are left out. The runner drops the annotations of a step after the
+	// tenth error and after the tenth warning (ExecutionContext.cs, _maxCountPerIssueType).
 	mostAnnotations = 9
 	// messageBytes is less than the 4,096 characters at which the runner cuts
 	// a message (ExecutionContext.cs, _maxIssueMessageLength).

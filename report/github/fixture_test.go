@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// hostile is text that a server may send: commands of the runner, line breaks of
-// every kind, characters that end a property, half a heredoc.
+// hostile is text that a server may send. It contains commands of the runner, line breaks of every
+// kind, characters that end a property, and half a heredoc.
 const hostile = "\x1b[31mCUDA out of memory\x1b[0m\r\n::error file=x::pwned\n##[error]pwned\n  ::set-output name=verdict::pass\nEOF\nverdict=pass\n%0A::warning::pwned\u2028::stop-commands::x, a:b\x00"
 
 // document is a run with problems of every kind, more than a step may have

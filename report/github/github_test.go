@@ -25,8 +25,8 @@ func commands(t *testing.T, log string) []runner.Command {
 	return list
 }
 
-// GitHub shows ten errors and ten warnings of a step. So nine are written, and one line with the
-// number of the others.
+// GitHub shows at most ten errors and ten warnings of a step. So nine annotations are written for
+// each, and a tenth says how many are left out.
 func TestAnnotationsAreBounded(t *testing.T) {
 	d := document()
 	// The document has 14 errors: 1 error, 12 failed verdicts and 1 inconclusive verdict. Nine of
@@ -58,7 +58,7 @@ func TestNothingToAnnotate(t *testing.T) {
 	if got := Write(Annotations(d, Workspace{})); got != "" {
 		t.Errorf("a green run says %q", got)
 	}
-	// A run without a verdict that did not succeed still has an annotation.
+	// A run that was interrupted before its first verdict still has an annotation.
 	d.Verdicts, d.Outcome, d.ExitCode, d.Stopped = nil, report.Error, 130, "interrupted"
 	list := commands(t, Write(Annotations(d, Workspace{})))
 	if len(list) != 1 || list[0].Name != "error" || !strings.Contains(list[0].Data, "interrupted (exit code 130)") {
@@ -70,7 +70,7 @@ func TestPathsInTheWorkspace(t *testing.T) {
 	root := t.TempDir()
 	tests := []struct {
 		name             string
-		dir, file        string // dir is the working directory of the command, below the root
+		dir, file        string // dir: the working directory of the command, relative to root
 		want             string
 		line             int
 		message          string
@@ -121,7 +121,7 @@ func TestOutputs(t *testing.T) {
 	if got := Outputs([]*report.Document{d}, 0, Workspace{})[2].Value; got != "vllm/chat=24\nvllm/code=0" {
 		t.Errorf("capacity = %q", got)
 	}
-	// Several plans in one step make one line each.
+	// The output has one line for each plan of the step.
 	if got := Outputs([]*report.Document{d, d}, 0, Workspace{})[4].Value; got != "results/chat\nresults/chat" {
 		t.Errorf("results = %q", got)
 	}
@@ -149,7 +149,8 @@ func TestVerdictOfEveryExitCode(t *testing.T) {
 	}
 }
 
-// A name that a server gives itself cannot end a value and set another output.
+// A server may give itself any name. In an output, such a name cannot end the value and set another
+// output.
 func TestOutputsHoldForeignText(t *testing.T) {
 	outputs := append(Outputs([]*report.Document{document()}, 4, Workspace{}), Output{"raw", hostile})
 	s, err := Encode(outputs, "tokgate-1234")

@@ -82,8 +82,8 @@ func lines(list []string) string {
 	return strings.Join(list, "\n")
 }
 
-// Encode writes outputs as lines for the file that GITHUB_OUTPUT names. token ends each value, so
-// the authors of values must not be able to guess it.
+// Encode writes outputs as lines for the file GITHUB_OUTPUT. token ends each value. The authors of
+// the values must not be able to guess the token.
 func Encode(outputs []Output, token string) (string, error) {
 	var b strings.Builder
 	for _, o := range outputs {

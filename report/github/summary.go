@@ -19,7 +19,8 @@ func Run(d *report.Document) Part {
 	return func(w io.Writer, limit int) error { return report.MarkdownWithin(w, d, limit) }
 }
 
-// Whole returns a Part that writes all of its Markdown, or nothing if that does not fit.
+// Whole returns a Part that writes all of its Markdown. If the Markdown does not fit the summary,
+// the Part writes nothing.
 func Whole(write func(io.Writer) error) Part {
 	return func(w io.Writer, limit int) error {
 		var b bytes.Buffer
