@@ -10,12 +10,11 @@ package engine
 // llama.cpp, cache_salt on vLLM) the server would not be the server in production. A plan may still
 // switch the cache off in its request block.
 type Dialect struct {
-	// IgnoreEOS means that "ignore_eos": true makes an answer continue to its token
-	// limit.
+	// IgnoreEOS means that "ignore_eos": true makes an answer continue until its token limit.
 	IgnoreEOS bool
-	// MinTokens means that "min_tokens" is accepted in addition to "ignore_eos".
-	// Otherwise stop strings and stop token ids of the model's generation config
-	// would end an answer.
+	// MinTokens means that the engine accepts "min_tokens" in addition to "ignore_eos". Without
+	// min_tokens an answer could end early: at a stop string or a stop token id of the model's
+	// generation config.
 	MinTokens bool
 	// BothLimits means that a chat request has max_tokens in addition to max_completion_tokens.
 	// Some servers know only max_tokens, and without it their answers would not end. Servers that
@@ -25,10 +24,10 @@ type Dialect struct {
 	// shows how many tokens the first chunk has. Token ids (return_token_ids on vLLM) would show
 	// that too, but the server would then send the ids of the whole prompt before the first token.
 	ContinuousUsage bool
-	// Timings means that "timings_per_token" puts the number of tokens made so far
-	// into each chunk. It is llama.cpp's form of ContinuousUsage.
+	// Timings means that "timings_per_token" puts into each chunk the number of tokens so far. It
+	// is for llama.cpp what ContinuousUsage is for other engines.
 	Timings bool
-	// PromptIDs means that completions accept a prompt of token ids.
+	// PromptIDs means that the completions API accepts token ids as a prompt.
 	PromptIDs bool
 	// Tokenizer is the form of requests to Pages.Tokenize.
 	Tokenizer Tokenizer
@@ -60,13 +59,13 @@ type Kind string
 
 const (
 	GaugeSum  Kind = "gauge"           // summed over label sets
-	GaugeMost Kind = "gauge, the most" // the largest of the label sets
+	GaugeMost Kind = "gauge, the most" // the largest value over the label sets
 	Counter   Kind = "counter"         // summed over label sets
 	Buckets   Kind = "histogram"       // summed over label sets
 	Sum       Kind = "histogram's sum" // as a counter
 )
 
-// Series maps one series of an engine's metrics page to one of our names.
+// Series maps one series of an engine's metrics page to a name in tokgate.
 type Series struct {
 	Name string // without _bucket, _sum, _count
 	Kind Kind

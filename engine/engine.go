@@ -1,8 +1,7 @@
-// Package engine describes each inference engine: how it is started, which pages it
-// has, what its requests may contain beyond the OpenAI API, the names of its metrics,
-// and the meaning of its log. An engine is one file with one value, and one row of
-// All. The program, the documentation and the built-in server read that value; no
-// other code names an engine.
+// Package engine describes each inference engine: how it is started, its pages, what its requests
+// may contain beyond the OpenAI API, the names of its metrics, and the meaning of its log. An
+// engine is one file with one value, and one element of All. The program, the documentation and the
+// built-in server read that value. No other code names an engine.
 package engine
 
 import (
@@ -11,14 +10,14 @@ import (
 	"strings"
 )
 
-// Phase is the key of a LogFact that reports what a server does while it starts. It is not a fact
-// of a running server.
+// Phase is the key of a LogFact that says what a server does while it starts. It is no fact about a
+// running server.
 const Phase = "phase"
 
-// Engine is the description of one engine. Requests to the zero Engine have no
-// engine-specific fields.
+// Engine describes one inference engine. A request to the zero Engine has only fields of the OpenAI
+// API.
 type Engine struct {
-	// Name is the engine's name in a plan, Title its name as its makers write it.
+	// Name is the engine's name in a plan. Title is the name as the engine's makers write it.
 	Name, Title string
 	// Sources lists the files and pages from which the facts about this engine were taken.
 	Sources string
@@ -35,7 +34,7 @@ type Engine struct {
 	// Died lists words in the engine's log which say that the engine's own process has ended. The
 	// process that serves HTTP may still run.
 	Died []string
-	// Labels describes the facts that the engine's metrics page reports as labels.
+	// Labels describes the facts that the engine reports as labels on its metrics page.
 	Labels []LabelFact
 	Guess  Guess
 	Scores Scores
@@ -47,8 +46,7 @@ type Engine struct {
 
 // Launch is how a process or container without a command is started.
 type Launch struct {
-	// Program holds the first words of the command line; nil if a plan needs a
-	// command.
+	// Program holds the first words of the command line. It is nil if a plan must set the command.
 	Program []string
 	// Entrypoint is the container's program. "" means the first word of Program, so
 	// that images with and without an entrypoint start alike.
@@ -86,7 +84,7 @@ type Flags struct {
 	Slots, Unified []string
 	// Drafts lists flags that turn on speculative decoding.
 	Drafts []string
-	// Negated lists flags with a --no- form; "*" stands for all flags that switch
+	// Negated lists flags that also have a --no- form. "*" stands for all flags that switch
 	// something on or off.
 	Negated []string
 	// Equals means that a value which starts with a dash is written as part of the flag: --x=-v. As
@@ -94,7 +92,8 @@ type Flags struct {
 	Equals bool
 }
 
-// Pages holds paths below the server's root; "" if the engine has no such page.
+// Pages holds paths of the engine's pages, below the server's root. A path is "" if the engine has
+// no such page.
 type Pages struct {
 	// Health is the path of a page that answers with a status 2xx once the server is up.
 	Health string
@@ -102,12 +101,12 @@ type Pages struct {
 	// is the member with the version, in the JSON object that the page returns.
 	Version    []string
 	VersionKey string
-	// Tokenize turns text into token ids, in the form of the dialect's Tokenizer.
-	// Template turns messages into text first.
+	// Tokenize is the page that turns text into token ids. The field Tokenizer of the dialect sets
+	// the form of its requests. Template is the page that turns messages into text before that.
 	Tokenize, Template string
 	// Reset is the path that clears the prefix cache, by POST.
 	Reset string
-	// Metrics is the page in Prometheus's text format.
+	// Metrics is the path of the metrics page, which is in the text format of Prometheus.
 	Metrics string
 }
 
@@ -115,16 +114,16 @@ type Pages struct {
 type Guess struct {
 	// Words lists words that occur in names of the engine's images and commands.
 	Words []string
-	// Owner is the owned_by of the engine's models. It is checked if another engine has the
-	// same version page; "" means that any server with that page counts as this engine.
+	// Owner is the member owned_by of the engine's models. It is checked if another engine has the
+	// same version page. "" means that every server with that page counts as this engine.
 	Owner string
 }
 
-// Scores is how the engine reports the log-probabilities of a given text. The request has a
-// prompt of token ids and asks for one token. The answer has the values of all prompt tokens
+// Scores is how an engine reports the log-probabilities of a given text. The request has a prompt
+// of token ids, and asks for one token. The answer has the log-probabilities of all prompt tokens
 // except the first.
 type Scores struct {
-	// Path is the path of the POST request, below the server's root.
+	// Path is the path to which the request is posted, below the server's root.
 	Path string
 	// Fields are the members of the body besides the prompt. They request the log-probabilities.
 	// They also bypass the prefix cache, because a cached prefix may have no log-probabilities. A
@@ -148,14 +147,14 @@ func (e Engine) ScoreForms() []Scores {
 	return out
 }
 
-// Hints holds sentences for operators, in lower case and without a full stop.
+// Hints holds advice for operators. A sentence begins in lower case and has no full stop.
 type Hints struct {
 	// NoPage suggests what to do if the engine shows no metrics page. NoSeries says why series may
 	// be missing on the page.
 	NoPage, NoSeries string
 }
 
-// LogFact finds one fact of the server in a line of its log.
+// LogFact finds one fact about the server in a line of its log.
 type LogFact struct {
 	Key string // key of the fingerprint; see metric.Facts
 	Has string // text that every such line contains; it is searched first, because that is fast
@@ -165,11 +164,11 @@ type LogFact struct {
 	Is    string
 }
 
-// LabelFact finds one fact of the server in a label of its metrics page, which also works for
-// an endpoint.
+// LabelFact finds one fact about the server in a label on its metrics page. This also works for a
+// server that tokgate did not start.
 type LabelFact struct {
 	Series, Label string
-	Key           string // key of the fingerprint; see metric.Facts
+	Key           string // key of the fact in the fingerprint; see metric.Facts
 }
 
 // Plain is the name of an engine of which only the OpenAI API is known.
@@ -220,7 +219,8 @@ func Guessed(name string) string {
 	return ""
 }
 
-// Facts calls found with each fact in a line of the engine's log, by fingerprint key.
+// Facts looks for facts in a line of the engine's log. It calls found for each fact, with the
+// fact's key in the fingerprint.
 func (e Engine) Facts(line string, found func(key, value string)) {
 	for _, f := range e.Log {
 		if !strings.Contains(line, f.Has) {

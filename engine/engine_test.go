@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Every field of every engine is set, or Without explains why it is not. A boolean that is
-// false needs no explanation.
+// Every field of every engine is set, or Without explains why the field is empty. A boolean field
+// may be false without an explanation.
 func TestEverythingIsKnown(t *testing.T) {
 	for _, e := range All {
 		reasons := map[string]bool{}
@@ -81,7 +81,7 @@ func TestGuessed(t *testing.T) {
 	}
 }
 
-// Facts about TensorRT-LLM's server as an example.
+// This example shows facts about TensorRT-LLM's server.
 func ExampleOf() {
 	e := Of("trtllm")
 	fmt.Println(strings.Join(e.Launch.Program, " "), "listens on", e.Launch.Port)

@@ -1,6 +1,6 @@
 package engine
 
-// openai is a plain server: anything that speaks the OpenAI API.
+// openai is a plain server: any server with the OpenAI API.
 var openai = Engine{
 	Name: Plain, Title: "a plain server",
 	Sources: "OpenAI's API reference; pages that servers of the other engines have",

@@ -81,8 +81,8 @@ var vllm = Engine{
 		{Series: "vllm:cache_config_info", Label: "enable_prefix_caching", Key: "prefix_caching"},
 	},
 	Guess: Guess{Words: []string{"vllm"}},
-	// A hit in the prefix cache would have no values (vllm-project/vllm#42245). A new
-	// salt makes each prompt a miss.
+	// If the prefix cache has the prompt, vLLM reports no log-probabilities
+	// (vllm-project/vllm#42245). With a new cache_salt the cache never has the prompt.
 	Scores: Scores{
 		Path: "/v1/completions", Prompt: "prompt", Values: "choices[0].prompt_logprobs",
 		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "prompt_logprobs": 0, "cache_salt": ""},

@@ -9,7 +9,7 @@ import (
 type answer struct {
 	seed    rng
 	written []string // the tokens, if the answer is a fixed text; nil: tokens are drawn from the seed
-	call    string   // the tool that the answer calls, whose arguments are the text; "" if the answer is text
+	call    string   // name of the tool that the answer calls; the text is then its arguments; else ""
 }
 
 // append appends the text of the tokens from the number from to the number to − 1, escaped as in
@@ -52,9 +52,10 @@ func (a *answer) write(n int) {
 	}
 }
 
-// rightly gives the answer that is right, if the model knows it: the answer to the question of a
-// built-in task, found by reading the prompt, or else the JSON or the tool call that the request
-// asks for. It returns false if the request asks for neither.
+// rightly sets the right answer, if the request has one and the model knows it. It is the answer to
+// the question of a built-in task, which the model reads from the prompt. Otherwise it is the JSON
+// or the tool call that the request asks for. rightly returns false if the request has no right
+// answer.
 func (a *answer) rightly(want *wanted, fx *effect) bool {
 	reach := 1.0
 	if fx.halfContext {

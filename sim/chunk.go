@@ -27,7 +27,7 @@ type chunker struct {
 	err    error
 }
 
-// begin sends the head of a stream.
+// begin sends the status and the headers of a stream.
 func (c *chunker) begin() {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -78,7 +78,7 @@ func (c *chunker) replay() {
 	c.end()
 }
 
-// role sends the first chunk of a chat, once.
+// role sends the first chunk of a chat. Only the first call sends it.
 func (c *chunker) role() {
 	if c.roled || !c.order.chat {
 		return
@@ -205,7 +205,7 @@ func (c *chunker) end() {
 	c.sentinel()
 }
 
-// last writes the field choices of a chunk without tokens.
+// last writes the member choices of a chunk without tokens. finish is the finish reason.
 func (c *chunker) last(finish string) {
 	if c.order.chat {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)

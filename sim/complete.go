@@ -50,7 +50,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 	finish := o.finish
 	if finish == "tool_calls" {
-		finish = "stop" // the finish reason that the engine would give
+		finish = "stop" // the engine knows no tool calls, and reports "stop" in its metrics
 	}
 	run, err := s.submit(job, finish)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 }
 
-// known reports whether the server has received the prompt before.
+// known reports whether the server has received the prompt before, and remembers the prompt.
 func (s *Server) known(o *order) bool {
 	_, known := s.answered.LoadOrStore(o.text.seed, true)
 	return known

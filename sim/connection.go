@@ -23,7 +23,7 @@ func (w bytewise) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Unwrap is a method that http.ResponseController looks for.
+// Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
 func (w bytewise) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // compress wraps w if the client accepts gzip; finish ends the compressed answer.
@@ -44,7 +44,7 @@ type compressed struct {
 // Write implements io.Writer.
 func (w compressed) Write(b []byte) (int, error) { return w.z.Write(b) }
 
-// FlushError is a method that http.ResponseController looks for.
+// FlushError flushes the compressed answer, for http.ResponseController.
 func (w compressed) FlushError() error {
 	if err := w.z.Flush(); err != nil {
 		return err

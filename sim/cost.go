@@ -33,8 +33,8 @@ func (c *cost) decode(n, resident, longest int) float64 {
 	return c.base + c.perSeq*float64(n-1) + c.perToken*float64(resident) + c.longest*float64(longest) + c.experts(n)
 }
 
-// experts is the extra cost of n sequences over one sequence, because n sequences together use more
-// experts. It stops growing once all experts are used.
+// experts is the cost of the further experts that n sequences use, compared with one sequence. It
+// stops growing once all experts are used.
 func (c *cost) experts(n int) float64 {
 	if c.moe == 0 {
 		return 0

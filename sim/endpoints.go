@@ -33,8 +33,8 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 	}{"list", []model{{id, "model", s.origin.Unix(), "tokgate", id, nil, s.profile.MaxModelLen}}})
 }
 
-// serveTokenize answers as vLLM does: it takes a prompt or a chat, and returns the number of tokens
-// and their ids.
+// serveTokenize answers as vLLM does. The request has a prompt or a chat. The answer has the ids of
+// its tokens and their number.
 func (s *Server) serveTokenize(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Prompt   *string       `json:"prompt"`

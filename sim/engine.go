@@ -47,11 +47,11 @@ type Times struct {
 type State struct {
 	Running int     // sequences admitted and not finished
 	Waiting int     // sequences in the queue that are not admitted yet
-	KV      float64 // share of the KV budget reserved, in [0, 1]; 0 without a budget
+	KV      float64 // share of the KV budget that is reserved, in [0, 1]; 0 if there is no budget
 
 	Steps           int
 	Busy            time.Duration // time spent in steps
-	Prefilling      time.Duration // part of Busy, in steps that prefill
+	Prefilling      time.Duration // part of Busy in which the step prefills
 	PromptTokens    int           // prefilled or found in the cache
 	OutputTokens    int
 	CacheQueries    int // prompt tokens looked up in the prefix cache
@@ -79,11 +79,11 @@ type Engine struct {
 	hold    int       // number of the first token that the client sees, at least 1
 	maxSeqs int
 
-	clock    time.Duration // end of the last finished step
+	clock    time.Duration // end of the last step that has finished
 	stepping bool          // a step is running; the step ends at stepEnd
 	stepEnd  time.Duration
 	decodes  bool // it decodes
-	decoded  int  // steps that decoded; counted only if the profile has stalls
+	decoded  int  // number of steps that decoded; counted only if the profile has stalls
 
 	front    time.Duration // when the serial front end is free for the next request
 	queue    queue
@@ -112,7 +112,7 @@ type sequence struct {
 	prefilled int     // prompt tokens done
 	made      int     // output tokens made
 	shown     int     // output tokens emitted
-	first     float64 // chance that its first draft token is accepted
+	first     float64 // chance that the sequence's first draft token is accepted
 	rng       rng
 	cancelled bool
 }
@@ -154,8 +154,8 @@ func NewEngine(p *Profile, seed int64) *Engine {
 }
 
 // Submit gives the engine a job at the time at. Times must not decrease from one Submit to the
-// next. Submit all jobs of one time before calling Advance, because a step takes the jobs that are
-// there when it starts.
+// next. Submit all jobs with the same time before you call Advance, because a step takes only the
+// jobs that are there when it starts.
 func (e *Engine) Submit(at time.Duration, j Job) error {
 	switch {
 	case j.Input < 1:
@@ -221,10 +221,10 @@ func (e *Engine) Cancel(id uint64) bool {
 	return true
 }
 
-// Advance lets the engine work until now. It returns what was emitted since the last call, in
-// order, in a slice that is valid until the next call. next is the time after now at which the
-// engine has something to do again. If the engine is idle until the next Submit, busy is false and
-// next has no meaning. If Advance is called later than next, emissions are only reported later.
+// Advance lets the engine work until now. It returns the emissions since the last call, in order.
+// The slice is valid until the next call. next is the next time at which the engine has something
+// to do. If the engine is idle until the next Submit, busy is false and next has no meaning. If
+// Advance is called later than next, the emissions are the same but are reported later.
 func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Duration, busy bool) {
 	e.spare = append(e.spare, e.spent...)
 	e.spent = e.spent[:0]
@@ -250,7 +250,7 @@ func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Durat
 	}
 }
 
-// State returns the engine's state after the last Advance, which was for the time now.
+// State returns the engine's state after the last Advance. now must be the time of that Advance.
 func (e *Engine) State(now time.Duration) State {
 	s := e.state
 	s.AcceptedAt = slices.Clone(s.AcceptedAt)
@@ -352,7 +352,8 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	return s
 }
 
-// chunk prefills as much of the prompt as the budget allows, and returns the cost in ms.
+// chunk prefills as many tokens of a prompt as the budget allows. It returns the cost in ms, and
+// reduces the budget.
 func (e *Engine) chunk(s *sequence, budget *int) float64 {
 	n := min(s.Input-s.prefilled, *budget)
 	if n <= 0 {
@@ -463,7 +464,7 @@ func (e *Engine) accepted(s *sequence) int {
 	return n
 }
 
-// sweep removes the cancelled sequences from a list.
+// sweep removes the cancelled sequences from a list of sequences.
 func (e *Engine) sweep(list []*sequence, decoding bool) []*sequence {
 	stay := list[:0]
 	for _, s := range list {
@@ -484,7 +485,7 @@ func (e *Engine) leave(s *sequence) {
 	e.spent = append(e.spent, s)
 }
 
-// fresh returns an empty sequence, reusing an old one if possible.
+// fresh returns an empty sequence. It reuses a sequence that has left, if there is one.
 func (e *Engine) fresh() *sequence {
 	if n := len(e.spare); n > 0 {
 		s := e.spare[n-1]

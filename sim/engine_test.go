@@ -19,7 +19,7 @@ func plain() *Profile {
 	}
 }
 
-// drain runs the engine from event to event until it is idle.
+// drain runs the engine until it is idle, and returns all emissions.
 func drain(e *Engine) (all []Emission) {
 	var now time.Duration
 	for {
@@ -82,8 +82,9 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{218, 218 + 10 + 202, 430 + 10 + 204}},
 		}, {
-			// One sequence uses 0.5 of the experts, two use 1 − 0.5² = 0.75. So the second one costs
-			// 100·0.25 ms for the experts and 1 ms for itself.
+			// One sequence uses the share 0.5 of the experts, and two sequences use 1 − 0.5² =
+			// 0.75. So the second sequence costs 100·0.25 ms for further experts and 1 ms for
+			// itself.
 			name: "experts saturate",
 			change: func(p *Profile) {
 				p.Decode.MoEMS, p.Decode.MoEActiveShare = 100, 0.5
@@ -114,8 +115,8 @@ func TestArithmetic(t *testing.T) {
 			// ms.
 			name: "a long prompt stretches decode",
 			jobs: []Job{{Input: 10, Output: 5}, {Input: 2988, Output: 1}},
-			// Step 1 prefills A 10 + B 990, step 2 B 999, and step 3 B 999, which completes B's
-			// 2988.
+			// Step 1 prefills 10 tokens of A and 990 of B. Steps 2 and 3 prefill 999 tokens of B
+			// each. That makes 2988 tokens, the whole prompt of B.
 			want: [][]float64{{1015, 2024, 3033, 3043, 3053}, {3033}},
 		}, {
 			// This policy prefills all prompts before it decodes. The three prompts of 400 tokens
@@ -132,8 +133,8 @@ func TestArithmetic(t *testing.T) {
 			jobs:   []Job{{Input: 100, Output: 2}, {Input: 100, Output: 1}},
 			want:   [][]float64{{115, 125}, {235}},
 		}, {
-			// B needs 100 + 2 + 50 of the 300 tokens while A holds 152, so B waits. C would fit,
-			// but does not overtake B.
+			// B needs 100 + 2 + 50 of the 300 KV tokens. A holds 152 of them, so B waits. C needs
+			// fewer tokens, but it does not overtake B.
 			name: "KV budget, first come first served",
 			change: func(p *Profile) {
 				p.MaxModelLen, p.Limits.KVTokens, p.Limits.KVPerSeqTokens = 250, 300, 50
@@ -222,7 +223,7 @@ func TestPrefixCache(t *testing.T) {
 		cached int
 	}{
 		{prompt(40, 0), 0},
-		{prompt(40, 0), 32},   // two full blocks are cached; the rest is computed
+		{prompt(40, 0), 32},   // two full blocks are cached; the last 8 tokens are computed
 		{prompt(32, 0), 31},   // all blocks are cached, but the last token of a prompt is always computed
 		{prompt(40, 20), 0},   // the prompt differs from its first token on, so no block is cached
 		{prompt(100, 20), 32}, // the prompt fills 6 blocks, but the cache has only 4
@@ -467,7 +468,7 @@ func TestLongEngineProperties(t *testing.T) {
 			t.Fatalf("seed %d: the idle engine holds %d KV, %d resident tokens, %d jobs", seed, e.kv, e.resident, len(e.jobs))
 		}
 
-		// The same seed gives the same results, whenever Advance is called.
+		// The same seed gives the same results, whatever the times of the calls of Advance.
 		again, _ := play(t, NewEngine(p, int64(seed)), load, nil)
 		same := slices.EqualFunc(all, again, func(a, b Emission) bool {
 			if a.Last && b.Last && *a.Times != *b.Times {
@@ -606,8 +607,8 @@ func TestLongLockStep(t *testing.T) {
 	}
 }
 
-// BenchmarkEngineHour runs an hour of 64 streams on an engine with every feature, at
-// about 50 tok/s each.
+// BenchmarkEngineHour runs an engine with every feature for one hour of simulated time. It has 64
+// streams, each with about 50 tok/s.
 func BenchmarkEngineHour(b *testing.B) {
 	p := DefaultProfile()
 	p.Limits.MaxSeqs = 64

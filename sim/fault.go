@@ -13,8 +13,8 @@ type Fault struct {
 	apply func(fx *effect, r *Rule)
 }
 
-// Faults lists all scripted faults, in the order of the documentation. If two rules apply to the
-// same request, it has both faults.
+// Faults lists all scripted faults, in the order of the documentation. If the rules of two faults
+// apply to a request, the request has both faults.
 func Faults() []Fault { return append([]Fault(nil), faults...) }
 
 // effect is the combination of a request's faults. The zero value is an answer
@@ -31,7 +31,7 @@ type effect struct {
 
 	// the connection
 	close      bool // says Connection: close
-	closeAfter bool // the connection is closed after the answer, without an announcement
+	closeAfter bool // closes the connection after the answer, without announcing it
 	bytewise   bool
 	gzip       bool
 
@@ -40,7 +40,7 @@ type effect struct {
 	empty       bool
 	lateHeaders bool
 	earlyRole   bool
-	late        time.Duration // delay before the request reaches the engine
+	late        time.Duration // time by which the request reaches the engine late
 	crlf        bool
 	bom         bool
 	noSpace     bool
@@ -71,7 +71,7 @@ type effect struct {
 	// what a natural answer says
 	circle      bool
 	garble      bool
-	broken      bool // a character of the text is broken
+	broken      bool // the text has a broken character
 	blank       bool
 	endless     bool
 	halfContext bool
@@ -81,7 +81,7 @@ type effect struct {
 
 	// its usage
 	noUsage       bool
-	overcount     int // reported tokens for each one sent; 0 means one
+	overcount     int // tokens that the usage reports for each token sent; 0 means one
 	usageNull     bool
 	usageZero     bool
 	usageInFinish bool
@@ -93,8 +93,9 @@ func (fx *effect) breaks() bool {
 	return fx.errorEvent || fx.errorLegacy || fx.cut || fx.noFinish || fx.hold || fx.trickle > 0
 }
 
-// visible returns up to which token an answer is sent once the engine has made a number of tokens.
-// sent is the number that was sent before. breaks reports whether the stream then breaks.
+// visible returns the number of tokens that may be sent once the engine has made the first made
+// tokens. sent is the number of tokens that were sent before. breaks reports whether the stream
+// then breaks.
 func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 	switch {
 	case fx.breaks() && made >= fx.after:
@@ -105,8 +106,8 @@ func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 	return made, fx.breaks() && (made >= fx.after || last)
 }
 
-// hostile is text that breaks naive readers: invalid UTF-8, NUL, a colour code, a
-// terminal title, a line that CI systems read as a command, markup.
+// hostile is text that breaks a naive reader. It has invalid UTF-8, a NUL, a colour code, a
+// terminal title, lines that CI systems read as commands, and markup.
 const hostile = "bad \xff\xfe byte, \x00 NUL, \x1b[31mred\x1b]0;title\x07\n::error file=x::injected\n::set-output name=verdict::pass\n</system-out>]]><b>|`$(x)`"
 
 var faults = []Fault{

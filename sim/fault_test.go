@@ -464,7 +464,8 @@ func breaksWith(tokens int, end string, wantErr error) func(*testing.T, *world) 
 	}
 }
 
-// holds expects three tokens, and after them nothing but the given bytes for an hour.
+// holds sends a request and expects three tokens. After them, nothing but the bytes of more may
+// come for an hour.
 func holds(t *testing.T, w *world, more string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
@@ -479,7 +480,8 @@ func holds(t *testing.T, w *world, more string) {
 	}
 }
 
-// rawRequest sends a request on its own connection, and returns a reader of the raw answer.
+// rawRequest sends a request on a connection of its own. It returns the connection, and a reader of
+// the raw answer.
 func rawRequest(t *testing.T, w *world) (io.Closer, io.Reader) {
 	t.Helper()
 	c, err := w.client.Transport.(*http.Transport).DialContext(context.Background(), "", "")
@@ -519,7 +521,8 @@ func TestWhichRequestsAreHit(t *testing.T) {
 			t.Errorf("%s on %s hits %s, want %s", test.rule, test.path, got, test.want)
 		}
 	}
-	// Of 10,000 draws with a chance of 0.3 the number of hits has a standard error of 46.
+	// The number of hits in 10,000 draws with the chance 0.3 has a standard error of
+	// √(10000·0.3·0.7) = 46.
 	got := hits("http-500:share=0.3", pathChat, 10_000)
 	if n := count(got, "x"); n < 2800 || n > 3200 {
 		t.Errorf("a share of 0.3 hit %d of 10000", n)

@@ -28,8 +28,9 @@ var (
 
 // published is the content of a file with published figures, in testdata/published.
 type published struct {
-	// Speed is how a report averages the speeds of many streams; the reports do not say. "of mean
-	// time" divides tokens by the mean time. Otherwise it is the mean of the speeds.
+	// Speed says how a report averages the speeds of many streams, which the reports themselves
+	// leave open. "of mean time" divides the tokens by the mean time. Any other value is the mean
+	// of the speeds.
 	Speed   string
 	Figures []struct {
 		Server, Workload, Level, Metric, Printed, Impossible string
@@ -42,11 +43,11 @@ type figure struct {
 	load   load
 	metric string
 	value  float64 // in base units
-	half   float64 // half of the last printed digit's unit
+	half   float64 // half of the unit of the last printed digit
 	weight float64
 }
 
-// load is one level of a workload; the level is a burst if burst is set.
+// load is one level of a workload. It is a burst if burst is set, and otherwise a closed loop.
 type load struct {
 	input, output, n int
 	rounds           int // requests of each slot
@@ -57,13 +58,13 @@ type load struct {
 // in tokens per second.
 type outcome map[string]float64
 
-// conditions are the settings that the reports leave out. They are fitted together with the
-// profile, and the plans state them as assumptions.
+// conditions are settings of a measurement that the reports do not state. They are fitted together
+// with the profile. The plans state them as assumptions.
 type conditions struct {
 	Stagger time.Duration // time between the starts of one slot and the next slot
 	Pause   time.Duration // time between an answer and the next request of the same slot
 	Rounds  int           // measured requests for each slot, if the report does not state the number
-	Seeds   int           // number of seeds to average over, for an engine with random draws
+	Seeds   int           // number of seeds for the mean, if the engine draws at random
 }
 
 // searched returns the conditions for the first search, with fewer seeds if all seeds would take
@@ -176,7 +177,7 @@ func (c conditions) run(p *Profile, l load, seed int64) outcome {
 type fitting struct {
 	profile, report, server string
 	conditions              conditions
-	few                     int                  // number of seeds in the search; 0 means all
+	few                     int                  // number of seeds in the first search; 0 means all
 	free                    []string             // parameters, and "pause"
 	first                   map[string]float64   // start of the search, if not at the shipped profile
 	choose                  map[string][]float64 // possible values of a setting; each start of the search uses one value
@@ -323,7 +324,8 @@ func (f *fitting) figures(t *testing.T) []figure {
 // tokens is random.
 const fewest = 20
 
-// printed reads a value such as "~8.1 s" in base units. half is half of the last digit's unit.
+// printed reads a printed value such as "~8.1 s", and converts it to base units. half is half of
+// the unit of the last digit.
 func printed(s string) (value, half float64) {
 	number, unit, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(s, "~"), "+"), " ")
 	value, err := strconv.ParseFloat(number, 64)
@@ -406,9 +408,9 @@ func crossing(ttft func(n int) float64, near float64) float64 {
 	return float64(low) * (1 + (3-a)/(b-a))
 }
 
-// loss is the weighted root mean square of the log errors. An error within the rounding of the
-// printed value costs nothing. Above 1.5 % the loss grows linearly, so that a figure that cannot be
-// reproduced does not dominate the others.
+// loss is the weighted root mean square of the errors, as logarithms of ratios. An error that
+// rounding of the printed value explains counts as zero. Above 1.5 % the loss of a figure grows
+// only linearly. So a figure that cannot be reproduced does not dominate the other figures.
 func loss(figures []figure, got []float64) float64 {
 	sum, weights := 0.0, 0.0
 	for i, g := range figures {
@@ -613,7 +615,8 @@ func TestLongProfilesHoldTheirReports(t *testing.T) {
 	}
 }
 
-// nelderMead minimises f, beginning at x with a simplex of the given size.
+// nelderMead minimises f. It begins with a simplex of the given size at x, and makes at most the
+// given number of steps.
 func nelderMead(f func([]float64) float64, x []float64, size float64, steps int) ([]float64, float64) {
 	type vertex struct {
 		x []float64

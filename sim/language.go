@@ -21,7 +21,7 @@ var words = [64]string{
 
 const opening = "The" // the first word of every answer; it is one token
 
-// spoken splits a text into its tokens; a text has at least one.
+// spoken splits a text into its tokens. An empty text becomes one token.
 func spoken(text string) []string {
 	var out []string
 	for len(text) > 0 {
@@ -133,9 +133,9 @@ func (l language) say(n int, parts int) []string {
 	return out
 }
 
-// behind is the index at which the answer begins in the tokens of a prompt and its answer: after
-// the last header of the assistant, or else at the last word that begins an answer. Without either
-// it is the end.
+// behind returns the index at which the answer begins, in the tokens of a prompt and its answer.
+// The answer begins after the last header of the assistant. Without a header, it begins at the last
+// token that is the first word of an answer. Without such a token, behind returns the length.
 func behind(ids []int) int {
 	header := append(Tokenize([]int{tokenStart}, "assistant"), '\n')
 	for at := len(ids) - len(header); at >= 0; at-- {

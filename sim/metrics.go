@@ -22,8 +22,8 @@ type metrics struct {
 	finished                       map[string]int // by finish reason
 }
 
-// These are the bounds of vLLM's histograms (vllm/v1/metrics/loggers.py), so that readers of vLLM's
-// metrics can read these too.
+// The buckets have the bounds of vLLM's histograms (vllm/v1/metrics/loggers.py). So a reader of
+// vLLM's metrics can read these metrics.
 var (
 	firstBounds   = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	tokenBounds   = []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
@@ -46,7 +46,7 @@ type told struct {
 	finish string        // finish reason of the answer, if it becomes complete
 }
 
-// emission records what a step made of one request.
+// emission records the tokens that a step emitted for one request.
 func (m *metrics) emission(e *Emission, r *told) {
 	t := e.Times
 	if e.Total == e.Tokens {
@@ -69,14 +69,15 @@ func (m *metrics) emission(e *Emission, r *told) {
 	}
 }
 
-// named returns the name that one of our metrics now has on an engine's page.
+// named returns the current name of a metric on an engine's page. ours is the name of the metric in
+// tokgate.
 func named(of, ours string) string {
 	series := engine.Of(of).Series
 	i := slices.IndexFunc(series, func(s engine.Series) bool { return s.Ours == ours })
 	return series[i].Name
 }
 
-// page writes the Prometheus text of all metrics.
+// page writes all metrics in the text format of Prometheus.
 func (m *metrics) page(model string, s State) []byte {
 	p := page{text: make([]byte, 0, 1<<15), labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
 	if m.like == sglang {

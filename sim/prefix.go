@@ -42,8 +42,9 @@ func (c *prefixCache) insert(prefix []uint64) (evicted int) {
 	return evicted
 }
 
-// touch marks the blocks as used, from the last to the first, so that a prompt's first blocks are
-// its most recently used ones. Without the first blocks the later ones are useless.
+// touch marks blocks as used, from the last block to the first. The first blocks of a prompt are
+// then its most recently used ones, and leave the cache last. Without them the later blocks are
+// useless.
 func (c *prefixCache) touch(prefix []uint64) {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if e := c.at[prefix[i]]; e != nil {
@@ -90,7 +91,8 @@ func partHashes(parts []Part, blockTokens int) []uint64 {
 	return hashes
 }
 
-// PrefixHashes returns the hashes of the full blocks of a prompt, for the field Prefix of a Job.
+// PrefixHashes returns the hashes of the full blocks of a prompt. They are the value for the field
+// Prefix of a Job.
 func PrefixHashes(tokens []int, blockTokens int) []uint64 {
 	hashes := make([]uint64, 0, len(tokens)/blockTokens)
 	h := rng(1)

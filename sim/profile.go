@@ -54,7 +54,7 @@ type Profile struct {
 	MaxModelLen int    `json:"max_model_len"` // most tokens of a prompt and its answer together, at least 2
 	Policy      Policy `json:"policy"`        // mixed | prefill_first
 
-	// LoadMS is how long the server answers 503 after its start.
+	// LoadMS is the time after the start in which the server answers with status 503.
 	LoadMS float64 `json:"load_ms,omitempty"`
 	// OverheadMS is the time from a request's arrival to the engine's queue. Requests do not wait
 	// for each other in this time.
@@ -89,7 +89,7 @@ type PrefillCost struct {
 	ChunkMS     float64 `json:"chunk_ms,omitempty"` // time added to each step that prefills
 }
 
-// DecodeCost is the cost of a decode step over the running sequences.
+// DecodeCost is the time that a step takes to decode its sequences.
 type DecodeCost struct {
 	BaseMS             float64 `json:"base_ms"`                         // time of a step with one sequence, above 0
 	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // each further sequence
@@ -104,18 +104,18 @@ type DecodeCost struct {
 
 // Limits are the limits of the engine.
 type Limits struct {
-	MaxBatchedTokens int `json:"max_batched_tokens"`          // token budget of a step, at least 1
+	MaxBatchedTokens int `json:"max_batched_tokens"`          // most tokens in one step, at least 1
 	MaxSeqs          int `json:"max_seqs,omitempty"`          // running sequences; 0: no limit
 	KVTokens         int `json:"kv_tokens,omitempty"`         // tokens in a full KV cache; 0: no limit
 	KVPerSeqTokens   int `json:"kv_per_seq_tokens,omitempty"` // tokens that each sequence reserves in addition to input + output
 }
 
-// Speculation is speculative decoding: drafts of several tokens that the model
-// verifies.
+// Speculation is speculative decoding: the engine drafts several tokens, and the model verifies
+// them in one step.
 type Speculation struct {
-	// Accept is, for each draft position, the share of steps in which it was accepted, in [0, 1].
-	// It never increases, because a position is accepted only if all positions before it were. Its
-	// length is the number of draft tokens.
+	// Accept is the chance of acceptance by draft position: the share of steps in which the draft
+	// token was accepted, in [0, 1]. It never increases, because a draft token is accepted only if
+	// all draft tokens before it were accepted. The length of Accept is the number of draft tokens.
 	Accept []float64 `json:"accept"`
 	// Spread is how far the mean number of tokens per step of one request may be from the overall
 	// mean. It is a share, in [0, 1).
@@ -177,8 +177,8 @@ func DefaultProfile() *Profile {
 	return p
 }
 
-// LoadProfile returns the shipped profile of that name ("" is "default") or reads a
-// file: a name that ends in .json or contains a slash is a path relative to baseDir.
+// LoadProfile returns the profile with that name. "" means "default". A name that ends in .json or
+// contains a slash is the path of a file, relative to baseDir. Any other name is a shipped profile.
 func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	if nameOrPath == "" {
 		nameOrPath = "default"
@@ -243,7 +243,7 @@ func ParseProfile(src []byte) (*Profile, error) {
 	var head struct {
 		Base string `json:"base"`
 	}
-	// If the JSON is invalid here, the strict decoder below reports where.
+	// The strict decoder below reports where the JSON is invalid.
 	if json.Unmarshal(src, &head) != nil {
 		head.Base = ""
 	}
@@ -379,7 +379,7 @@ func (p *Profile) TokensPerStep() float64 {
 	return tokens
 }
 
-// verify is the number of tokens that a decode step computes for one sequence.
+// verify returns the number of tokens that the model computes for one sequence in a decode step.
 func (p *Profile) verify() int {
 	if p.Speculation == nil {
 		return 1

@@ -17,7 +17,8 @@ import (
 // maxBody bounds the size of a request's body, in bytes. A million token ids fit twice.
 const maxBody = 64 << 20
 
-// body holds the fields of a completion request that the server reads. Other fields are ignored.
+// body holds the fields of a completion request that the server reads. The server ignores all other
+// fields.
 type body struct {
 	Model               string          `json:"model"`
 	Messages            []wireMessage   `json:"messages"`
@@ -40,8 +41,8 @@ type body struct {
 	PromptLogprobs *int `json:"prompt_logprobs"`
 }
 
-// openAI lists OpenAI's own fields that body lacks, for a server that accepts no others. MinTokens
-// and IgnoreEOS are not OpenAI's.
+// openAI lists the fields of OpenAI's API that the type body lacks. A server that accepts only
+// OpenAI's fields needs the list. MinTokens and IgnoreEOS are not OpenAI's fields.
 var openAI = map[string]bool{
 	"frequency_penalty": true, "presence_penalty": true, "top_p": true, "seed": true, "user": true, "logprobs": true,
 	"top_logprobs": true, "logit_bias": true, "response_format": true, "tools": true, "tool_choice": true, "echo": true,
@@ -157,8 +158,8 @@ type reply struct {
 	claimed int // false number of output tokens that the server reports; 0: the true number
 }
 
-// told returns the number of output tokens that the usage reports once sent tokens have been
-// sent.
+// told returns the number of output tokens that the usage reports. sent is the number of tokens
+// that were sent so far. If claimed is set, the number is scaled.
 func (r *reply) told(sent int) int {
 	if r.claimed == 0 {
 		return sent
@@ -246,7 +247,7 @@ func (s *Server) wants(o *order, ids []int) wanted {
 	return want
 }
 
-// lastText returns the text of the last message, or of the prompt.
+// lastText returns the text of the last message of a chat, or the text of the prompt.
 func (b *body) lastText() string {
 	var text string
 	if n := len(b.Messages); n > 0 {
@@ -261,7 +262,7 @@ type wanted struct {
 	chat      bool
 	input     int    // prompt tokens
 	max       int    // most tokens of the answer
-	param     string // the parameter that set the length; "" if none did
+	param     string // the parameter that set the length; "" if no parameter did
 	min       int
 	ignoreEOS bool
 	stop      []string
@@ -356,7 +357,8 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	}
 }
 
-// length is the number of tokens that the model gives to a prompt.
+// length draws the number of tokens of a natural answer. hash is made from the prompt and the seed
+// of the server, so a prompt always has an answer of the same length.
 func (n NaturalOutput) length(hash rng) int {
 	mean := float64(or(n.Mean, 200))
 	sigma := sigmaOf(n.CV)
@@ -366,7 +368,8 @@ func (n NaturalOutput) length(hash rng) int {
 	return max(1, int(math.Round(mean*logNormal(sigma, z))))
 }
 
-// applyStop ends the answer at the token that completes one of the stop strings.
+// applyStop ends the answer at the token that completes a stop string. If there are several, the
+// first one counts.
 func (r *reply) applyStop(stops []string) {
 	text := string(r.text.append(nil, 0, r.output))
 	cut := -1
@@ -418,8 +421,8 @@ func chatTokens(messages []wireMessage, ask bool) ([]int, error) {
 	return tokenizeChat(nil, list, ask), nil
 }
 
-// promptTokens reads a prompt of the completions API: text, token ids, or a list that holds one of
-// these.
+// promptTokens reads the prompt of the completions API. It is a text, token ids, or a list with one
+// text or one list of token ids.
 func promptTokens(raw json.RawMessage) ([]int, error) {
 	var text string
 	var ids []int

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// Script is a list of faults with the requests that they hit.
+// Script is a list of faults. Each rule says which requests have its fault.
 type Script []Rule
 
 // Rule applies one fault to some requests. Requests to the rule's path are counted from 0, in order

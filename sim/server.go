@@ -16,11 +16,11 @@ import (
 // Version is the answer of /version.
 const Version = "tokgate-sim-1"
 
-// Options configures a Server. The zero value is the default profile without faults.
+// Options configures a Server. The zero value means the default profile without faults.
 type Options struct {
 	Profile *Profile // nil: DefaultProfile
 	Seed    int64    // of everything random
-	Model   string   // model id to serve; "" means the profile's
+	Model   string   // id of the model to serve; "" means the profile's model
 	Engine  string   // the engine whose metric names /metrics uses: "sglang"; any other text means vLLM
 	APIKey  string   // key that requests below /v1 must send as a bearer token; "": no key is required
 	Faults  Script   // beside the profile's
@@ -37,16 +37,16 @@ type Options struct {
 	Listen func(network, address string) (net.Listener, error)
 }
 
-// Served describes one completion request, with times of the server's own clock.
+// Served describes one completion request. Its times are from the server's own clock.
 type Served struct {
 	ID      string    `json:"id"` // id of the answer, the same as for OnEmit
 	Arrived time.Time `json:"arrived"`
 	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero: no token was
-	Last    time.Time `json:"last,omitzero"`  // right before the last one was written
+	Last    time.Time `json:"last,omitzero"`  // right before the last token was written
 	Tokens  int       `json:"tokens"`         // tokens written; 0 if the answer was not streamed
 }
 
-// Clock holds what the server needs of package time.
+// Clock is the part of package time that the server uses.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
@@ -196,8 +196,8 @@ func (s *Server) connState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// URL is the address of the server: "http://127.0.0.1:40123"; "" before Start or
-// Serve.
+// URL returns the address of the server, such as "http://127.0.0.1:40123". It returns "" before
+// Start or Serve.
 func (s *Server) URL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +232,7 @@ func (s *Server) Close() error {
 // Done returns a channel that is closed after Close, or when a fault has ended the server.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// now is the time on the engine's clock.
+// now returns the time on the engine's clock.
 func (s *Server) now() time.Duration { return s.clock.Now().Sub(s.origin) }
 
 // ServeHTTP implements http.Handler.
@@ -366,7 +366,7 @@ func (s *Server) loop() {
 	}
 }
 
-// deliver passes emissions to the waiting requests. The caller holds the lock.
+// deliver passes emissions to the requests that wait for them. The caller holds the server's lock.
 func (s *Server) deliver(emitted []Emission) {
 	for i := range emitted {
 		e := &emitted[i]

@@ -140,8 +140,8 @@ func TestStreamsAreGolden(t *testing.T) {
 	}
 }
 
-// A client reads chunks at the time at which the engine emits them. OnEmit and OnServed report the
-// same times.
+// A client reads each chunk at the time at which the engine emits it. OnEmit and OnServed report
+// the same times as the client.
 func TestStreamIsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type emission struct {
@@ -247,9 +247,10 @@ func TestEndpoints(t *testing.T) {
 		// pieces with a capital: 256 + 18278 + 26 + 26² + 19·26² + 7·26 + 4 = 32266.
 		{"/tokenize", `{"model":"m","prompt":"The tokenizer, 4"}`, `{"count":7,"max_model_len":100000,"tokens":[32266,50732,4008,17979,44,32,52]}`},
 		{"/tokenize", `{"prompt":""}`, `{"count":0,"max_model_len":100000,"tokens":[]}`},
-		// The tokens are: start, "use", "r", line break, "x", end, line break.
+		// The tokens are start, "use", "r", a line break, "x", end, and a line break.
 		{"/tokenize", `{"messages":[{"role":"user","content":"x"}],"add_generation_prompt":false}`, `{"count":7,"max_model_len":100000,"tokens":[73368,14950,114,10,120,73369,10]}`},
-		// In addition: start, "ass", "ist", "ant", line break.
+		// The chat template adds start, "ass", "ist", "ant" and a line break, which ask for an
+		// answer.
 		{"/tokenize", `{"messages":[{"role":"user","content":"x"}]}`, `{"count":12,"max_model_len":100000,"tokens":[73368,14950,114,10,120,73369,10,73368,1444,6853,1315,10]}`},
 		{"/detokenize", `{"tokens":[32266,50732,4008,17979,44,32,52]}`, `{"prompt":"The tokenizer, 4"}`},
 		{"/reset_prefix_cache", "{}", ""},
@@ -447,7 +448,7 @@ func metricsOf(t *testing.T, like, file string) {
 		p.Speculation = &Speculation{Accept: []float64{1, 0}}
 		p.PrefixCache = &PrefixCache{BlockTokens: 8, CapacityTokens: 800}
 		if like != "" {
-			p.PrefixCache.CapacityTokens = 8 // with blocks of one token, so that others are evicted
+			p.PrefixCache.CapacityTokens = 8 // one block of 8 tokens, so that later prompts evict it
 		}
 		w := newWorld(t, Options{Profile: p, Engine: like})
 		w.must(pathChat, chat5)

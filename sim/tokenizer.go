@@ -30,7 +30,7 @@ const (
 	tokenEnd   = tokenSpec + 1 // ends it
 	tokenBOS   = tokenSpec + 2
 
-	// VocabularySize is the number of token ids, which are in [0, VocabularySize).
+	// VocabularySize is the number of token ids. An id is in [0, VocabularySize).
 	VocabularySize = tokenSpec + 3
 )
 
@@ -46,7 +46,8 @@ func Tokenize(ids []int, text string) []int {
 	return ids
 }
 
-// nextToken splits the first token off a text that is not empty.
+// nextToken returns the id of the first token of a text, and its size in bytes. The text must not
+// be empty.
 func nextToken(text string) (id, size int) {
 	variant, i := 0, 0
 	if text[0] == ' ' {

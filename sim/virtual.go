@@ -39,7 +39,7 @@ type Virtual struct {
 	text  []byte
 }
 
-// Ask is a streamed completion request with usage in every chunk.
+// Ask is a completion request whose answer is streamed, with usage in every chunk.
 type Ask struct {
 	Model   string // "" means any model
 	Chat    bool
@@ -59,7 +59,7 @@ type Ask struct {
 	// request's body. A natural answer follows the fields response_format and tools.
 	Spoken bool
 	Fields map[string]any
-	// Text is the prompt's text, if it is a question that the server can answer.
+	// Text is the text of the prompt if the server may be able to answer it as a question.
 	Text string
 }
 
@@ -86,7 +86,7 @@ const (
 	Ended     Ending = iota // the stream ended normally; the answer may still be incomplete
 	Refused                 // the connection failed, or it broke before the answer began
 	Rejected                // the server answered with an error status
-	Broken                  // the connection broke in the middle of the stream
+	Broken                  // the connection broke while the stream was sent
 	NotStream               // the answer was not an event stream
 )
 
@@ -138,18 +138,18 @@ func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	return v, nil
 }
 
-// Model returns the model id that is served.
+// Model returns the id of the model that the server serves.
 func (v *Virtual) Model() string { return v.model }
 
-// Alive is false after a fault has made the server die.
+// Alive reports whether the server still runs. A fault may have ended it.
 func (v *Virtual) Alive() bool { return !v.dead }
 
 // KeepMetrics makes the server collect metrics, so that the method Metrics can show them. Call it
 // before the first request.
 func (v *Virtual) KeepMetrics() { v.metrics = newMetrics(v.like) }
 
-// Metrics returns the page that Server has at /metrics, or the reason why there is none. Call
-// KeepMetrics first.
+// Metrics returns the page that Server has at /metrics. It returns an error if there is no such
+// page. Call KeepMetrics first.
 func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
 	if v.dead {
 		return nil, errors.New("connection refused")
@@ -185,8 +185,8 @@ func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 	return out
 }
 
-// Send delivers a request to the server. The listener receives what is known at once before Send
-// returns.
+// Send delivers a request to the server. If the server answers at once, as with an error, the
+// listener hears of it before Send returns.
 func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 	c := &Call{ask: a, to: to, input: a.Input, fx: new(effect)}
 	if v.dead {
@@ -310,7 +310,7 @@ func (v *Virtual) submit(c *Call) {
 		job.Prefix = partHashes(append(slices.Clone(c.ask.Parts), AnswerPart(c.ask.Parts, c.reply.output)), cache.BlockTokens)
 	}
 	if err := v.engine.Submit(c.due, job); err != nil {
-		panic(err) // cannot happen: reply has checked all bounds
+		panic(err) // cannot happen: reply has checked the lengths
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// emission passes the result of a step to the client.
+// emission sends the tokens of one step to the client.
 func (v *Virtual) emission(c *Call, e *Emission) {
 	at, fx := e.At, c.fx
 	if fx.notSSE {
@@ -43,7 +43,7 @@ func (v *Virtual) head(c *Call, at time.Duration) {
 	}
 }
 
-// role sends the first chunk of a chat. It does so only once.
+// role sends the first chunk of a chat. Only the first call sends it.
 func (v *Virtual) role(c *Call, at time.Duration) {
 	if !c.roled && c.ask.Chat {
 		c.roled = true

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// usualOfAnswers are the default bounds on a candidate's natural answers. A change beyond one of
-// them only warns.
+// usualOfAnswers are the default bounds on a candidate's natural answers. A change beyond such a
+// bound is only a warning.
 var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("empty"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
 	{Metric: metric.MustLookup("invalid_text"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},

@@ -54,7 +54,7 @@ func (c ChangeChance) Name() string {
 	return fmt.Sprintf("%s %s of %s at %s", c.Change.Metric.Name, c.Change.Text, c.Workload, c.Level)
 }
 
-// Assumed names the assumptions behind the chances.
+// Assumed states the assumptions about the server on which the chances depend.
 const Assumed = "assuming requests that vary by 30 % and starts by 1 %"
 
 // Chances returns the chance of every comparison of the plan to pass, in order. The chance is the
@@ -125,7 +125,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		passes, impossible = chanceOfItems(w, int(n)*rounds, limit, alpha)
 		return passes, impossible, true
 	case name == "success" || ch.Stat.Kind == metric.Share:
-		// This is the best case: no request fails on either side.
+		// In the best case no request fails on either side.
 		all := n * float64(rounds)
 		low, _, ok := stat.ShareDifference(all, all, all, all, alpha)
 		if !ok || -low >= limit {
@@ -155,7 +155,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
-		// Each server starts once, so chance differences between starts do not average out.
+		// Each server starts only once. So the chance difference between two starts is the same in
+		// all rounds, and does not average out.
 		sum, weights := 0.0, 0.0
 		for z := -3.0; z <= 3; z += 0.25 {
 			weight := math.Exp(-z * z / 2)
@@ -179,7 +180,9 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 		items    bool
 	}
 	impossible, likewise := map[cause]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
-	warned := map[hcl.Range]*hcl.Diagnostic{} // by the comparison's place in the plan, which all instances of a for_each share
+	// The key is the place of the compare block in the plan. All instances of a for_each have the
+	// same place.
+	warned := map[hcl.Range]*hcl.Diagnostic{}
 	for _, x := range Chances(p) {
 		for _, c := range x.Changes {
 			if !c.Impossible {
@@ -264,7 +267,7 @@ func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes
 	return stat.PairedPower(requests, usualDisagreement, limit, alpha), false
 }
 
-// itemsNeeded writes how many different items of a task would be enough to certify the change.
+// itemsNeeded writes how many different items of a task suffice to certify the change.
 func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 	if c.Change.Metric.Name != "accuracy" {
 		return ""

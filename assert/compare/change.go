@@ -16,18 +16,18 @@ import (
 type Change struct {
 	Workload string
 	Level    string // "capacity" for the capacity
-	// OfCapacity marks a change of the capacity. OfAnswers marks a change in how the control scores
-	// answers. Neither belongs to a level.
+	// OfCapacity marks a change of the capacity. OfAnswers marks a change of a metric of scored
+	// answers. Such changes belong to no level.
 	OfCapacity, OfAnswers bool
 	Metric                metric.Def
 	Stat                  metric.Stat
 	// Points means that the change is a difference in the metric's base unit. Otherwise the change
 	// is a share of the control's value.
 	Points bool
-	// Control and Candidate are the values over all rounds, as in the level tables. Change is
-	// candidate / control − 1, as the geometric mean over the rounds. With Points it is candidate −
-	// control, as the arithmetic mean. Low and High are one-sided bounds of Change, each at
-	// Confidence.
+	// Control and Candidate are the values over all rounds, as the tables of the levels show them.
+	// Change is candidate / control − 1, as the geometric mean over the rounds. If Points is set,
+	// Change is candidate − control, as the arithmetic mean over the rounds. Low and High are
+	// one-sided bounds of Change. Confidence is the confidence of each bound.
 	Control, Candidate metric.Value
 	Change, Low, High  metric.Value
 	Confidence         float64
@@ -229,7 +229,7 @@ func (c *Change) needs(alpha float64) string {
 	return fmt.Sprintf("needs about %s more, or more requests in each", verdict.Count(more, "rounds"))
 }
 
-// line describes the change: "ttft p95 −1.2% (−3.4% to +1.1%), tolerated +10%".
+// line describes the change in one line: "ttft p95 −1.2% (−3.4% to +1.1%), tolerated +10%".
 func (c *Change) line() string {
 	s := c.Name()
 	if c.Change.OK {
@@ -254,7 +254,7 @@ func (c *Change) line() string {
 
 func (c *Change) unit() metric.Unit { return c.Metric.UnitOf(c.Stat) }
 
-// percent writes a change with its sign: "+3.1%", "−0.4 pp".
+// percent writes a change of this metric with its sign: "+3.1%", "−0.4 pp".
 func (c *Change) percent(x float64) string { return FormatChange(c.unit(), x, c.Points) }
 
 // FormatChange writes a change with its sign. A change is a share, or a difference in a unit:
@@ -286,8 +286,8 @@ func FormatChange(of metric.Unit, x float64, points bool) string {
 	return fmt.Sprintf("%+.0f%s", 100*x, unit)
 }
 
-// A round is marked as an outlier if its change is at least standsOut robust standard deviations,
-// and at least leastOut, away from the median of all rounds.
+// A round is an outlier if its change is far from the median of all rounds: by at least standsOut
+// robust standard deviations, and by at least leastOut.
 const (
 	standsOut = 4
 	leastOut  = 0.05

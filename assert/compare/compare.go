@@ -41,8 +41,8 @@ type Decision struct {
 	Why             string
 }
 
-// The answers of a decision. If e2e (the whole request) or throughput (the whole server) changed,
-// these two decide. Otherwise all other shown changes decide.
+// The possible answers of a decision. If e2e (the whole request) or throughput (the whole server)
+// changed, only these two metrics decide. Otherwise all other shown changes decide.
 const (
 	AnswerYes     = "yes"           // something is better, nothing worse
 	AnswerNo      = "no"            // something is worse, nothing is better; or a required change fails
@@ -80,20 +80,21 @@ type Input struct {
 	Baseline *metric.Run
 	// Planless means that the comparison has no plan. It compares two servers of a record.
 	Planless bool
-	Unrun    string // why the record lacks a level that its plan has; "" if it lacks none
+	Unrun    string // why the record lacks a level of its plan; "": it has all levels
 	// Level returns a level as the run recorded it, or nil if the run has no such level. Valid
 	// reports whether the level was measured properly. A damaged record may look proper although it
 	// is not valid.
 	Level func(server, workload, level string) *metric.Level
 	Valid func(server, workload, level string) bool
-	// Invalid explains why a level of the baseline cannot be used; "" if it can.
+	// Invalid explains why a level of the baseline cannot be used. It returns "" if the level can
+	// be used.
 	Invalid func(*metric.Level, *plan.Workload) string
 	// Limit returns the capacity of a server in a run. The capacity is judged again from the
 	// samples of the run.
 	Limit func(run *metric.Run, server string, w *plan.Workload) Limit
 }
 
-// Limit is a capacity as judged again from its samples.
+// Limit is a capacity that was judged again from the samples of the run.
 type Limit struct {
 	*metric.Capacity        // nil if the capacity was not searched
 	Problem          string // why there is no result; "" if there is one
@@ -104,10 +105,10 @@ type comparison struct {
 	Input
 	out     *Comparison
 	alpha   float64
-	control *metric.Run // the run that holds the control's levels
+	control *metric.Run // the run that contains the control's levels
 	address string      // the control's address in the run control
 	look    *metric.ComparisonLook
-	record  *metric.Comparison // nil if the run has none
+	record  *metric.Comparison // record of the comparison in the run; nil if the run has no such record
 	// required holds the claims of the plan. usual holds the default claim, or nil if the
 	// comparison has no default claim.
 	required []*plan.Claim
@@ -120,7 +121,7 @@ type comparison struct {
 	list      []verdict.Verdict
 }
 
-// claimed is a required change with the claim that requires it and its row in the result.
+// claimed is a required change, together with its claim and the index of its row.
 type claimed struct {
 	index  int // in out.Changes
 	claim  *plan.Claim

@@ -28,9 +28,9 @@ func (x *comparison) unfounded() {
 	}
 }
 
-// settle corrects failures for the number of tests: among many facts one may fail by chance. So a
-// change that would fail alone may become undecided. Changes that only warn, and those that
-// certainly hold, are not counted.
+// settle corrects failed changes for the number of tests: among many facts one may fail by chance.
+// So a change that alone would fail may become undecided. Changes that only warn, and changes that
+// pass, are no tests here.
 func (x *comparison) settle() {
 	var tests []test
 	var rows []*Change
@@ -100,7 +100,7 @@ func (x *comparison) require() {
 	}
 }
 
-// verdictOn returns the verdict on a required change, without the value of the change.
+// verdictOn returns the verdict on a required change. The caller adds the value of the change.
 func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, o verdict.Outcome, message string) verdict.Verdict {
 	kind := "tolerate"
 	if claim.Improve {
@@ -117,7 +117,7 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 		Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.alpha, Value: metric.None("not compared"), File: ch.Range.Filename, Line: ch.Range.Start.Line}
 }
 
-// decide finds, for each workload and level, whether the candidate is better.
+// decide decides, for each workload and level, whether the candidate is better than the control.
 func (x *comparison) decide() {
 	way := x.ways()
 	type place struct{ workload, level string }
@@ -227,8 +227,9 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 	}
 }
 
-// answer returns the answer for a level and the reason for it. If e2e (the whole request) or
-// throughput (the whole server) changed, these two decide; otherwise everything else does.
+// answer returns the answer for a level, and the reason for the answer. If e2e (the whole request)
+// or throughput (the whole server) changed, only these two metrics decide. Otherwise all other
+// changes decide.
 func (t *tally) answer() (answer, why string) {
 	better, worse := strings.Join(t.better, ", "), strings.Join(t.worse, ", ")
 	up, down := t.mainBetter, t.mainWorse

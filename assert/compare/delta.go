@@ -11,8 +11,9 @@ import (
 // logarithms of ratios, or differences if the change is in points.
 type delta struct {
 	units []float64 // changes of independent units; a unit compares the control with the candidate
-	// If the control is stored, the two sides are not paired and have separate units. If one of
-	// these is infinite, units instead holds the rounds of both sides, paired in their order.
+	// If the control is stored, the sides are not paired. control and candidate then hold the
+	// values of each side separately. If one of these values is infinite, units holds the
+	// differences between the rounds of both sides, paired in their order.
 	control, candidate []float64
 	unpaired           bool
 	// counts is set for metrics that count requests. It holds the numbers of good requests and of
@@ -31,7 +32,7 @@ func (d delta) infinite() bool {
 	return slices.ContainsFunc(d.units, func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
 }
 
-// bounds returns the interval at alpha on each side.
+// bounds returns the estimate of the change and its two bounds. Each bound has the error alpha.
 func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	if o := d.paired; o != nil {
 		low, high, ok = stat.PairedShare(o.lost, o.won, o.all, alpha)
@@ -44,8 +45,8 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 		ok = ok && len(d.units) >= 2
 	}
 	if c := d.counts; ok && c != nil {
-		// Worse means that fewer requests are good. Without a failed request on either side the
-		// rounds do not vary, so a t interval would have no width.
+		// The change counts good requests, so a decrease is worse. If no request failed on either
+		// side, the rounds do not vary. A t interval would then have no width.
 		l, h, found := stat.ShareDifference(c.goodA, c.allA, c.goodB, c.allB, alpha)
 		if !found {
 			return mid, math.Inf(-1), math.Inf(1), false

@@ -13,8 +13,8 @@ import (
 // their pairs. Some of them remain. For these rounds, question checks for each change whether the
 // lateness or the missing load could have decided it.
 
-// late lists the rounds in which the generator was late, or slots were idle, on
-// either side; "" if there are none.
+// late lists the rounds in which, on either side, the generator was late or a slot was idle. It
+// returns "" if no round was.
 func (m matched) late() string {
 	var said []string
 	for i := range m.candidate.Rounds {

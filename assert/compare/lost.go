@@ -8,11 +8,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Lost is a prompt on which the candidate's answer counts as bad and the control's
-// does not.
+// Lost is a prompt to which only the candidate gave a bad answer.
 type Lost struct {
-	Metrics            []string // the metrics by which the answer counts as bad
-	Why                string   // what is odd about the answer when the control scores it; "" for an answer to a request of the load
+	Metrics            []string // the metrics by which the candidate's answer is bad
+	Why                string   // why the control finds the answer odd; "" for an answer of the load
 	Control, Candidate *metric.Sample
 }
 
@@ -64,8 +63,8 @@ func shifted(r *metric.PairedAnswers) (out []Oddity) {
 	return out
 }
 
-// lose adds the prompts of a level on which the candidate is worse by a bounded metric of answers.
-// The text of its answer must have been recorded.
+// lose adds the prompts of a level whose answers only the candidate gave badly, by a metric of
+// answers that the plan bounds. The text of the candidate's answer must have been recorded.
 func (x *comparison) lose(m matched) {
 	var defs []metric.Def
 	for _, claim := range x.required {

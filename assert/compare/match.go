@@ -68,7 +68,8 @@ func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric
 	return control, x.Level(x.address, w.Address(), "1"), ""
 }
 
-// stored returns the control's level from another run.
+// stored returns a level of the stored control, which comes from another run. one is the control's
+// level 1.
 func (x *comparison) stored(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	for _, l := range x.control.Levels {
 		switch {

@@ -18,14 +18,14 @@ import (
 type matched struct {
 	workload           *plan.Workload
 	level              string
-	control, candidate *metric.Level // the judged rounds; round i of both is a pair unless the sides are unpaired
+	control, candidate *metric.Level // the judged rounds; if paired, round i of both sides is a pair
 	// The levels of the control and of the candidate at concurrency 1, for scaling_efficiency. They
 	// are nil if the run has no such level.
 	one, oneCandidate *metric.Level
 	// price and priceCandidate are what an hour of the control and of the candidate costs.
 	price, priceCandidate metric.Price
 	unpaired              bool
-	block                 int // number of rounds in one independent unit
+	block                 int // number of rounds that form one independent unit
 }
 
 // measure fills in the fields of a change that do not depend on a limit.
@@ -77,9 +77,9 @@ func (m matched) measure(c *Change, alpha float64) {
 	c.estimate(alpha)
 }
 
-// sides fills in the values of both sides over all of their rounds, as in their level tables.
-// lacking holds, for each side without any value, the reason. ok is false if some rounds of a side
-// have no value.
+// sides fills in the value of each side over all of its rounds, as the table of the level shows it.
+// If a side has no value at all, lacking has the reason. ok is false if a side lacks the value of
+// some rounds.
 func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate metric.Value) (lacking []string, ok bool) {
 	for _, side := range []struct {
 		name   string
@@ -140,7 +140,7 @@ func ofRound(l *metric.Level, r *metric.Round) *metric.Level {
 	return &single
 }
 
-// valueOf returns the statistic of a level with one round.
+// valueOf returns the value of the change's statistic for a level that has one round.
 func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) metric.Value {
 	switch {
 	case c.Metric.Scope == metric.PerReading:
@@ -198,7 +198,8 @@ func (c *Change) step(a, b metric.Value) (float64, bool) {
 	return turned(c.Metric) * (math.Log(b.V) - math.Log(a.V)), true
 }
 
-// delta builds the independent units of a change.
+// delta computes the change in the form in which it is tested, from the independent units of the
+// two sides.
 func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample) bool, alpha float64) delta {
 	d := delta{unpaired: m.unpaired}
 	if m.unpaired {
@@ -246,8 +247,8 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 	return d
 }
 
-// goodOnes returns the number of good requests of a level and of all its requests, as effective
-// numbers.
+// goodOnes returns the number k of good requests of a level, and the number n of all its requests.
+// Both are effective numbers: dependent requests count for less.
 func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k, n float64) {
 	groups := make([]stat.Group, len(l.Rounds))
 	bad, all := 0, 0
@@ -276,8 +277,8 @@ func (m matched) unstreamed(c *Change) string {
 	return cmp.Or(m.control.Unstreamed(), m.candidate.Unstreamed())
 }
 
-// outliers adds a note to rounds that lie far from the others. Such rounds are judged like all
-// others; none is dropped.
+// outliers adds a note on the rounds whose change is far from the median. Such a round is judged
+// like every other round.
 func (m matched) outliers(c *Change) {
 	if m.unpaired || c.Points || c.Metric.Scope == metric.PerLevel && c.Metric.Unit == metric.Ratio {
 		return

@@ -8,10 +8,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// outcomes counts prompts that both sides answered, by a metric of answers: all of them, those lost
-// (the answer is good only on the control) and those won (good only on the candidate). If rounds
-// differ by more than chance, a prompt counts as less than one; an item of a task always counts as
-// one.
+// outcomes counts the prompts that both sides answered, by one metric of answers. all counts all
+// prompts. A prompt is lost if its answer is good only on the control, and won if its answer is
+// good only on the candidate. If the rounds differ by more than chance, a prompt counts as less
+// than one. An item of a task always counts as one.
 type outcomes struct{ lost, won, all float64 }
 
 // place identifies one question that both sides got: an item of a task, or a prompt by its position
@@ -21,9 +21,9 @@ type place struct {
 	round, order int
 }
 
-// paired matches the answers of both sides, item by item. An item that was asked several times
+// paired compares the answers of both sides prompt by prompt. An item that was asked several times
 // counts once, with the share of its answers that are bad. A request without a sample counts as
-// bad. Against a recorded run only items of tasks match.
+// bad. If the control is a recorded run, only the items of tasks have the same prompts.
 func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	type item struct {
 		bad, n [2]float64

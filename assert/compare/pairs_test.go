@@ -50,7 +50,8 @@ func TestPairedOutcomes(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
 		}
 	}
-	// All lost prompts are in one of five rounds. Losses that come together count for less.
+	// All lost prompts are in one of five rounds. The losses of one round depend on each other, so
+	// they count for less.
 	at := func(first string) *metric.Level { return said(first, "....", "....", "....", "....") }
 	if got, _ := (matched{control: at("...."), candidate: at("xxxx")}).paired(def, 0.05); got.all > 3 || got.lost/got.all != 0.2 {
 		t.Errorf("one round alone: %+v", got)

@@ -31,7 +31,7 @@ var usualOfPairs = append([]plan.Change{
 // Oddity is an odd answer of the candidate. Why is the reason why it is odd.
 type Oddity struct {
 	Pair   int     // in metric.PairedAnswers
-	Excess float64 // how much less likely the answer is than the control's, in nats per token; 0 if not known
+	Excess float64 // how much less likely than the control's answer, in nats per token; 0 if not known
 	Why    string
 }
 
@@ -129,8 +129,7 @@ func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.C
 	return workloads, bounds
 }
 
-// read judges the answers of both servers to the same prompts, as the control scores
-// them.
+// read judges the answers of both servers to the same prompts. The control has scored all answers.
 func (x *comparison) read() {
 	if x.Block.Answers == nil {
 		return
@@ -249,9 +248,9 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	return ""
 }
 
-// count judges the candidate's odd answers: how many they are beyond the number that the control's
-// own odd answers predict. If the control has odd answers, the difference must also exceed what
-// chance allows. The result is about these answers only.
+// count judges the candidate's odd answers: how many more there are than the control's own odd
+// answers predict. If the control has odd answers, the difference must also be larger than chance
+// explains. The result holds for these answers only.
 func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	odd, own, of := Oddities(r)
 	n := 0
@@ -314,9 +313,10 @@ func reasons(odd []Oddity) string {
 	return " (" + strings.Join(list, "; ") + ")"
 }
 
-// loss computes the change of answer_nll: how much less likely the candidate's answers are than the
-// control's first answers, minus how much less likely the control's second answers are. Odd answers
-// are counted separately and left out, because one of them could dominate the mean.
+// loss computes the change of answer_nll. It is how much less likely the candidate's answers are
+// than the control's first answers, minus how much less likely the control's second answers are
+// than its first. Odd answers are left out and counted separately, because a single odd answer
+// could dominate the mean.
 func (c *Change) loss(r *metric.PairedAnswers) {
 	var own, first, theirs []float64
 	for i := range r.Pairs {

@@ -17,8 +17,9 @@ func read(nats float64) *metric.PairedAnswer {
 	return &metric.PairedAnswer{Finish: "length", Asked: 64, Tokens: 64, Loss: 64 * nats, Scored: 64, Agrees: 1}
 }
 
-// answersOf returns n prompts with answers whose loss is 0.3 nats per token. The control answers a
-// quarter of the prompts twice. change may alter each prompt's answers.
+// answersOf returns n prompts with the answers of both servers. The loss of every answer is 0.3
+// nats per token. The control has second answers to a quarter of the prompts. The function change
+// may alter the answers to a prompt.
 func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAnswers {
 	r := &metric.PairedAnswers{Due: n, Again: (n + 3) / 4}
 	for i := range n {
@@ -105,8 +106,8 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 10, verdict.Inconclusive},
-		// The chance that the candidate gets 30 or more of 38 odd answers is below 0.001: P(Bin(38,
-		// 200/450) ≥ 30).
+		// Chance does not explain this: of 38 odd answers in 450, the candidate's 200 get 30 or
+		// more with P(Bin(38, 200/450) ≥ 30) < 0.001.
 		{"thirty, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 30 {
 				p.Candidate = read(5)
@@ -186,7 +187,7 @@ func TestAnswersThatLack(t *testing.T) {
 		odd, loss   verdict.Outcome
 		emptyAnswer verdict.Outcome
 	}{
-		// With 200 prompts no rate can be certified to within one point, so the rates are only
+		// 200 prompts are too few to certify a rate to within one point. So the rates are only
 		// shown.
 		{"nothing", lacks(func(*metric.PairedAnswers) {}), verdict.Pass, verdict.Pass, verdict.Skipped},
 		{"no record", nil, verdict.Error, verdict.Error, verdict.Error},
@@ -244,9 +245,9 @@ func TestFormOfAnswers(t *testing.T) {
 	}
 }
 
-// TestLogprobGap: the servers' log-probabilities of two answers of 64 tokens differ by 3.2 and 9.6
-// nats in total, which is 0.1 nats per token. An odd answer does not count. The gap is shown and
-// bounds nothing.
+// TestLogprobGap has two pairs of answers, each of 64 tokens. The two servers differ in their
+// log-probabilities by 3.2 and 9.6 nats: on average 12.8 / 128 = 0.1 nats per token. An odd answer
+// does not count. The gap is only shown, without a verdict.
 func TestLogprobGap(t *testing.T) {
 	r := answersOf(200, func(i int, p *metric.AnswerPair) {
 		if gaps := map[int]float64{0: 3.2, 9: 9.6, 20: 500}; gaps[i] > 0 {
@@ -266,9 +267,10 @@ func TestLogprobGap(t *testing.T) {
 
 var oddGates = flag.Int("odd-gates", 100, "simulated gates of each row of odd answers")
 
-// TestLongOddAnswersCharacteristics measures how many gates fail if each answer is odd with a
-// chance p. With n answers a gate has at least three odd answers with a chance of 1 − P(Bin(n, p) ≤
-// 2): 99.7 % for n = 200 and p = 5 %, 99.7 % for 500 and 2 %, 97.1 % for 700 and 1 %.
+// TestLongOddAnswersCharacteristics measures how many gates fail if each answer is odd with the
+// chance p. A gate with n answers has at least three odd answers with the chance 1 − P(Bin(n, p) ≤
+// 2). This is 99.7 % for n = 200 and p = 5 %, 99.7 % for n = 500 and p = 2 %, and 97.1 % for n =
+// 700 and p = 1 %.
 func TestLongOddAnswersCharacteristics(t *testing.T) {
 	gates := *oddGates
 	// A share that is measured on this many gates differs from the true share by chance. The
@@ -276,7 +278,7 @@ func TestLongOddAnswersCharacteristics(t *testing.T) {
 	about := 3 * math.Sqrt(0.05*0.95/float64(gates))
 	for _, tt := range []struct {
 		n              int
-		both, share    float64 // share of odd answers on both servers, and share of further ones on the candidate only
+		both, share    float64 // share of odd answers on both servers; further share on the candidate only
 		least, most    float64 // red
 		mostUnfinished float64 // not passed
 	}{

@@ -24,8 +24,8 @@ type Records struct {
 	Confidence                     float64       // 0: 0.95
 }
 
-// Usual returns the default tolerances. They are wide enough that simulated comparisons of
-// unchanged servers mostly pass.
+// Usual returns the default tolerances of a comparison without a plan. With these tolerances,
+// simulated comparisons of unchanged servers mostly pass.
 func Usual() []*plan.Claim {
 	change := func(name, stat string, limit float64, text string) *plan.Change {
 		s, err := metric.ParseStat(stat)

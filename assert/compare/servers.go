@@ -12,8 +12,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// comparable reports whether the two servers can be compared: both were measured, and they differ
-// only where the plan allows.
+// comparable returns the outcome that settles the comparison before its measurements are judged.
+// The two servers can be compared if both were measured and they differ only where the plan allows
+// it.
 func (x *comparison) comparable() (verdict.Outcome, string) {
 	x.recorded()
 	if outcome, message := x.skipped(); outcome != verdict.Pending {

@@ -71,7 +71,8 @@ func evaluate(src string, c contexts, st status) (v any, asked bool, err error) 
 	return v, p.asked, nil
 }
 
-// parser evaluates while it parses, because an expression has no side effects.
+// parser evaluates an expression while it parses it. That is possible because expressions have no
+// side effects.
 type parser struct {
 	src      string
 	pos      int
@@ -80,7 +81,7 @@ type parser struct {
 	asked    bool
 }
 
-// syntax is the panic value of the parser.
+// syntax is the value with which the parser panics if an expression is not valid.
 type syntax string
 
 func (p *parser) space() {

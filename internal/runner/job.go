@@ -26,7 +26,7 @@ type Machine struct {
 	// action is an error.
 	Actions map[string]Action
 	GitHub  map[string]any // the github context: event, ref_name, repository, …
-	Environ []string       // variables of every step, besides those that the runner sets
+	Environ []string       // variables of every step, in addition to those of the runner
 	Path    string         // a folder at the front of the PATH; "" for none
 }
 
@@ -39,7 +39,7 @@ type Job struct {
 	Skipped  bool // the condition in the job's "if" was false
 	Failed   bool
 	Outputs  map[string]string
-	Steps    []Step    // steps in the order in which they ran; an action's own steps follow it
+	Steps    []Step    // in the order in which they ran; the steps of an action follow the action
 	Commands []Command // of all steps
 	Log      string
 }
@@ -67,7 +67,7 @@ func (j *Job) Step(name string) *Step {
 	return nil
 }
 
-// Summary returns the summaries of the job's steps, without the ones that the runner drops
+// Summary returns the summaries of the job's steps. It leaves out summaries that the runner drops
 // for their size.
 func (j *Job) Summary() string {
 	var b strings.Builder

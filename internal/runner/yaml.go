@@ -56,7 +56,7 @@ func at(v any, names ...string) any {
 	return v
 }
 
-// object returns v as an object; an empty one if it is none.
+// object returns v as an object. If v is not an object, it returns an empty one.
 func object(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m

@@ -38,8 +38,8 @@ func (d *decoder) decodeAsserts() {
 	for _, a := range d.out.Asserts {
 		sc := scope{ctx: d.base, result: typ}.child(unknown)
 		d.checkAssert(a, sc)
-		// Keep the variables of the environment that the condition reads in its
-		// context.
+		// The environment variables that a condition reads must be in its context, so that the
+		// condition can be evaluated after the run.
 		env := map[string]cty.Value{}
 		for _, expr := range []hcl.Expression{a.Condition, a.ErrorMessage} {
 			for _, t := range expr.Variables() {

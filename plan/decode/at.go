@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// levelSet holds a workload's level names, in order and for look-up.
+// levelSet holds the names of a workload's levels, in order and as a set.
 type levelSet struct {
 	names []string
 	alone []string // the levels that run alone: all except stages

@@ -49,7 +49,7 @@ func (b *body) bindField(field reflect.Value, a *Attr) {
 		*p = b.texts(a.Name)
 	case *map[string]string:
 		*p = b.textMap(a.Name)
-	default: // a string, or a type based on string
+	default: // the field is a string, or has a type based on string
 		switch {
 		case a.OneOf != nil:
 			field.SetString(b.oneOf(a.Name, a.OneOf...))

@@ -19,13 +19,13 @@ type body struct {
 	d      *decoder
 	spec   *Block
 	scope  *scope
-	path   string // path of the block, as in Default.Path
+	path   string // path of the block in the plan, in the form of Default.Path
 	rng    hcl.Range
 	labels []string
 	attrs  hcl.Attributes
 	blocks map[string][]*hcl.Block
 	quiet  bool // defaults are not noted
-	later  bool // something in it is not supported yet
+	later  bool // the block has something that is not supported yet
 	stray  bool // the block has an unknown name, which may be a misspelt setting
 }
 
@@ -65,7 +65,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	return b
 }
 
-// each calls use with each block of that name.
+// each calls use for every block of that name.
 func (b *body) each(name string, use func(*body)) {
 	for i, blk := range b.blocks[name] {
 		path := b.path + "." + name
@@ -96,7 +96,7 @@ func (b *body) absent(name string) *body {
 // isSet reports whether the plan writes the attribute. It returns true even if the value is null.
 func (b *body) isSet(name string) bool { return b.attrs[name] != nil }
 
-// given reports whether the plan sets the attribute to anything but null.
+// given reports whether the plan sets the attribute to a value other than null.
 func (b *body) given(name string) bool { return b.isSet(name) && !b.unset(name) }
 
 // rangeOf returns the range of the attribute's value. If the plan does not set the attribute, it
@@ -173,14 +173,14 @@ func (b *body) wrongType(rng hcl.Range, name, want string, got cty.Value) {
 	b.d.errorf(rng, sumWrongType, "%s must be %s, not %s.%s", name, want, got.Type().FriendlyNameForConstraint(), hint)
 }
 
-// isUnknown reports a value that is unknown without the secrets of a run, for
-// attributes that decide the shape of the plan.
+// isUnknown reports a value that is not known without the secrets of a run. It is called for
+// attributes that need a known value, such as numbers of requests.
 func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
 	if v.IsWhollyKnown() {
 		return false
 	}
 	if b.d.diags.HasErrors() && hasUntyped(v) {
-		return true // an expression with an error has a value without a type
+		return true // an expression with an error has a value without a type; the error was reported
 	}
 	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or sensitive variable that is not set. The plan is checked without these, so only names, addresses, secrets and other text of a server or request may depend on them.", name)
 	return true
@@ -229,5 +229,5 @@ func (b *body) anyMetric() bool {
 	return false
 }
 
-// hasValue reports whether the attribute has a value, from the plan or by default.
+// hasValue reports whether the plan sets the attribute, or the attribute has a default.
 func (b *body) hasValue(name string) bool { return b.given(name) || b.spec.attr(name).Default != "" }

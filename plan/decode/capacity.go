@@ -59,8 +59,7 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	return out
 }
 
-// readProbeSize reads the number of requests of a probe, for searches that have such
-// a number.
+// readProbeSize reads the number of requests of a probe, if the search has such a number.
 func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	if why, counts := uncounted[out.Over]; counts {
 		for _, name := range why.refused {
@@ -115,11 +114,11 @@ func checkSearch(b *body, out *plan.Capacity) {
 	}
 }
 
-// rateResolution is the default: a certified rate may lie up to 5 % below the
-// estimate.
+// rateResolution is the default resolution of a search over rates: a certified rate may be up to 5
+// % below the estimated rate.
 const rateResolution = 0.05
 
-// readAmount reads a load of the search: a whole number, or a rate such as "8 req/s",
+// readAmount reads a load of a search: a whole number, or a rate such as "8 req/s". A rate is
 // returned in units of plan.RateStep.
 func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 	if over != metric.OpenLoop && over != metric.Speedup {
@@ -209,7 +208,8 @@ func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	return l
 }
 
-// checkCapacity checks the capacity block once the thresholds are known.
+// checkCapacity refuses a capacity search that no threshold bounds. It is called after the
+// thresholds are read.
 func (d *decoder) checkCapacity(w *plan.Workload) {
 	if w.Capacity == nil || w.Capacity.Bounded(w) || d.diags.HasErrors() {
 		return

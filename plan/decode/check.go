@@ -159,8 +159,7 @@ func (d *decoder) checkExtension(w *plan.Workload) {
 	}
 }
 
-// checkContext compares the longest request with the context length that the server's
-// flags set.
+// checkContext refuses a request that is longer than the context length in the server's flags.
 func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	longest := w.Longest()
 	if w.Input == 0 || w.Output.Mean == 0 {

@@ -77,7 +77,7 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	return out
 }
 
-// applies reports whether the workloads of a claim have the bounded metric.
+// applies reports whether the workloads of a claim have the metric of the change.
 func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	need := func(has func(*plan.Workload) bool, summary, format string) bool {
 		i := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !has(w) })
@@ -101,7 +101,7 @@ func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	return true
 }
 
-// parseChange reads one bound on a change, written as: [statistic] sign number unit.
+// parseChange reads one bound on a change, written as [statistic] sign number unit.
 func parseChange(def metric.Def, text string, improve bool) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text}
 	if def.Paired {
@@ -190,8 +190,8 @@ func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	return nil
 }
 
-// bothSides replaces the sign of a two-sided change, "+-" or "±", by a plus; false for
-// any other sign.
+// bothSides replaces "+-" or "±", the sign of a two-sided change, by a plus. It returns false if
+// the sign is another one.
 func bothSides(sign string) (string, bool) {
 	for _, both := range []string{"+-", "±"} {
 		if after, ok := strings.CutPrefix(sign, both); ok {

@@ -145,8 +145,8 @@ func checkBothRun(b *body, control, candidate *plan.Server) {
 	}
 }
 
-// readSideBySide reads side_by_side, and checks that both servers can run at the same
-// time and swap their GPUs.
+// readSideBySide reads side_by_side. It checks that both servers can run at the same time, and that
+// they can swap their GPUs.
 func readSideBySide(b *body, c *plan.Compare) {
 	if !c.SideBySide {
 		return
@@ -188,7 +188,7 @@ func readSideBySide(b *body, c *plan.Compare) {
 	case port != 0 && port == c.Candidate.FixedPort():
 		refuse("With side_by_side both servers run at once, but both use port %d. Remove port, and each server gets a free port.", port)
 	}
-	// Each server runs on both sets of GPUs in turn.
+	// Each server runs on both sets of GPUs in turn, so the GPUs are allowed to differ.
 	if !c.Allows("gpus") {
 		c.Changed = append(c.Changed, "gpus")
 	}
@@ -297,7 +297,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 				d.errorf(c.Range, sumFewRequests, "The trace has %d requests for %d rounds, and each round replays a part of it. Replay more of the trace, or write fewer rounds.", level.Requests, c.Rounds)
 			}
 		case l.Kind == metric.OpenLoop:
-			level.Requests *= c.Rounds // a leg is a whole window
+			level.Requests *= c.Rounds // each leg has as many requests as the plan sets for a level
 		case usual > 0:
 			level.Requests = usual * c.Rounds
 			if len(noted) < 20 {

@@ -81,8 +81,8 @@ func readSharedMemory(b *body, s *plan.Server, c *plan.Container) {
 	}
 }
 
-// ownOptions lists options of the runtime that the plan has attributes for, or that
-// tokgate sets itself.
+// ownOptions lists options of the container runtime that a plan may not pass on. The plan has
+// attributes for them, or tokgate sets them itself.
 var ownOptions = map[string]string{
 	"--gpus":       "set gpus, so that no other run uses them meanwhile",
 	"--env-file":   "set env, so that secrets among the values are redacted",
@@ -122,8 +122,8 @@ func hasOption(options []string, names ...string) bool {
 	})
 }
 
-// readPorts sets the ports on which the server listens, inside and outside the
-// container.
+// readPorts sets the port on which the server listens inside the container, and the port outside of
+// it.
 func readPorts(b *body, s *plan.Server, c *plan.Container) {
 	if !b.given("port") {
 		b.note("port", b.spec.attr("port").Computed, "")

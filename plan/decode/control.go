@@ -158,9 +158,9 @@ func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
 	return p, ""
 }
 
-// Base loads the plan as it is on the base branch, to find demands that must be kept.
-// The result includes comparisons, and leaves secrets unset. It is nil without an
-// error if the base branch has no such plan.
+// Base loads the plan of the base branch. It is used to find requirements that a change must not
+// drop. The plan includes comparisons, and its secrets are not set. If the base branch has no such
+// plan, Base returns nil without an error.
 func Base(opts Options) (*plan.Plan, hcl.Diagnostics) {
 	if opts.ReadFile == nil {
 		opts.ReadFile = ReadFile
@@ -175,8 +175,8 @@ func Base(opts Options) (*plan.Plan, hcl.Diagnostics) {
 	return p, d.finish()
 }
 
-// baseOptions returns the options that load the plan of the base branch. If ok is
-// false, an error was reported, or baseWhy has the reason.
+// baseOptions returns the options for loading the plan of the base branch. If ok is false, an error
+// was reported, or the field baseWhy has the reason.
 func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 	path, err := filepath.Abs(d.opts.Path)
 	if err == nil {

@@ -14,23 +14,23 @@ import (
 // Options says which plan is loaded and with which values. Nothing else influences
 // the result: the environment of the process is never read.
 type Options struct {
-	// Path of the plan file, .hcl, .hcl.json or .json, as the user named it.
-	// Diagnostics name it, and relative paths in the plan start at its folder.
+	// Path is the path of the plan file (.hcl, .hcl.json or .json), as the user named it.
+	// Diagnostics show this path. A relative path in the plan is relative to the folder of Path.
 	Path string
 	// Source is the content of the plan file. If it is nil, the file is read.
 	Source []byte
 	// Inputs holds the values of --var and --var-file, in the order of the command line. If a
 	// variable has several values, the last one counts.
 	Inputs []Input
-	// Environ holds "NAME=value" entries. TOKGATE_VAR_name sets a variable that
-	// Inputs does not set; env.NAME reads any entry.
+	// Environ holds the environment as "NAME=value" entries. TOKGATE_VAR_name sets the variable
+	// name if Inputs does not set it. env.NAME reads any entry.
 	Environ []string
 	// RequireEnv is set if the plan will be run. Then env.NAME and sensitive variables must be set.
 	// If RequireEnv is not set, such a value may be missing: it is unknown, and a string that
 	// contains it is "(unknown)".
 	RequireEnv bool
-	// ReadFile reads included files, variable files and the arguments of file(); nil
-	// means the function ReadFile.
+	// ReadFile reads included files, variable files and the files that file() reads. nil means the
+	// function ReadFile.
 	ReadFile func(path string) ([]byte, error)
 	// Root is the folder that contains all files which the plan may read. If Root is "", it is the
 	// nearest folder above the plan that has a .git. Without a .git, it is the plan's own folder.
@@ -71,7 +71,7 @@ type decoder struct {
 	diags hcl.Diagnostics
 	seen  map[diagnosticKey]bool
 
-	root string // folder below which file() and include may read
+	root string // folder that contains all files which the plan may read
 	dir  string // of the plan
 	hash *hasher
 
@@ -110,7 +110,7 @@ func (d *decoder) isLoadless(w *plan.Workload) bool {
 	return ok
 }
 
-// mixture is a mix before its parts are resolved.
+// mixture is a mix whose workloads are not looked up yet.
 type mixture struct {
 	*plan.Workload
 	parts      []portion
@@ -125,7 +125,7 @@ type portion struct {
 	of    string
 }
 
-// levelNamed is a level name in the attribute at of an sla block.
+// levelNamed is the name of a level in the argument at of an sla block.
 type levelNamed struct {
 	name string
 	rng  hcl.Range
@@ -160,8 +160,8 @@ type diagnosticKey struct {
 	subject  string
 }
 
-// hasher collects what determines a plan: sources and the values of variables that
-// are not secret.
+// hasher collects everything that determines a plan: its sources, and the values of its variables.
+// Secrets are left out.
 type hasher struct{ parts [][]byte }
 
 func (h *hasher) add(kind, name string, data []byte) {

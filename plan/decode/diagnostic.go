@@ -153,9 +153,9 @@ func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	}
 }
 
-// Gather merges diagnostics of the same kind at the same place. They come from one
-// mistake: the instances of a for_each differ only in their details. The first
-// diagnostic says how many others there are.
+// Gather merges diagnostics of the same kind at the same place, because they come from one mistake.
+// For example, the diagnostics of the instances of a for_each differ only in details. The first
+// diagnostic is kept, and says how many more there were.
 func Gather(diags hcl.Diagnostics) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	first, others := map[diagnosticKey]int{}, map[int]int{}
@@ -280,7 +280,8 @@ type Range struct {
 	End   Pos    `json:"end"`
 }
 
-// Pos is a position: lines and columns (in characters) from 1, bytes from 0.
+// Pos is a position in a source. Lines and columns are counted from 1, and bytes from 0. A column
+// is a character.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`

@@ -149,7 +149,7 @@ func badPlans(t *testing.T, patterns ...string) {
 	}
 }
 
-// commandLineMarkers lists the diagnostics that belong to no line of a source.
+// commandLineMarkers lists the expected diagnostics that have no line in a source.
 var commandLineMarkers = map[string][]string{
 	"variables.hcl": {
 		"command line ERROR: Value for undeclared variable", // --var nmber=3
@@ -226,8 +226,7 @@ func TestDiagnosticsForMachines(t *testing.T) {
 	}
 }
 
-// A plan with thousands of mistakes gets a bounded number of diagnostics, and
-// quickly.
+// A plan with thousands of mistakes gets a bounded number of diagnostics, in a short time.
 func TestLongDiagnosticsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("locals {\n")

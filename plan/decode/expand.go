@@ -52,7 +52,8 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 	}
 }
 
-// checkForEach reports whether v can be iterated over.
+// checkForEach reports whether for_each can iterate over v. If it cannot, checkForEach reports the
+// problem.
 func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
 	ty := v.Type()
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// File reads and checks a plan. It reports all problems at once. With errors the plan
-// is incomplete but never nil; its Files let the diagnostics show source lines.
+// File reads and checks a plan. It reports all problems at once. If the plan has errors, p is
+// incomplete but not nil. Its Files let the diagnostics show lines of the source.
 func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
 	if opts.ReadFile == nil {
 		opts.ReadFile = ReadFile
@@ -102,7 +102,7 @@ func (d *decoder) load() {
 	d.checkPlan()
 }
 
-// finish completes the plan, with or without errors.
+// finish completes the plan and its diagnostics. It is also called if there are errors.
 func (d *decoder) finish() hcl.Diagnostics {
 	d.out.Hash = d.hash.sum()
 	for s := range d.secrets {
@@ -124,8 +124,8 @@ func follows(summary string) int {
 	return 0
 }
 
-// byPlace orders diagnostics: errors before warnings, then mistakes before what may
-// follow from them, then by their place in the source.
+// byPlace orders diagnostics. Errors come before warnings. Mistakes come before diagnostics that
+// may only be their result. Otherwise the order is that of the source.
 func byPlace(a, b *hcl.Diagnostic) int {
 	var x, y hcl.Range
 	if a.Subject != nil {

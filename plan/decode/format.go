@@ -36,8 +36,8 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 		}
 		out = next
 	}
-	// The formatter does not converge, or it changed more than white space. Leave the
-	// plan unchanged.
+	// The formatter changed more than white space, or a second pass would change the source again.
+	// So the plan stays unchanged.
 	return src, diags
 }
 

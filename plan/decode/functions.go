@@ -16,9 +16,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// pureFunctions have the names and behaviour of Terraform's functions. Functions that
-// read a clock, the network or random numbers are left out, so that loading a plan
-// twice gives the same plan.
+// pureFunctions have the names and the behaviour of Terraform's functions. Functions that read a
+// clock, the network or random numbers are left out. So a plan that is loaded twice is the same
+// plan.
 var pureFunctions = map[string]function.Function{
 	"abs":             stdlib.AbsoluteFunc,
 	"alltrue":         everyTrue(true),

@@ -117,7 +117,7 @@ workload "w" {
 	})
 }
 
-// FuzzFormat: a text that parses keeps its meaning when formatted.
+// FuzzFormat formats any text that parses. The formatted text has the same meaning.
 func FuzzFormat(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src []byte, json bool) {

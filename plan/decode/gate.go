@@ -68,7 +68,8 @@ func (d *decoder) only(spec *Block, twice string) *body {
 	return d.open(spec, blocks[0], &scope{ctx: d.base}, spec.Name)
 }
 
-// readPolicy sets the fields that the block sets, or that have a default.
+// readPolicy sets the fields of the policy that the block sets. It also sets the fields that have a
+// default.
 func readPolicy(b *body, p *plan.Policy) {
 	usual := p.Confidence
 	b.bind(p)
@@ -118,7 +119,8 @@ func (d *decoder) decodePrices() {
 	d.out.Prices = p
 }
 
-// readPerHour reads one price for all servers, or an object with prices by server.
+// readPerHour reads the price of an hour. It is one price for all servers, or an object with a
+// price for each server.
 func readPerHour(b *body, p *plan.Prices) {
 	v, ok := b.value("per_hour")
 	rng := b.rangeOf("per_hour")

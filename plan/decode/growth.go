@@ -20,7 +20,8 @@ const (
 	maxSteps   = 1 << 27 // instructions of a compiled pattern, multiplied by the bytes of the text
 )
 
-// light refuses arguments that together exceed the size limit of one value.
+// light adds a check to a function: all arguments together may not exceed the size limit of one
+// value.
 func light(f function.Function) function.Function {
 	return bounded(f, func(args []cty.Value) error {
 		size := 0
@@ -71,8 +72,8 @@ func smallReplace(args []cty.Value) error {
 	return nil
 }
 
-// cheapPattern refuses a pattern that may take too long. In the worst case it runs
-// all its instructions for each byte of the text.
+// cheapPattern refuses a pattern that may take too long. In the worst case it runs all its
+// instructions for each byte of the text.
 func cheapPattern(arg int, pattern, in string) error {
 	if len(pattern) > maxPattern {
 		return function.NewArgErrorf(arg, "a pattern has at most %d bytes", maxPattern)
@@ -180,8 +181,8 @@ func fewNodes(args []cty.Value) error {
 	return nil
 }
 
-// nodes counts the nodes below n, including those behind aliases. An alias inside its
-// own node never ends.
+// nodes counts the nodes below n. The nodes behind an alias count as well. An alias inside the node
+// that it names would never end, so such a node counts as more than maxParts.
 func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -22,7 +22,7 @@ func JSONSchema() []byte {
 	root["$defs"] = s
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		panic(err) // cannot happen, because the schema has only strings, slices and maps
+		panic(err) // cannot happen: the schema has only strings, slices and maps
 	}
 	return append(out, '\n')
 }
@@ -120,7 +120,7 @@ func jsonAny(of ...object) object {
 	return object{"anyOf": all}
 }
 
-// jsonTypes lists the alternatives for each type except "any".
+// jsonTypes lists the JSON schemas for each type of the language, except for "any".
 var jsonTypes = func() map[string][]object {
 	type of = []object
 	list := func(items object) object { return object{"type": "array", "items": items} }

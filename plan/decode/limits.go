@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// Limits of a plan. They are far above anything that people write, and keep a hostile
-// file from using up the stack or the memory.
+// Limits of a plan. They are far above the values that people write. They keep a hostile file from
+// using up the stack or the memory.
 const (
 	maxFileBytes  = 4 << 20
 	partBytes     = 4 << 10 // bytes of a source that are parsed at a time
@@ -52,7 +52,7 @@ func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
 		switch t.Type {
 		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
 			hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
-			// The parser recurses at each %{if} of a template.
+			// The parser calls itself at each %{if} of a template, as it does at an operator.
 			top.operators++
 			if len(stack) > b.depth {
 				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d deep.", b.depth))}
@@ -86,8 +86,7 @@ func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
 	return nil
 }
 
-// number refuses numbers whose decimal form would use up the memory, such as
-// 1e999999999.
+// number refuses a number such as 1e999999999, whose digits would use up the memory.
 func (b bounds) number(s string, rng hcl.Range) *hcl.Diagnostic {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
 	if len(mantissa) <= b.digits && len(strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")) <= maxExponent-1 {
@@ -100,7 +99,7 @@ func complexity(rng hcl.Range, detail string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: sumTooDeep, Detail: detail, Subject: &rng}
 }
 
-// checkJSON checks the same limits for the JSON syntax, whose strings are templates.
+// checkJSON checks the limits of checkComplexity for JSON syntax. A string in JSON is a template.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if at := jsonDepthExceeded(src); at >= 0 {
 		return hcl.Diagnostics{complexity(jsonRange(src, filename, at), fmt.Sprintf("Objects and arrays may be nested at most %d deep.", maxDepth))}
@@ -180,8 +179,8 @@ func isJSON(filename string) bool { return strings.HasSuffix(filename, ".json") 
 const (
 	maxCount   = 100_000_000 // of requests
 	maxTokens  = 100_000_000 // tokens of one prompt or answer
-	maxInteger = 1 << 53     // the largest number that every JSON reader keeps exact
-	maxLevel   = 1_000_000   // requests in flight or in one burst
+	maxInteger = 1 << 53     // the largest integer that every JSON reader keeps exact
+	maxLevel   = 1_000_000   // requests in flight, or requests in one burst
 	maxGPUs    = 64          // no machine has more GPUs
 	maxPrice   = 1e9
 	maxPort    = 65535

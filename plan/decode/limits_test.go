@@ -141,7 +141,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// A hostile source gets a diagnostic, quickly and without a crash.
+// A hostile source gets a diagnostic in a short time, and causes no crash.
 func TestLongHostileSources(t *testing.T) {
 	deep := func(open, middle, shut string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(shut, n)

@@ -249,7 +249,7 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// unaskedFor records that a level has the default number of requests.
+// unaskedFor records that a level has the default number of requests, because the plan sets none.
 func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	if d.unasked[l] == nil {
 		d.unasked[l] = map[string]int{}

@@ -19,8 +19,8 @@ import (
 // workloads of the mix.
 var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "request", "prompt", "score", "answers"}
 
-// readMix reads the parts of a mix: shares such as { chat = "70%", long = "30%" }, or
-// types of a trace's rows such as { chat = "/v1/chat" }.
+// readMix reads the workloads of a mix. The plan gives their shares, such as { chat = "70%", long =
+// "30%" }, or the types of their rows in a trace, such as { chat = "/v1/chat" }.
 func (d *decoder) readMix(b *body, w *plan.Workload) {
 	m := &mixture{Workload: w, block: b.rng, rng: b.rangeOf("mix")}
 	d.mixes = append(d.mixes, m)
@@ -46,7 +46,7 @@ func (d *decoder) readMix(b *body, w *plan.Workload) {
 	m.refuseOwn(b)
 }
 
-// readPart reads one part: its share, or the type of the rows that belong to it.
+// readPart reads one workload of a mix: its share, or the type of its rows in a trace.
 func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok bool) {
 	if v.Type() == cty.String && !v.IsNull() && isType(v.AsString()) {
 		return portion{name: name, of: v.AsString()}, true
@@ -86,8 +86,8 @@ func (m *mixture) refuseOwn(b *body) {
 	}
 }
 
-// decodeMixes creates the parts of every mix once all workloads are known. A workload
-// without a load exists only as a part.
+// decodeMixes creates the workloads of every mix, after all workloads are read. A workload without
+// a load exists only inside a mix.
 func (d *decoder) decodeMixes() {
 	mixesOf := map[*plan.Workload][]*plan.Workload{}
 	for _, m := range d.mixes {
@@ -155,7 +155,7 @@ func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	return nil
 }
 
-// canBePart reports whether a workload can be a part of a mix.
+// canBePart reports whether a mix may contain the workload.
 func (d *decoder) canBePart(m *mixture, w *plan.Workload) bool {
 	rng := m.rng
 	switch {
@@ -221,7 +221,8 @@ func (d *decoder) checkLoads(m *mixture) {
 	}
 }
 
-// shareOut divides the requests of a mix among its parts, and checks the result.
+// shareOut divides the requests of a mix among its workloads. It reports a level at which a
+// workload gets no requests.
 func (d *decoder) shareOut(m *mixture) {
 	m.ShareOut()
 	for _, part := range m.Mix {

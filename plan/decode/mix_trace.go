@@ -15,7 +15,7 @@ import (
 // that the row's type names, or a workload drawn at random. The row sets the time and the lengths
 // of its request. The workload sets everything else.
 
-// allLoads returns the loads of a mix, including that of its capacity search.
+// allLoads returns the loads of a mix. The load of the mix's capacity search is one of them.
 func (m *mixture) allLoads() []*plan.Load {
 	if m.Capacity == nil || m.Capacity.Load == nil {
 		return m.Loads
@@ -83,7 +83,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	}
 }
 
-// byType reports whether the parts have types of rows instead of shares.
+// byType reports whether the plan gives the workloads of a mix types of rows instead of shares.
 func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].of != "" }
 
 // checkParts refuses shares that do not add up to 100 %. It also refuses a mix that has both shares

@@ -47,7 +47,7 @@ func readUsers(b *body, l *plan.Load) {
 // thinkKeys lists the keys of think_time.
 var thinkKeys = []string{"mean", "cv"}
 
-// readThink reads think_time: "20s" or { mean = "20s", cv = 1 }.
+// readThink reads think_time, which is a duration such as "20s", or { mean = "20s", cv = 1 }.
 func readThink(b *body, l *plan.Load) {
 	const name = "think_time"
 	if !b.given(name) {
@@ -131,8 +131,8 @@ func readTurns(p *body, w *plan.Workload) traffic.Turns {
 	return out
 }
 
-// checkTurns refuses loads that cannot hold conversations, and thinking time without
-// conversations.
+// checkTurns refuses conversations in a load that cannot have them. It also refuses a thinking time
+// without conversations.
 func (d *decoder) checkTurns(w *plan.Workload) {
 	for _, l := range w.Loads {
 		if w.Prompt.Turns.Several() && !l.Kind.Windowed() {

@@ -39,8 +39,8 @@ var PolicySchema = &Block{
 	},
 }
 
-// Policy reads the policy file at path, which ends in .hcl or .json. A nil read means
-// ReadFile. The policy is never nil; with errors it is incomplete.
+// Policy reads the policy file at path, which ends in .hcl or .json. read reads the file; nil means
+// ReadFile. The returned policy is never nil, but it is incomplete if there are errors.
 func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl.Diagnostics) {
 	if read == nil {
 		read = ReadFile
@@ -74,7 +74,7 @@ func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl
 	return out, d.finish()
 }
 
-// oneOfThese lists the words that a policy may name for each kind.
+// oneOfThese lists the words that a policy may use, by the name of the setting.
 var oneOfThese = map[string][]string{
 	"servers":         {"container", "endpoint", "process", "simulator"},
 	"decide":          {string(plan.Certified), string(plan.Estimate)},

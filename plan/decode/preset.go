@@ -87,7 +87,8 @@ func presetNames() []string {
 	return names
 }
 
-// readPreset returns the preset that the workload names; nil if it names none.
+// readPreset returns the preset that the workload names. It returns nil if the workload names no
+// preset.
 func readPreset(b *body) *preset {
 	v, ok := b.value("preset")
 	if !ok || b.isUnknown(b.rangeOf("preset"), "preset", v) {
@@ -111,9 +112,9 @@ func readPreset(b *body) *preset {
 	return nil
 }
 
-// addPresetSLA adds the preset's thresholds on metrics that the workload does not
-// bound. It does so level by level, so that a bound at one level leaves the preset's
-// bounds at the others.
+// addPresetSLA adds the preset's thresholds on metrics that the workload does not bound. It looks
+// at each level separately: if the plan bounds a metric at one level, the preset's threshold still
+// applies to the other levels.
 func addPresetSLA(b *body, w *plan.Workload, p *preset, levels levelSet, bounded map[string][]*plan.SLA) {
 	for _, bound := range p.bounds {
 		sla := &plan.SLA{AtCapacity: w.Capacity != nil, Severity: plan.SeverityError, Range: b.rangeOf("preset")}

@@ -114,13 +114,13 @@ func (b *body) asRate(rng hcl.Range, name string, v cty.Value) (float64, bool) {
 	return rate, true
 }
 
-// parseRate reads a rate and returns requests per second.
+// parseRate reads a rate in any unit, and returns requests per second.
 func parseRate(name, text string) (float64, *problem) {
 	return parseLimit(strings.TrimSpace(text), metric.PerSecond, metric.Def{Name: name, Unit: metric.PerSecond})
 }
 
-// readArrivals sets the number of measured requests at each level of a rate, from the
-// duration or from the plan's own number.
+// readArrivals sets the number of measured requests at each level of a rate. The plan sets the
+// number itself or sets a duration.
 func readArrivals(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") && b.given("requests") {
 		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A rate has a duration or a number of requests, not both.")
@@ -176,7 +176,7 @@ func readOpenWarmup(b *body) time.Duration {
 	return d
 }
 
-// levelName returns the canonical name of a level: "240 req/min" is "4 req/s".
+// levelName returns the canonical name of a level. For example, "240 req/min" becomes "4 req/s".
 func levelName(text string) string {
 	if rate, p := parseRate("rate", text); p == nil {
 		return plan.RateName(rate)

@@ -22,7 +22,7 @@ var workloadType = cty.CapsuleWithOps("workload", reflect.TypeFor[plan.Workload]
 	GoString:     func(v any) string { return v.(*plan.Workload).Address() },
 })
 
-// values returns the value of server, or of workload, in an expression.
+// values returns the value of the name server, or of the name workload, in an expression.
 func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	out := map[string]cty.Value{}
 	for name, f := range families {
@@ -90,7 +90,7 @@ func readServers(b *body) []*plan.Server {
 				return
 			}
 			out = append(out, s)
-		case v.Type() == cty.DynamicPseudoType: // the server's own problem was reported
+		case v.Type() == cty.DynamicPseudoType: // the problem of this server was reported already
 		case !v.IsKnown():
 			b.isUnknown(rng, "server", v)
 		case v.Type() == cty.String:

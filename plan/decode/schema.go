@@ -306,7 +306,8 @@ var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan
 // severities lists the severities that a threshold, a change or a night can have.
 var severities = []string{"error", "warn"}
 
-// boundsRequest reports whether a bound on the metric can make a request good or bad.
+// boundsRequest reports whether a good block may bound the metric, so that the value decides
+// whether a request is good.
 func boundsRequest(d metric.Def) bool {
 	return d.OfAnswers || d.Scope == metric.PerRequest && d.Source == metric.Client && d.Better != metric.Neutral && d.Name != "lag"
 }

@@ -28,7 +28,7 @@ type scope struct {
 // allowed then.
 const noReference = "nothing"
 
-// roots lists the names that references may begin with somewhere.
+// roots lists the names with which a reference may begin. Each place in a plan allows some of them.
 var roots = []string{"var", "local", "env", "each", "server", "result", "workload", "base"}
 
 // eval checks the references of an expression, and evaluates it. ok is false if the expression has
@@ -164,7 +164,7 @@ func (d *decoder) checkNamed(t hcl.Traversal, sc *scope) bool {
 	if n == nil {
 		return d.undeclared(rng, kind, name, maps.Keys(d.names[root]))
 	}
-	// A variable's own validation does not count as a use.
+	// A variable counts as used only if something other than its own validation refers to it.
 	n.used = n.used || root != "var" || sc.own != name
 	if key := plan.StepName(t, 2); n.each && key != "" && !slices.Contains(n.keys, key) {
 		return d.undeclared(rng, "instance of "+kind+" "+name, key, slices.Values(n.keys))
@@ -233,5 +233,5 @@ func valueSize(v cty.Value, n, depth int) int {
 	return n
 }
 
-// ambiguousKey explains what { a.b = … } may mean.
+// ambiguousKey is the advice for a key that HCL can read in two ways, such as a.b in { a.b = … }.
 const ambiguousKey = `Quote a name that contains a dot, { "a.b" = … }; put a reference in parentheses, { (var.x) = … }.`

@@ -114,7 +114,7 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	return rule
 }
 
-// readAnswers reads what is recorded of the answers.
+// readAnswers reads which parts of the answers are recorded.
 func readAnswers(b *body, w *plan.Workload) {
 	a := b.child("answers")
 	if a == nil {

@@ -42,8 +42,8 @@ func hasMark(v cty.Value, m mark) bool {
 // --max-num-batched-tokens does not match, because it names a number.
 var secretName = regexp.MustCompile(`(?i)(^|[_-])(api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|token|secret|password|passwd|passphrase|credentials?)$`)
 
-// minNamed is the shortest value, in bytes, that counts as a secret because of its
-// name: "default" and "false" do not.
+// minNamed is the length of the shortest value that counts as a secret because of its name, in
+// bytes. Words such as "default" and "false" are shorter.
 const minNamed = 8
 
 func (d *decoder) addNamed(name, value string) {
@@ -129,8 +129,8 @@ func maskLine(line []byte) {
 // one of them.
 var secretParts = [][]byte{[]byte("key"), []byte("token"), []byte("secret"), []byte("passw"), []byte("passphrase"), []byte("credential"), []byte("authorization")}
 
-// masks returns two replacers for the known secrets: one for messages, and one for
-// sources, which writes one star for each byte.
+// masks returns two replacers for the known secrets. words is for messages. place is for sources:
+// it replaces each byte of a secret by a star.
 func (d *decoder) masks() (words, place *strings.Replacer) {
 	var forms []string
 	for secret := range d.secrets {
@@ -140,7 +140,8 @@ func (d *decoder) masks() (words, place *strings.Replacer) {
 			}
 		}
 	}
-	// Longest first: if two secrets begin alike, all of the longer one must go.
+	// The longest form comes first. If two secrets begin with the same text, the longer one must be
+	// masked as a whole.
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var inWords, inPlace []string
 	for _, form := range slices.Compact(forms) {
@@ -150,8 +151,8 @@ func (d *decoder) masks() (words, place *strings.Replacer) {
 	return strings.NewReplacer(inWords...), strings.NewReplacer(inPlace...)
 }
 
-// literals match a quoted text after a name, and one after an option of a command
-// line, in HCL or JSON. The texts contain nothing that would be evaluated.
+// literals match quoted texts in HCL or JSON: the first matches a text after a name, the second a
+// text after an option of a command line. A text with something to evaluate does not match.
 var literals = func() []*regexp.Regexp {
 	const part = `(?:[^"\\$%\n]|\\.|[$%][^{"\n])`
 	return []*regexp.Regexp{
@@ -189,9 +190,9 @@ func written(secret string) []string {
 	return out
 }
 
-// unmark removes marks and records the secrets among the strings. A secret is a
-// string that comes from a sensitive variable or the environment, unless it only
-// contains a known secret.
+// unmark removes the marks of v and records its secrets. A secret is a string that comes from a
+// sensitive variable or the environment. A string that only contains a known secret is not
+// recorded.
 func (d *decoder) unmark(v cty.Value) cty.Value {
 	if !v.ContainsMarked() {
 		return v
@@ -275,7 +276,7 @@ func unknown(v cty.Value) cty.Value {
 	return out
 }
 
-// addSecrets records every text in v as a secret.
+// addSecrets records every text in the value v as a secret.
 func (d *decoder) addSecrets(v cty.Value) {
 	v, _ = v.UnmarkDeep()
 	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A value is a secret if its name ends like a secret's name, and the value is not a
-// switch or a number.
+// If the name of a value ends like the name of a secret, the value is a secret. Switches and
+// numbers are exceptions.
 func TestNamedSecrets(t *testing.T) {
 	src := `
 server "s" {
@@ -139,7 +139,7 @@ func TestSecretsAreNotCut(t *testing.T) {
 	}
 }
 
-// The names in a map that was made from a secret are secrets too.
+// If a map is made from a secret, the names in the map are secrets as well.
 func TestSecretsAsNames(t *testing.T) {
 	src := `
 variable "login" {

@@ -200,7 +200,8 @@ func checkURLOf(b *body, name, text string) {
 	}
 }
 
-// URLProblem describes what is wrong with the base URL of a server; "" if nothing is.
+// URLProblem describes what is wrong with the base URL of a server. It returns "" if the URL is
+// valid.
 func URLProblem(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -218,7 +219,7 @@ func URLProblem(text string) string {
 	return ""
 }
 
-// address returns a URL; "" if not set.
+// address returns a URL. It returns "" if the plan does not set the attribute.
 func address(b *body, name string) string {
 	text := b.text(name)
 	if text == unknownText {

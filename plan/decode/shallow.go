@@ -9,10 +9,10 @@ import (
 )
 
 // shallow reports whether a source in native syntax is certainly within the bounds b. If so, it
-// returns the ends of parts of about size bytes, each with whole blocks and arguments. It looks at
-// each byte once, while HCL's lexer counts the columns of all tokens. It leaves difficult sources
-// to the lexer: heredocs, comments inside a line, $${, numbers with an exponent, brackets without a
-// pair, broken UTF-8.
+// returns where the source can be cut into parts of about size bytes. A part has only whole blocks
+// and arguments. shallow looks at each byte once, which is cheaper than HCL's lexer. For a
+// difficult source it returns false, and the lexer decides. Difficult are heredocs, comments inside
+// a line, $${, numbers with an exponent, brackets without a pair, and broken UTF-8.
 func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
 	s := scan{src: src, bounds: b, frames: []opened{{by: '{'}}}
 	from := 0
@@ -79,7 +79,8 @@ type scan struct {
 	frames []opened // from the outermost
 }
 
-// opened is an open bracket or quote, or an open expression of a template (by is then '$').
+// opened is an open bracket, an open quote or an open expression of a template. The field by is its
+// first byte, or '$' for an expression of a template.
 type opened struct {
 	by        byte
 	operators int // the source has at most this many operators since the last comma or line

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readSLAs reads the sla blocks of a workload, and adds the preset's bounds on
-// metrics that they leave out.
+// readSLAs reads the sla blocks of a workload. It adds the thresholds of the preset on metrics that
+// the blocks leave out.
 func readSLAs(b *body, w *plan.Workload, p *preset) {
 	levels := levelIndex(w)
 	bounded := map[string][]*plan.SLA{}
@@ -61,8 +61,8 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 	return sla
 }
 
-// betterHalf warns of a percentile that bounds only the better requests: "p95 > 40
-// tok/s" of a speed requires it of the fastest 5% alone.
+// betterHalf warns of a percentile that bounds only the better requests. For example, "p95 > 40
+// tok/s" requires that speed of only the fastest 5 %.
 func (d *decoder) betterHalf(t *plan.Threshold) {
 	higher := t.Metric.Better == metric.HigherIsBetter
 	switch {

@@ -100,8 +100,8 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 	}
 	ok := true
 	for _, expr := range exprs {
-		// Evaluate without variables: which files belong to a plan must not depend on
-		// them.
+		// The paths are evaluated without variables, because variables must not decide which files
+		// belong to a plan.
 		v, diags := expr.Value(nil)
 		if diags.HasErrors() || v.Type() != cty.String || v.IsNull() || !v.IsKnown() {
 			d.errorf(expr.Range(), sumInclude, "Each element is a path in plain text. Variables and functions are not available here.")
@@ -183,8 +183,8 @@ func realPath(path string) string {
 	}
 }
 
-// repositoryRoot is the nearest folder upwards from dir that holds .git, or else dir
-// itself.
+// repositoryRoot returns the nearest folder that has a .git, from dir upwards. It returns dir if
+// there is none.
 func repositoryRoot(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -200,8 +200,8 @@ func repositoryRoot(dir string) string {
 	}
 }
 
-// ReadFile reads a regular file of at most 4 MiB. A larger file is an error, and so
-// is a device or a pipe, which may never end.
+// ReadFile reads a regular file of at most 4 MiB. A larger file is an error. A device or a pipe is
+// also an error, because it may never end.
 func ReadFile(path string) ([]byte, error) {
 	// The check comes before the opening, because opening a pipe waits for its writer.
 	info, err := os.Stat(path)

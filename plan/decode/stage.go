@@ -81,7 +81,8 @@ func readStageRate(b *body) (metric.Stage, bool) {
 	return out, true
 }
 
-// checkStages checks the thresholds on stages, once they are known.
+// checkStages checks the thresholds that apply to stages, after the stages and the thresholds are
+// read.
 func (d *decoder) checkStages(w *plan.Workload) {
 	staged := map[string]bool{}
 	for _, l := range w.Loads {

@@ -22,8 +22,8 @@ const (
 	hclInvalidExpression = "Invalid expression"
 )
 
-// slips maps the commonest errors of HCL's parser to our own text: what is wrong, and
-// how to write it. A function that returns "" keeps HCL's text.
+// slips maps the commonest errors of HCL's parser to tokgate's text: what is wrong, and how to
+// write it. If a function returns "", HCL's text is kept.
 var slips = map[string]struct {
 	summary string
 	detail  func(src []byte, at hcl.Range) string
@@ -46,8 +46,8 @@ func always(detail string) func([]byte, hcl.Range) string {
 	return func([]byte, hcl.Range) string { return detail }
 }
 
-// explainSyntax replaces the parser's text by ours, and drops errors that only follow
-// from an earlier one.
+// explainSyntax replaces the text of HCL's parser by tokgate's text. It drops errors that are only
+// the result of an earlier error.
 func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for i, diag := range diags {
@@ -74,8 +74,8 @@ func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
 	return out
 }
 
-// consequent reports whether an error only follows from an invalid character earlier on its
-// line.
+// consequent reports whether an error is only the result of an invalid character before it on the
+// same line.
 func consequent(before, diag *hcl.Diagnostic) bool {
 	return before.Summary == hclInvalidCharacter && before.Subject != nil && before.Subject.Start.Line == diag.Subject.Start.Line &&
 		slices.Contains([]string{hclInvalidExpression, hclInvalidCharacter, hclMissingNewline}, diag.Summary)

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// problem explains why the text of a threshold is invalid.
+// problem says what is wrong with the text of a threshold, and how to write it.
 type problem struct{ summary, detail string }
 
 func problemf(summary, format string, args ...any) *problem {
@@ -228,8 +228,8 @@ func exampleLimit(unit metric.Unit) string {
 // 99.9 · 0.01 is not 0.999.
 type unit struct{ power, divisor int }
 
-// units lists the names of units for each base unit. Durations are read by
-// time.ParseDuration.
+// units lists the units of each base unit, by name. Durations are missing, because
+// time.ParseDuration reads them.
 var units = map[metric.Unit]map[string]unit{
 	metric.TokensPerSecond: {"tok/s": {0, 1}, "tokens/s": {0, 1}},
 	metric.PerSecond:       {"req/s": {0, 1}, "requests/s": {0, 1}, "req/min": {0, 60}},
@@ -258,7 +258,7 @@ func money(u metric.Unit) (currency, per string, ok bool) {
 	return "", "", false
 }
 
-// spellings maps units as other tools write them to ours.
+// spellings maps the units of other tools to the units of tokgate.
 var spellings = map[metric.Unit]map[string]string{
 	metric.Seconds: {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
 		"min": "m", "mins": "m", "minute": "m", "minutes": "m"},
@@ -321,7 +321,7 @@ func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	return problemf(summary, "%s: %q is not a valid limit. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
 }
 
-// parseTime reads a limit in seconds, or in seconds per token.
+// parseTime reads a limit on a time, in seconds or in seconds per token.
 func parseTime(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	if digits, name := splitLimit(s); name == "" {
 		return 0, problemf(sumMissingUnit, "%s: %s has no unit. Write %ss or %sms.", def.Name, digits, digits, digits)
@@ -337,7 +337,7 @@ func parseTime(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	return limit.Seconds(), nil
 }
 
-// parseAmount reads a limit in one of the units of its base.
+// parseAmount reads a limit in any of the units that have the base unit base.
 func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (float64, *problem) {
 	u, ok := units[base][name]
 	if currency, per, priced := money(base); priced && (name == currency || name == currency+per) {

@@ -42,7 +42,7 @@ func refuseTrace(b *body) {
 	}
 }
 
-// readTrace reads a load that replays recorded traffic.
+// readTrace reads a load that replays a trace.
 func readTrace(b *body, l *plan.Load) {
 	for _, name := range sortedNames(notOfTraces) {
 		if b.given(name) {

@@ -187,7 +187,7 @@ server "s" {
 }
 `
 
-// A secret is not printed, whatever is wrong with it.
+// No diagnostic prints a secret, whatever is wrong with the secret's value.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	p, diags := File(Options{
 		Path: "p.hcl", Source: []byte(secretive),

@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// envPrefix begins the names of environment variables that set plan variables.
+// envPrefix is the prefix of those environment variables that set variables of a plan.
 const envPrefix = "TOKGATE_VAR_"
 
 // variable is one variable block.
@@ -23,7 +23,7 @@ type variable struct {
 	*named
 	name       string
 	typ        cty.Type
-	defaults   *typeexpr.Defaults // defaults of optional() attributes; nil if there are none
+	defaults   *typeexpr.Defaults // defaults of optional() attributes; nil if the type has none
 	sensitive  bool
 	hasDefault bool
 	fallback   cty.Value
@@ -103,7 +103,7 @@ func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, w
 	return out
 }
 
-// assigned is one value from outside of the plan.
+// assigned is one value of a variable that comes from outside of the plan.
 type assigned struct {
 	from string // "--var", "TOKGATE_VAR_x", a file
 	text *string

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/jpeg" // a logo may be a JPEG
+	_ "image/jpeg" // decodes a logo in JPEG format
 	_ "image/png"  // likewise
 
 	"github.com/tokgate/tokgate/plan"

@@ -103,7 +103,7 @@ func (d *decoder) needs(w *plan.Workload, rng hcl.Range, names ...string) {
 	}
 }
 
-// readTokens reads input_tokens and output_tokens, or takes the preset's.
+// readTokens reads input_tokens and output_tokens. The defaults come from the preset.
 func readTokens(b *body, w *plan.Workload, p *preset) {
 	if b.replays() {
 		return // checkTrace sets them

@@ -125,8 +125,8 @@ func prepare(dir string) error {
 	return record.WriteFile(path, []byte("*.jsonl merge=union\n"))
 }
 
-// Read reads the folder. problems lists the lines that do not count, each with its
-// place. A missing folder is an error; an empty one is a history without nights.
+// Read reads the history in the folder dir. problems lists the lines that do not count, each with
+// its place. A missing folder is an error. An empty folder is a history without nights.
 func Read(dir string) (h metric.History, problems []string, err error) {
 	entries, err := disk.ReadDir(dir)
 	if err != nil {

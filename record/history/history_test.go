@@ -275,7 +275,7 @@ func TestForeignHands(t *testing.T) {
 	}
 }
 
-// Two processes add to one history at once: nothing is lost or torn.
+// Two processes add to one history at the same time. No line is lost, and every line is complete.
 func TestTwoWriters(t *testing.T) {
 	if writer, ok := os.LookupEnv("TOKGATE_TEST_WRITER"); ok {
 		for i := range *nights {

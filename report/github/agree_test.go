@@ -24,8 +24,8 @@ func TestOutputsAgree(t *testing.T) {
 	outcomes := []assert.Outcome{assert.Pending, assert.Skipped, assert.Pass, assert.Pass, assert.Pass, assert.Inconclusive, assert.Fail, assert.Error}
 	seen := map[int]int{}
 	for range 3000 {
-		// The policies of the plan and the workload on inconclusive verdicts do not matter here,
-		// because each verdict has its own.
+		// The plan's and the workload's policies on inconclusive verdicts have no effect here,
+		// because each verdict has a policy of its own.
 		policies := []plan.OnInconclusive{plan.Stop, plan.Warn}
 		p := &plan.Plan{Path: "p.hcl", Servers: []*plan.Server{server}, Workloads: []*plan.Workload{w}}
 		p.Gate.OnInconclusive, w.Policy.OnInconclusive = policies[rng.IntN(2)], policies[rng.IntN(2)]

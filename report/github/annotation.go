@@ -15,8 +15,8 @@ const (
 	// annotation says how many are left out. The runner drops the annotations of a step after the
 	// tenth error and after the tenth warning (ExecutionContext.cs, _maxCountPerIssueType).
 	mostAnnotations = 9
-	// messageBytes is less than the 4,096 characters at which the runner cuts
-	// a message (ExecutionContext.cs, _maxIssueMessageLength).
+	// messageBytes bounds the length of a message. It is below the 4,096 characters at which the
+	// runner cuts a message (ExecutionContext.cs, _maxIssueMessageLength).
 	messageBytes = 3500
 	titleBytes   = 250
 )
@@ -85,8 +85,8 @@ type Workspace struct {
 	Dir  string // the working directory, absolute
 }
 
-// Annotation converts a problem. If its file is outside the workspace, file and line go into the
-// message instead.
+// Annotation converts a problem of a run into an annotation. If the problem's file is outside the
+// workspace, the message names the file and the line instead.
 func (w Workspace) Annotation(p report.Problem) Annotation {
 	a := Annotation{Warning: p.Warning, Title: p.Title, Message: p.Message}
 	if p.File == "" {

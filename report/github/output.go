@@ -14,19 +14,19 @@ import (
 // Output is one output of a step.
 type Output struct{ Name, Value string }
 
-// Outputs are the outputs of a command that ran or judged plans. If there are several plans,
-// capacities or folders, an output has a line for each:
+// Outputs returns the outputs of a command that ran or judged plans. If there are several plans,
+// capacities or folders, an output has a line for each of them:
 //
 //	verdict        pass, fail, inconclusive, error, invalid or interrupted
 //	exit-code      the exit code of the command
-//	capacity       WORKLOAD=N, SERVER/WORKLOAD=N where a plan has several servers
-//	capacity-kind  WORKLOAD=KIND, likewise: exact, interpolated, at_least, …
+//	capacity       WORKLOAD=N; SERVER/WORKLOAD=N if a plan has several servers
+//	capacity-kind  WORKLOAD=KIND or SERVER/WORKLOAD=KIND: exact, interpolated, at_least, …
 //	results        the folders with the reports
-//	junit          the JUnit files in them
+//	junit          the JUnit files in these folders
 //	recording      the SHA-256 sums of the recordings that were judged
 //
-// Paths are relative to the workspace, in which later steps run, or absolute if they are outside of
-// it.
+// Paths are relative to the workspace, because later steps run there. A path outside the workspace
+// is absolute.
 func Outputs(docs []*report.Document, code int, at Workspace) []Output {
 	var capacity, kind, results, junit, recording []string
 	for _, d := range docs {

@@ -11,7 +11,7 @@ import (
 // of more than 1,048,576 bytes as a whole, and says so in an annotation.
 const SummaryBytes = report.MarkdownBytes
 
-// Part writes a part of a summary, with at most limit bytes.
+// Part writes one part of a summary. It writes at most limit bytes.
 type Part func(w io.Writer, limit int) error
 
 // Run is the report of a run.
