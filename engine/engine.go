@@ -44,12 +44,12 @@ type Engine struct {
 	Without map[string]string
 }
 
-// Launch is how a process or container without a command is started.
+// Launch says how tokgate starts a process or a container if the plan sets no command.
 type Launch struct {
 	// Program holds the first words of the command line. It is nil if a plan must set the command.
 	Program []string
-	// Entrypoint is the container's program. "" means the first word of Program, so
-	// that images with and without an entrypoint start alike.
+	// Entrypoint is the program that the container starts. "" means the first word of Program. So
+	// it does not matter whether the image has an entrypoint.
 	Entrypoint string
 	// Model is the flag that names the model. It is "" if the model is a word of its own on the
 	// command line, without a flag.
@@ -64,9 +64,9 @@ type Launch struct {
 	Env map[string]string
 	// Port is the port on which the engine listens inside a container, if the plan sets none.
 	Port int
-	// SharedMemory is the size of the container's /dev/shm: a limit, not a
-	// reservation. "" keeps the runtime's default, which is too small if the workers
-	// of one server communicate through it.
+	// SharedMemory is the largest size of the container's /dev/shm; the memory is not reserved. ""
+	// keeps the default of the container runtime. The default is too small if the workers of one
+	// server communicate through /dev/shm.
 	SharedMemory string
 }
 
@@ -76,8 +76,7 @@ type Flags struct {
 	Models []string
 	// Admission lists flags that limit how many requests the engine works on at a time.
 	Admission []string
-	// Context lists flags that limit the tokens of one request, prompt and answer
-	// together.
+	// Context lists flags that limit the tokens of one request: prompt and answer together.
 	Context []string
 	// Slots lists flags for the number of slots. The engine divides the context limit evenly among
 	// the slots, unless a flag of Unified is on.
@@ -110,7 +109,7 @@ type Pages struct {
 	Metrics string
 }
 
-// Guess is how the engine is recognised.
+// Guess says how tokgate recognises the engine.
 type Guess struct {
 	// Words lists words that occur in names of the engine's images and commands.
 	Words []string

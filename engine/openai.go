@@ -9,7 +9,7 @@ var openai = Engine{
 	// The health, version and tokenizer pages of a plain server are tried at vLLM's paths.
 	Pages:   Pages{Health: "/health", Version: []string{"/version"}, VersionKey: "version", Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics"},
 	Dialect: Dialect{BothLimits: true, Tokenizer: AnyTokenizer},
-	// OpenAI's own completions API returns the prompt with its values.
+	// OpenAI's own completions API returns the prompt with its log-probabilities.
 	Scores: Scores{
 		Path: "/v1/completions", Prompt: "prompt", Values: "choices[0].logprobs.token_logprobs",
 		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "echo": true, "logprobs": 1},

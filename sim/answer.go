@@ -30,7 +30,7 @@ func (a answer) append(b []byte, from, to int) []byte {
 	return b
 }
 
-// size is the number of bytes of the first n tokens, escaped as in JSON.
+// size returns the number of bytes of the first n tokens, if they are escaped as in JSON.
 func (a answer) size(n int) int {
 	switch {
 	case a.written != nil:
@@ -41,7 +41,8 @@ func (a answer) size(n int) int {
 	return len(opening) + (n-1)*len(words[0])
 }
 
-// write fixes the first n tokens of the answer by writing them out.
+// write writes out the first n tokens of the answer as text, so that a fault can change them. It
+// does nothing if the answer is a text already.
 func (a *answer) write(n int) {
 	if a.written != nil {
 		return
@@ -102,8 +103,8 @@ func (fx *effect) onAnswer() bool {
 	return fx.circle || fx.garble || fx.swapOne > 0 || fx.blank || fx.broken || fx.endless
 }
 
-// spoil changes a natural answer according to its faults. limit is the largest number of tokens
-// that the answer may have.
+// spoil changes a natural answer in the way of the request's faults. limit is the largest number of
+// tokens that the answer may have.
 func (fx *effect) spoil(a *answer, limit int) {
 	if fx.blank {
 		a.written, a.call = []string{" "}, ""
@@ -136,7 +137,7 @@ func (a *answer) repeat(limit int) {
 	}
 }
 
-// garble continues with junk from the middle of the answer on.
+// garble replaces the second half of the answer by junk.
 func (a *answer) garble(limit int) {
 	const junk = "!#$%&()*+-/:;<=>?@[]^_{|}~QXZJKqxzjk0123456789"
 	r := a.seed

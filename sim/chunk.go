@@ -69,7 +69,7 @@ func (c *chunker) cached(r *run) {
 	}
 }
 
-// replay sends the whole answer at once.
+// replay sends all tokens of the answer at once. It does not wait for the engine.
 func (c *chunker) replay() {
 	c.role()
 	for i := range c.order.output {
@@ -216,7 +216,7 @@ func (c *chunker) last(finish string) {
 	c.buf = append(c.buf, `,"stop_reason":null}]`...)
 }
 
-// failure sends an error in the stream, and ends the stream as vLLM does.
+// failure sends an error in the stream. Then it ends the stream as vLLM does.
 func (c *chunker) failure() {
 	c.open()
 	if c.fx.errorLegacy {
@@ -239,7 +239,7 @@ func (c *chunker) sentinel() {
 	c.close()
 }
 
-// running writes the usage that a chunk before the last may have.
+// running writes the usage into a chunk before the last one, if the request asks for it.
 func (c *chunker) running() {
 	o := c.order.StreamOptions
 	switch {

@@ -73,8 +73,8 @@ func (s *Server) known(o *order) bool {
 	return known
 }
 
-// answerID returns the id of an answer: "chatcmpl-" or "cmpl-", and then the request's own id if it
-// has one.
+// answerID returns the id of an answer. It is "chatcmpl-" or "cmpl-", followed by the request's own
+// id if the request has one.
 func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	own := r.Header.Get("X-Request-Id")
 	if own == "" {

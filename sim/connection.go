@@ -26,7 +26,8 @@ func (w bytewise) Write(b []byte) (int, error) {
 // Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
 func (w bytewise) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// compress wraps w if the client accepts gzip; finish ends the compressed answer.
+// compress returns a writer that compresses the answer if the client accepts gzip. The function
+// finish ends the compressed answer.
 func compress(w http.ResponseWriter, r *http.Request) (wrapped http.ResponseWriter, finish func()) {
 	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		return w, func() {}

@@ -8,7 +8,7 @@ type cost struct {
 	linear, square, chunk           float64 // prefill
 	moe, active                     float64
 	verify                          int
-	expert                          []float64 // cost of experts, by batch size
+	expert                          []float64 // cost of the experts, by the number of decoding sequences
 }
 
 // newCost computes the cost constants of the profile p, and multiplies every time by factor. The

@@ -9,13 +9,13 @@ import (
 
 // Job is one request as the engine sees it.
 type Job struct {
-	ID     uint64 // chosen by the caller, unique among the jobs in flight
+	ID     uint64 // chosen by the caller; unique among the jobs in flight
 	Input  int    // prompt tokens, at least 1
-	Output int    // tokens that the job emits, at least 1
-	// Prefix identifies the leading blocks of prompt and answer by hashes; each covers all tokens
-	// up to the end of its block. Only a prefix cache uses it. It looks up the prompt's blocks, and
-	// stores them once the prompt is prefilled. When the answer is finished, it stores the answer's
-	// blocks, without the last token.
+	Output int    // tokens that the engine makes for the job, at least 1
+	// Prefix identifies the leading blocks of prompt and answer by hashes. Each hash covers all
+	// tokens up to the end of its block. Only a prefix cache uses Prefix. It looks up the blocks of
+	// the prompt, and stores them once the prompt is prefilled. When the answer is finished, it
+	// stores the answer's blocks, without the last token.
 	Prefix []uint64
 }
 
@@ -24,10 +24,10 @@ type Emission struct {
 	ID     uint64
 	At     time.Duration // end of the step
 	Tokens int           // new tokens, at least 1
-	Total  int           // tokens of the job so far, including these
+	Total  int           // tokens of the job so far, including the new tokens
 	Last   bool          // the job is finished
-	// Times holds the job's times as known at the end of this Advance, which may be later than At.
-	// It is valid until the next Advance.
+	// Times holds the job's times as the engine knows them at the end of this Advance, which may be
+	// later than At. Times is valid until the next Advance.
 	Times *Times
 }
 
@@ -46,15 +46,15 @@ type Times struct {
 // State holds the engine's current state and totals since its start.
 type State struct {
 	Running int     // sequences admitted and not finished
-	Waiting int     // sequences in the queue that are not admitted yet
+	Waiting int     // sequences in the queue, not admitted yet
 	KV      float64 // share of the KV budget that is reserved, in [0, 1]; 0 if there is no budget
 
 	Steps           int
 	Busy            time.Duration // time spent in steps
 	Prefilling      time.Duration // part of Busy in which the step prefills
-	PromptTokens    int           // prefilled or found in the cache
+	PromptTokens    int           // prompt tokens that were prefilled or found in the cache
 	OutputTokens    int
-	CacheQueries    int // prompt tokens looked up in the prefix cache
+	CacheQueries    int // prompt tokens that were looked up in the prefix cache
 	CacheHits       int // and found
 	CacheEvicted    int // tokens that were evicted from the prefix cache
 	Drafts          int // speculative steps of single sequences
@@ -65,9 +65,9 @@ type State struct {
 	PeakBatchTokens int   // largest number of tokens in one step so far
 }
 
-// Engine is a continuous-batching inference engine, step by step. It has no clock and no goroutine,
-// and all its randomness comes from the seed. Submit gives it jobs, and Advance returns what has
-// happened up to a time. It is not safe for concurrent use.
+// Engine simulates an inference engine with continuous batching, step by step. It has no clock and
+// no goroutine, and all its randomness comes from the seed. Submit gives it jobs, and Advance
+// returns what has happened up to a time. It is not safe for concurrent use.
 //
 // A step is planned when it starts, from the queue at that time, and runs to its end. Sequences are
 // admitted in order of arrival. Each sequence reserves input + output + kv_per_seq_tokens of the KV
@@ -269,8 +269,8 @@ func (e *Engine) ResetPrefixCache() {
 	}
 }
 
-// plan starts a step: it decides which sequences decode, which prompts get how many tokens, and
-// when the step ends.
+// plan plans and starts a step. It decides which sequences decode, how many tokens of each prompt
+// are prefilled, and when the step ends.
 func (e *Engine) plan(start time.Duration) {
 	budget := e.profile.Limits.MaxBatchedTokens
 	e.decodes = len(e.decode) > 0
@@ -310,7 +310,7 @@ func (e *Engine) plan(start time.Duration) {
 	e.state.PeakBatchTokens = max(e.state.PeakBatchTokens, spent)
 }
 
-// stall is the time by which a stall delays the step, in ms.
+// stall returns how much longer a stall makes the step, in ms. It is 0 if the step has no stall.
 func (e *Engine) stall() float64 {
 	s := e.profile.Stalls
 	if s == nil || !e.decodes {
@@ -365,8 +365,8 @@ func (e *Engine) chunk(s *sequence, budget *int) float64 {
 	return took
 }
 
-// longest is the context length of the longest decoding sequence. It is computed only if the
-// profile has a cost for it.
+// longest is the number of context tokens of the longest decoding sequence. It is 0 if the profile
+// has no cost for it.
 func (e *Engine) longest() int {
 	most := 0
 	if e.cost.longest > 0 {
@@ -377,8 +377,7 @@ func (e *Engine) longest() int {
 	return most
 }
 
-// finishStep ends the current step: its tokens are made, and finished sequences
-// leave.
+// finishStep ends the current step. Its sequences get their tokens, and finished sequences leave.
 func (e *Engine) finishStep() {
 	e.stepping, e.clock = false, e.stepEnd
 	if e.dropped > 0 {
@@ -417,7 +416,7 @@ func (e *Engine) finishStep() {
 	e.prefill = stay
 }
 
-// emit adds n tokens to the sequence and emits those that are visible. It reports whether the
+// emit adds n tokens to the sequence, and emits the tokens that are visible. It reports whether the
 // sequence is finished.
 func (e *Engine) emit(s *sequence, n int) bool {
 	s.made += n

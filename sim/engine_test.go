@@ -127,7 +127,7 @@ func TestArithmetic(t *testing.T) {
 			jobs:   []Job{{Input: 400, Output: 2}, {Input: 400, Output: 2}, {Input: 400, Output: 2}},
 			want:   [][]float64{{1015, 1237}, {1015, 1237}, {1225, 1237}},
 		}, {
-			// Requests run one at a time: B's first step starts when A's last step has ended.
+			// Only one request runs at a time. B's first step starts when A's last step has ended.
 			name:   "admission cap",
 			change: func(p *Profile) { p.Limits.MaxSeqs = 1 },
 			jobs:   []Job{{Input: 100, Output: 2}, {Input: 100, Output: 1}},
@@ -144,7 +144,7 @@ func TestArithmetic(t *testing.T) {
 			// 110 ms, until 245 ms. B decodes alone until 255 ms.
 			want: [][]float64{{115, 125}, {245, 255}, {245}},
 		}, {
-			// Nothing is visible before token 3. It comes together with the two tokens before it.
+			// No token is visible before token 3. The first two tokens come together with token 3.
 			name:   "held-back stream",
 			change: func(p *Profile) { p.FirstVisibleToken = 3 },
 			jobs:   []Job{{Input: 100, Output: 4}, {Input: 100, Output: 2}},
@@ -272,7 +272,7 @@ func TestCancel(t *testing.T) {
 	if s := e.State(time.Hour); s.Running != 0 || s.Waiting != 0 || e.kv != 0 || e.resident != 0 || len(e.jobs) != 0 {
 		t.Errorf("something is left: %+v, kv %d, resident %d, jobs %d", s, e.kv, e.resident, len(e.jobs))
 	}
-	submit(t, e, time.Hour, Job{ID: 1, Input: 1, Output: 1}) // the id of a finished job may be used again
+	submit(t, e, time.Hour, Job{ID: 1, Input: 1, Output: 1}) // the id of a finished job is free again
 }
 
 func TestSubmitRefuses(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Fault is one error of a server or a network.
+// Fault is one kind of error of a server or a network.
 type Fault struct {
 	Name string
 	Doc  string // description in one line; it says what tokens, delay and text of a rule mean
@@ -93,9 +93,9 @@ func (fx *effect) breaks() bool {
 	return fx.errorEvent || fx.errorLegacy || fx.cut || fx.noFinish || fx.hold || fx.trickle > 0
 }
 
-// visible returns the number of tokens that may be sent once the engine has made the first made
-// tokens. sent is the number of tokens that were sent before. breaks reports whether the stream
-// then breaks.
+// visible returns the number of tokens that may be sent by now. made is the number of tokens that
+// the engine has made, and sent is the number of tokens that were sent before. breaks reports
+// whether the stream breaks after these tokens.
 func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 	switch {
 	case fx.breaks() && made >= fx.after:
@@ -196,7 +196,7 @@ func statusFault(status int) func(*effect, *Rule) {
 	}
 }
 
-// or returns v, or other if v is zero.
+// or returns v. If v is zero, it returns other.
 func or[T comparable](v, other T) T {
 	var zero T
 	if v == zero {

@@ -430,7 +430,7 @@ func streamHas(part string, times int) func(*testing.T, *world) {
 	}
 }
 
-// contents lists the non-empty values of one delta field.
+// contents lists the values of one field of delta that are not empty.
 func contents(text, key string) (values []string) {
 	for line := range strings.Lines(text) {
 		_, rest, ok := strings.Cut(line, `"delta":{"`+key+`":"`)

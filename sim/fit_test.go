@@ -96,8 +96,8 @@ func (c conditions) of(p *Profile, l load) outcome {
 	return mean
 }
 
-// run sends load to a fresh engine as a plan does after its warm-up. The first n·rounds requests
-// are measured, and further requests keep up the load until all measured ones have ended.
+// run sends load to a fresh engine, as a plan does after its warm-up. The first n·rounds requests
+// are measured. Further requests keep up the load until all measured requests have ended.
 func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	e := NewEngine(p, seed)
 	due := l.n * l.rounds
@@ -395,8 +395,8 @@ func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 
 	return out
 }
 
-// crossing estimates the burst size at which the mean TTFT reaches 3 s. It interpolates linearly
-// between two successive powers of two close to near, the published value.
+// crossing estimates the burst size at which the mean TTFT reaches 3 s. near is the published burst
+// size. crossing interpolates linearly between two successive powers of two that are close to it.
 func crossing(ttft func(n int) float64, near float64) float64 {
 	low := 1 << int(math.Log2(near))
 	if ttft(low) >= 3 {
@@ -429,8 +429,8 @@ func loss(figures []figure, got []float64) float64 {
 	return math.Sqrt(sum / weights)
 }
 
-// relative returns the errors as in docs/reference.md, without sign and smallest
-// first.
+// relative returns the relative errors without sign, the smallest first, as docs/reference.md shows
+// them.
 func relative(figures []figure, got []float64) []float64 {
 	var errs []float64
 	for i, g := range figures {

@@ -27,7 +27,7 @@ func spoken(text string) []string {
 	for len(text) > 0 {
 		_, size := nextToken(text)
 		if _, whole := utf8.DecodeRuneInString(text); size == 1 {
-			size = whole // a multi-byte character is not split
+			size = whole // a character of several bytes is not split
 		}
 		out, text = append(out, text[:size]), text[size:]
 	}
@@ -152,7 +152,7 @@ func behind(ids []int) int {
 	return len(ids)
 }
 
-// keyOf hashes the tokens of a prompt.
+// keyOf returns a hash of the tokens of a prompt.
 func keyOf(ids []int) uint64 {
 	var hash rng
 	for _, id := range ids {
@@ -161,7 +161,8 @@ func keyOf(ids []int) uint64 {
 	return uint64(hash)
 }
 
-// asked returns the text of the last message of a chat, from its written-out tokens.
+// asked returns the text of the first user message of a chat. prompt is the chat as its tokens, in
+// text. Without such a message, asked returns prompt.
 func asked(prompt string) string {
 	if _, after, ok := strings.Cut(prompt, specials[0]+"user\n"); ok {
 		prompt, _, _ = strings.Cut(after, specials[1])

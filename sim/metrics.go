@@ -93,7 +93,7 @@ const (
 	sglang = "sglang"
 )
 
-// sglang writes SGLang's metrics, under the names of its metrics_collector.py.
+// sglang writes the metrics under the names of SGLang's metrics_collector.py.
 func (m *metrics) sglang(p *page, s State) {
 	name := func(ours string) string { return named(sglang, ours) }
 	p.one(name("running"), "gauge", "The number of running requests.", float64(s.Running))

@@ -2,12 +2,13 @@ package sim
 
 import "container/list"
 
-// prefixCache stores blocks of tokens, and evicts the least recently used blocks first. A block's
-// hash covers everything before it, so if a block matches, all blocks before it match.
+// prefixCache stores blocks of tokens. When it is full, it evicts the least recently used blocks.
+// The hash of a block covers all tokens before the block. So if a block matches, all blocks before
+// it match.
 type prefixCache struct {
 	blocks int // capacity
 	at     map[uint64]*list.Element
-	order  *list.List // hashes (uint64), most recently used first
+	order  *list.List // hashes (uint64) of blocks, the most recently used first
 }
 
 func newPrefixCache(blocks int) *prefixCache {
@@ -55,14 +56,14 @@ func (c *prefixCache) touch(prefix []uint64) {
 	}
 }
 
-// Part is a stretch of a prompt, described without its text. Stretches with the same key begin with
-// the same tokens.
+// Part is a stretch of a prompt. It has no text. Stretches with the same key begin with the same
+// tokens.
 type Part struct {
 	Key    uint64
 	Tokens int
 }
 
-// AnswerPart returns the server's answer to a prompt, as a part of a later prompt.
+// AnswerPart returns the server's answer to a prompt, in the form of a part of a later prompt.
 func AnswerPart(prompt []Part, tokens int) Part {
 	h := rng(2)
 	for _, p := range prompt {
@@ -105,13 +106,13 @@ func PrefixHashes(tokens []int, blockTokens int) []uint64 {
 	return hashes
 }
 
-// blocks returns the hashes of the full blocks among the first tokens of a sequence.
+// blocks returns the hashes of the full blocks in the first tokens of a sequence.
 func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
 	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
 }
 
-// keep stores the full blocks of the first tokens of a sequence in the prefix cache. The number of
-// these tokens is given.
+// keep stores the full blocks of a sequence in the prefix cache. Only the first tokens of the
+// sequence count, as many as the parameter tokens says.
 func (e *Engine) keep(s *sequence, tokens int) {
 	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
 }

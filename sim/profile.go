@@ -17,13 +17,13 @@ import (
 	"strings"
 )
 
-// Policy says how an engine divides its steps between prefilling prompts and decoding answers.
+// Policy says whether an engine prefills prompts and decodes answers in the same step.
 type Policy string
 
 const (
-	// Mixed is vLLM's policy. Every step decodes all running sequences, and the rest
-	// of its token budget goes to prompts, in order of arrival. A prompt chunk makes
-	// the step longer for everyone who is decoding.
+	// Mixed is vLLM's policy. Every step decodes all running sequences. The rest of its token
+	// budget goes to prompts, in order of arrival. A prompt chunk makes the step longer, also for
+	// the decoding sequences.
 	Mixed Policy = "mixed"
 	// PrefillFirst is SGLang's policy. A step either prefills or decodes. While a prompt can be
 	// prefilled, no sequence decodes.
@@ -45,7 +45,7 @@ const (
 type Profile struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Source is the origin of the numbers.
+	// Source says where the numbers of the profile come from.
 	Source string `json:"source,omitempty"`
 	// Base names a shipped profile. The file takes from it the values that it does not set.
 	Base string `json:"base,omitempty"`
@@ -76,7 +76,7 @@ type Profile struct {
 	Noise             Noise         `json:"noise,omitzero"`
 	Stalls            *Stalls       `json:"stalls,omitempty"` // nil: none
 	NaturalOutput     NaturalOutput `json:"natural_output,omitzero"`
-	GPU               *GPU          `json:"gpu,omitempty"` // nil: the server reports no GPU
+	GPU               *GPU          `json:"gpu,omitempty"` // nil means that the server reports no GPU
 
 	// Faults are deliberate errors of the server.
 	Faults Script `json:"faults,omitempty"`
@@ -124,7 +124,7 @@ type Speculation struct {
 
 // PrefixCache reuses the KV cache of prompts that have the same beginning.
 type PrefixCache struct {
-	BlockTokens    int `json:"block_tokens"`    // tokens in a block, at least 1; only whole blocks are found
+	BlockTokens    int `json:"block_tokens"`    // tokens in a block, at least 1; only whole blocks count
 	CapacityTokens int `json:"capacity_tokens"` // tokens that the cache holds, at least block_tokens; then the least recently used blocks leave
 }
 

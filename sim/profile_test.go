@@ -119,7 +119,7 @@ func TestProfileFiles(t *testing.T) {
 	for _, test := range []struct{ name, want string }{
 		{"defualt", `unknown simulator profile "defualt", did you mean "default"?; shipped are: `},
 		{"no/such.json", "could not read the simulator profile: "},
-		{"./folder.json", "folder.json is not a regular file"}, // such as a link to a device or a pipe
+		{"./folder.json", "folder.json is not a regular file"}, // a folder, a device or a pipe is not a regular file
 		{"./large.json", "large.json has more than 4194304 bytes"},
 	} {
 		if _, err := LoadProfile(test.name, dir); err == nil || !strings.Contains(err.Error(), test.want) {

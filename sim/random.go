@@ -18,7 +18,7 @@ func (r *rng) next() uint64 {
 	return z ^ z>>31
 }
 
-// float is uniformly distributed in [0, 1).
+// float draws a number that is uniformly distributed in [0, 1).
 func (r *rng) float() float64 { return float64(r.next()>>11) / (1 << 53) }
 
 // noise draws factors on times. The factors are log-normal, with the mean 1.

@@ -59,7 +59,7 @@ func init() {
 	}
 }
 
-// wireMessage is a chat message; content is a string, null, or text parts.
+// wireMessage is a message of a chat. content is a string, null, or a list of text parts.
 type wireMessage struct {
 	Role    string      `json:"role"`
 	Content textContent `json:"content"`
@@ -91,7 +91,7 @@ func (t *textContent) UnmarshalJSON(src []byte) error {
 	return nil
 }
 
-// oneOrMany is a string or a list of strings.
+// oneOrMany is one string, or a list of strings, in JSON.
 type oneOrMany []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -117,7 +117,7 @@ func refuse(param, format string, args ...any) error {
 	return &badRequest{http.StatusBadRequest, param, fmt.Sprintf(format, args...)}
 }
 
-// answerError answers with the error of a request.
+// answerError sends the answer to a request that has an error.
 func answerError(w http.ResponseWriter, err error) {
 	var bad *badRequest
 	if errors.As(err, &bad) {
@@ -148,7 +148,7 @@ type order struct {
 	scored []int // tokens of the prompt if the request asks for their log-probabilities; else nil
 }
 
-// reply is the answer that a request will get.
+// reply is the planned answer to a request.
 type reply struct {
 	output int    // tokens
 	finish string // finish_reason
@@ -222,7 +222,7 @@ func (o *order) refused(model string) error {
 	return nil
 }
 
-// promptIDs returns the tokens of the prompt.
+// promptIDs returns the token ids of the prompt.
 func (o *order) promptIDs(chat bool) ([]int, error) {
 	if chat {
 		return chatTokens(o.Messages, true)

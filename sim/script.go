@@ -19,26 +19,26 @@ type Script []Rule
 // limit.
 type Rule struct {
 	Fault string  `json:"fault"`           // a name of Faults
-	Path  string  `json:"path,omitempty"`  // exact URL path; "" means both completion endpoints
+	Path  string  `json:"path,omitempty"`  // exact URL path; "" means the paths of both completion endpoints
 	From  int     `json:"from,omitempty"`  // first request
 	To    int     `json:"to,omitempty"`    // first request after the range; 0: the range has no end
 	Every int     `json:"every,omitempty"` // in this range, only the 1st, the (1+every)th, the (1+2·every)th, …
-	Share float64 `json:"share,omitempty"` // share of these that have the fault, drawn from the server's seed; in [0, 1]
+	Share float64 `json:"share,omitempty"` // of these requests, the share with the fault, by chance; in [0, 1]
 
 	Tokens  int     `json:"tokens,omitempty"`   // tokens of the fault; 0 means the fault's default
 	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault, in ms; 0 means its default
 	Text    string  `json:"text,omitempty"`     // text of the fault; "" means the fault's default
 }
 
-// ParseRule reads a rule from a command line: a fault's name and, after a colon, settings, for
-// example
+// ParseRule reads a rule from a command line. The name of a fault comes first. Settings may follow
+// after a colon:
 //
 //	http-500:share=0.3
 //	error-event:every=2,tokens=5,text=out of memory
 //	http-500:path=/metrics,share=0.01
 //
-// Keys are path, from, to, every, share, tokens, delay (a duration, 1.5s) and text, which takes
-// everything that follows it.
+// Keys are path, from, to, every, share, tokens, delay (a duration such as 1.5s) and text. text
+// takes everything that follows it.
 func ParseRule(s string) (Rule, error) {
 	name, rest, _ := strings.Cut(s, ":")
 	r := Rule{Fault: name}
@@ -144,7 +144,7 @@ func newDirector(rules Script, seed int64) *director {
 	return d
 }
 
-// loading is the longest loading time that a rule sets.
+// loading returns the longest loading time that a rule of the script sets.
 func (d *director) loading() time.Duration {
 	var most time.Duration
 	for i := range d.rules {

@@ -57,8 +57,8 @@ type wallClock struct{}
 func (wallClock) Now() time.Time                         { return time.Now() }
 func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Server is an OpenAI-compatible server over an Engine in real time. It is an http.Handler; Start
-// and Serve add a listener of its own. While no request is in flight, it has no goroutine.
+// Server is an OpenAI-compatible server that runs an Engine in real time. It is an http.Handler.
+// Start and Serve make it listen by itself. While no request is in flight, it has no goroutine.
 type Server struct {
 	options Options
 	profile *Profile
@@ -85,7 +85,7 @@ type Server struct {
 	closed  bool
 }
 
-// New returns a server. The loading time and the server's clock begin now.
+// New returns a server. Its loading time and its clock begin at the call.
 func New(o Options) (*Server, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
@@ -275,7 +275,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, fx.status, "", fx.message)
 		return
 	}
-	// Like vLLM, the server requires the key only below /v1.
+	// The server requires the key only below /v1, as vLLM does.
 	if s.options.APIKey != "" && strings.HasPrefix(r.URL.Path, "/v1/") &&
 		r.Header.Get("Authorization") != "Bearer "+s.options.APIKey {
 		writeError(w, http.StatusUnauthorized, "", "Unauthorized")
@@ -294,8 +294,8 @@ func effectOf(r *http.Request) *effect {
 	return new(effect)
 }
 
-// pause waits for d, or for ever if d is negative. It reports whether the client and the server
-// still exist afterwards.
+// pause waits for the time d, or for ever if d is negative. It reports whether the client and the
+// server are still there after the wait.
 func (s *Server) pause(r *http.Request, d time.Duration) bool {
 	var over <-chan time.Time
 	if d >= 0 {
@@ -314,7 +314,7 @@ func (s *Server) pause(r *http.Request, d time.Duration) bool {
 // loading reports whether the server is not ready yet.
 func (s *Server) loading() bool { return s.clock.Now().Before(s.ready) }
 
-// run is one job in flight, with what its handler needs to wait for it.
+// run is one job in flight, and everything with which its handler waits for it.
 type run struct {
 	id   uint64
 	wake chan struct{} // holds a value if the handler has emissions to take
@@ -387,8 +387,8 @@ func (s *Server) deliver(emitted []Emission) {
 	}
 }
 
-// take waits for emissions and appends them to into. It returns false if the client or the server
-// is gone.
+// take waits for emissions and appends them to the slice into. It returns false if the client or
+// the server is gone.
 func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission, bool) {
 	select {
 	case <-r.wake:
@@ -404,7 +404,7 @@ func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission,
 	return into, true
 }
 
-// release drops a run, and cancels it if it is not finished.
+// release drops a run. If the run is not finished, release cancels its job.
 func (s *Server) release(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

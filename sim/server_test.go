@@ -59,7 +59,7 @@ func newWorld(t *testing.T, o Options) *world {
 	return w
 }
 
-// request builds a request. With a body it is a POST.
+// request builds a request. It is a POST if it has a body, and otherwise a GET.
 func (w *world) request(path, body string) *http.Request {
 	w.t.Helper()
 	method := http.MethodGet
@@ -343,7 +343,8 @@ func TestAPIKey(t *testing.T) {
 	})
 }
 
-// answerOf reads a whole chat answer: text, finish_reason and tokens.
+// answerOf reads a whole chat answer. It returns the text, the finish_reason and the number of
+// tokens.
 func answerOf(t *testing.T, text string) (content, finish string, tokens int) {
 	t.Helper()
 	var a struct {

@@ -36,7 +36,7 @@ const (
 
 var specials = [...]string{"<|im_start|>", "<|im_end|>", "<|bos|>"}
 
-// Tokenize appends the text's tokens to ids.
+// Tokenize appends the tokens of text to ids.
 func Tokenize(ids []int, text string) []int {
 	for len(text) > 0 {
 		id, size := nextToken(text)
@@ -79,7 +79,7 @@ func nextToken(text string) (id, size int) {
 	return 256 + variant*pieces + value, i + n
 }
 
-// Detokenize returns the text of the tokens, or an error that names the first invalid
+// Detokenize returns the text of the tokens. If an id is invalid, the error names the first invalid
 // id.
 func Detokenize(ids []int) (string, error) {
 	var text []byte

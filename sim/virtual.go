@@ -172,7 +172,7 @@ func (v *Virtual) State(now time.Duration) State { return v.engine.State(now) }
 // ResetPrefixCache forgets all cached prompts.
 func (v *Virtual) ResetPrefixCache() { v.engine.ResetPrefixCache() }
 
-// Logprobs returns the model's log-probabilities of an answer's tokens, which Server reports as
+// Logprobs returns the model's log-probabilities of the tokens of an answer. Server reports them as
 // prompt_logprobs.
 func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 	if len(said) == 0 {
@@ -223,7 +223,7 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 	return c
 }
 
-// read parses a request, or returns what is wrong with it.
+// read parses a request. It returns an error that says what is wrong with the request.
 func (v *Virtual) read(c *Call) error {
 	a, fx := &c.ask, c.fx
 	if fx.strict && !a.Natural {
@@ -260,7 +260,7 @@ func (v *Virtual) read(c *Call) error {
 	return err
 }
 
-// begin sends the head of the answer, and passes the request to the engine.
+// begin sends the head of the answer and passes the request to the engine.
 func (v *Virtual) begin(c *Call, at time.Duration) {
 	fx := c.fx
 	if !fx.lateHeaders && !fx.notSSE {
@@ -299,7 +299,7 @@ func (v *Virtual) enlist(c *Call) {
 	v.calls[c.id] = c
 }
 
-// submit hands a request to the engine.
+// submit gives a request to the engine.
 func (v *Virtual) submit(c *Call) {
 	v.enlist(c)
 	if c.told.finish = c.reply.finish; c.told.finish == "tool_calls" {
@@ -314,7 +314,7 @@ func (v *Virtual) submit(c *Call) {
 	}
 }
 
-// Cancel disconnects the client of a call, which receives nothing more.
+// Cancel disconnects the client of a call. The client receives nothing more.
 func (v *Virtual) Cancel(now time.Duration, c *Call) {
 	if c.over {
 		return

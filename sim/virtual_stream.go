@@ -114,7 +114,7 @@ func (v *Virtual) finish(c *Call, at time.Duration) {
 	v.end(c, at, Ended, "")
 }
 
-// breakOff ends a stream in the way that its fault describes.
+// breakOff ends a stream in the way of the request's fault.
 func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
@@ -133,7 +133,7 @@ func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	}
 }
 
-// whole sends the answer as one object instead of a stream.
+// whole sends the answer as one object, without a stream.
 func (v *Virtual) whole(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// errorTypes maps a status to vLLM's name of the error.
+// errorTypes maps an HTTP status to vLLM's name of the error.
 var errorTypes = map[int]string{
 	http.StatusBadRequest:          "BadRequestError",
 	http.StatusUnauthorized:        "AuthenticationError",
@@ -20,8 +20,8 @@ func errorType(status int) string {
 	return or(errorTypes[status], "InternalServerError")
 }
 
-// writeError answers with an OpenAI error object. The message is written unchanged, because a fault
-// may put invalid UTF-8 into it.
+// writeError answers with an error object of OpenAI's API. The message is written unchanged,
+// because a fault may put invalid UTF-8 into it.
 func writeError(w http.ResponseWriter, status int, param, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -101,9 +101,9 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 
 // fromNothing judges a change of capacity if the control held at no level. Then nothing can be
 // lost, so a tolerance is not applicable. The control's true capacity may be any load below the
-// lowest level that was tried. The change requires some load of the candidate at the highest of
-// these capacities. A candidate that is certified at that load is not worse. A candidate that is
-// certified at more than this is better.
+// lowest level that was tried. Of these loads the highest one sets what the candidate must hold. A
+// candidate that is certified at that load is not worse. A candidate that is certified at the
+// control's lowest level is better.
 func (c *Change) fromNothing(a, b Limit, change float64) {
 	nowhere := fmt.Sprintf("the control does not hold at any load (%s)", a.Line)
 	target := CapacityTarget(a.Fail-1, change)

@@ -26,7 +26,7 @@ const (
 	usualDisagreement = 0.035
 )
 
-// Chance is how likely an unchanged candidate passes a comparison.
+// Chance is the chance that an unchanged candidate passes a comparison.
 type Chance struct {
 	Compare *plan.Compare
 	// Passes is the chance that all changes pass. It is computed as if the changes were
@@ -102,7 +102,7 @@ func Chances(p *plan.Plan) []Chance {
 	return out
 }
 
-// chance is the chance that an unchanged candidate passes one change at one level.
+// chance returns the chance that an unchanged candidate passes one required change at one level.
 func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level) (passes float64, impossible, known bool) {
 	if level.Duration > 0 {
 		return 0, false, false // the level has a duration, so the number of requests is not known

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Change is one statistic of one metric on both sides of a comparison.
+// Change holds one statistic of one metric, on both sides of a comparison, and how it changed.
 type Change struct {
 	Workload string
 	Level    string // "capacity" for the capacity
@@ -55,7 +55,7 @@ type Change struct {
 	decision
 }
 
-// Direction is the certain direction of a change.
+// Direction is the direction of a change, if it is certain.
 type Direction string
 
 const (
@@ -113,7 +113,7 @@ func (c *Change) unscaled(x float64) float64 {
 	return math.Expm1(x)
 }
 
-// Name writes the metric and its statistic: "ttft p95".
+// Name writes the metric and its statistic, such as "ttft p95".
 func (c *Change) Name() string {
 	if s := c.Stat.String(); s != "" {
 		return c.Metric.Name + " " + s

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// notedSpread is the smallest difference between the clocks of two legs that gets a note if the
-// plan requires nothing about clocks.
+// notedSpread is the smallest difference between the clocks of two legs that causes a note. It is
+// used if the plan requires nothing about clocks.
 const notedSpread = 0.03
 
 // clocks compares the mean clocks of the GPUs in the two legs of each round. It returns the reason

@@ -34,7 +34,7 @@ type Comparison struct {
 	Notes []string
 }
 
-// Decision is the result of a comparison for one workload at one level.
+// Decision is the answer of a comparison for one workload at one level, with its reason.
 type Decision struct {
 	Workload, Level string
 	Answer          string // yes, no, mixed, no difference, unknown
@@ -97,7 +97,7 @@ type Input struct {
 // Limit is a capacity that was judged again from the samples of the run.
 type Limit struct {
 	*metric.Capacity        // nil if the capacity was not searched
-	Problem          string // why there is no result; "" if there is one
+	Problem          string // why there is no result; otherwise ""
 }
 
 // comparison is the state of judging one compare block.
@@ -128,7 +128,8 @@ type claimed struct {
 	change *plan.Change
 }
 
-// ofCapacity reports whether the change is about the capacity, which belongs to no level.
+// ofCapacity reports whether the change is a change of the capacity. Such a change belongs to no
+// level.
 func ofCapacity(ch *plan.Change) bool { return ch.Metric.Name == "capacity" }
 
 // ofLevel reports whether the change is judged at each level. A change of the capacity or of scored

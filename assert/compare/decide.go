@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// unfounded turns a required change that applied to no workload into an error, because it judged
-// nothing.
+// unfounded turns a required change into an error if the change applied to no workload. Such a
+// change would have judged nothing.
 func (x *comparison) unfounded() {
 	applied := map[*plan.Change]bool{}
 	for _, c := range x.claims {
@@ -178,7 +178,7 @@ func (x *comparison) ways() map[int]Direction {
 	return way
 }
 
-// tally sums up the changes at one level.
+// tally collects the changes at one level.
 type tally struct {
 	better, worse, failed, tolerated []string
 	mainBetter, mainWorse            bool

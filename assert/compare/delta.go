@@ -99,8 +99,8 @@ func (d delta) below(limit, alpha float64) bool {
 	return ok && high < limit
 }
 
-// signs is the p-value of a sign test: the chance that at least as many units lie on the given side
-// if each side is equally likely. It is used if a unit has no finite value.
+// signs is the p-value of a sign test: the chance that at least as many units are on the given
+// side, if each side is equally likely. It is used if some unit is infinite.
 func (d delta) signs(side func(float64) bool) float64 {
 	k := 0
 	for _, x := range d.units {

@@ -7,7 +7,8 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// test is the test of a claim on one change, which is tested together with other claims.
+// test is the test of the claim that one change exceeds its limit. The tests of several claims are
+// judged together.
 type test struct {
 	workload string
 	units    []float64 // for paired rounds, how far each round is beyond the claimed limit; else nil

@@ -61,7 +61,7 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	return x.out, x.list
 }
 
-// notes returns the notes on the whole comparison, beginning with the differences between the
+// notes returns the notes on the whole comparison. It begins with the differences between the
 // servers.
 func (x *comparison) notes() []string {
 	var notes []string

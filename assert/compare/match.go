@@ -59,7 +59,8 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 	return m, ""
 }
 
-// turns returns the control's level, measured in turns in the same run, and the control's level 1.
+// turns returns a level of the control that took turns with the candidate in the same run. one is
+// the control's level 1.
 func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	control = x.Level(x.address, w.Address(), level)
 	if control == nil || !x.Valid(x.address, w.Address(), level) {
@@ -126,7 +127,8 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	return ""
 }
 
-// pairs explains why the rounds of the two sides cannot be compared; "" if they can.
+// pairs explains why the rounds of the two sides cannot be compared with each other. It returns ""
+// if they can be compared.
 func (m matched) pairs() string {
 	for i := range min(len(m.control.Rounds), len(m.candidate.Rounds)) {
 		p, q := m.control.Rounds[i], m.candidate.Rounds[i]

@@ -351,7 +351,8 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 	c.Control, c.Candidate = mean(first), mean(theirs)
 }
 
-// sampleOf converts an answer to a sample, from which metrics of form can be computed.
+// sampleOf converts an answer to a sample. Metrics of the form of an answer can be computed from a
+// sample.
 func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	s := &metric.Sample{Phase: metric.Measured, Finish: a.Finish, Answer: &metric.Answer{Empty: a.Empty, Repeats: a.Repeats, Invalid: a.Invalid}}
 	if a.Tokens > 0 {
@@ -396,8 +397,8 @@ func (c *Change) form(r *metric.PairedAnswers) {
 	}
 }
 
-// tokens computes the change of the length of answers, as a share of the control's
-// mean.
+// tokens computes how much the length of answers changed, as a share of the mean length of the
+// control's answers.
 func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	var both [2][]float64
 	for _, p := range pairs {

@@ -39,8 +39,8 @@ func Usual() []*plan.Claim {
 	}}}
 }
 
-// SameRun reports whether two recordings are of the same run, wherever they are stored. A run
-// compared with itself would always pass.
+// SameRun reports whether two recordings are of the same run. Where they are stored does not
+// matter. A run compared with itself would always pass.
 func SameRun(a, b *metric.Run) bool { return a == b || a.ID != "" && a.ID == b.ID }
 
 // Plan makes a plan with this comparison and nothing else. The error explains what cannot be

@@ -90,7 +90,7 @@ func (p *parser) space() {
 	}
 }
 
-// take skips token if it is next.
+// take skips token if it comes next, and reports whether it did.
 func (p *parser) take(token string) bool {
 	p.space()
 	if strings.HasPrefix(p.src[p.pos:], token) {
@@ -206,7 +206,7 @@ func (p *parser) value() any {
 	}
 }
 
-// word is a name or a number.
+// word reads a name or a number.
 func (p *parser) word() string {
 	p.space()
 	begin := p.pos
@@ -278,7 +278,7 @@ func (p *parser) call(name string) any {
 	panic(syntax("there is no function " + name))
 }
 
-// property returns a member of v; a missing one is null.
+// property returns a member of v. If v has no such member, it returns null.
 func property(v any, name string) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -22,12 +22,12 @@ type Machine struct {
 	// holds inputs of these actions that replace the inputs of the workflow.
 	Local map[string]string
 	With  map[string]string
-	// Actions replaces other actions, by owner/name. A step that uses any other
-	// action is an error.
+	// Actions holds Go functions that run in place of actions. The key is owner/name. A step that
+	// uses an action outside of Local and Actions is an error.
 	Actions map[string]Action
 	GitHub  map[string]any // the github context: event, ref_name, repository, …
 	Environ []string       // variables of every step, in addition to those of the runner
-	Path    string         // a folder at the front of the PATH; "" for none
+	Path    string         // a folder at the front of the PATH; "": no folder
 }
 
 // Action is a Go function that runs in place of an action. It gets the action's inputs and returns
@@ -57,7 +57,7 @@ type Step struct {
 	Log      string
 }
 
-// Step returns the step with an id or a name; nil if there is none.
+// Step returns the step whose id or name is the given one. It returns nil if there is no such step.
 func (j *Job) Step(name string) *Step {
 	for i := range j.Steps {
 		if j.Steps[i].ID == name || j.Steps[i].Name == name {
@@ -135,14 +135,14 @@ type run struct {
 	machine *Machine
 	ctx     context.Context
 	job     *Job
-	env     map[string]string // variables of the job, with those that steps added
+	env     map[string]string // variables of the job, and variables that its steps added
 	path    string
 }
 
 // scope is the context of a step: of a composite action, or of the job itself.
 type scope struct {
 	action string            // folder of the composite action; "" for the steps of the job itself
-	env    map[string]string // variables of the step that uses the action
+	env    map[string]string // variables of the step that uses the composite action
 }
 
 func (r *run) setEnv(env any, c contexts) error {
@@ -377,7 +377,7 @@ func (r *run) script(step *Step, def map[string]any, c contexts, s scope, env ma
 	return r.collect(step, file)
 }
 
-// collect reads the files that a step wrote for the runner.
+// collect reads the files that a step wrote for the runner: its outputs, variables and summary.
 func (r *run) collect(step *Step, file func(string) string) error {
 	read := func(name string) string {
 		b, _ := os.ReadFile(file(name))

@@ -99,7 +99,8 @@ func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 		if !refersTo(over, "result") {
 			return nil
 		}
-		// A nested for expression may use a value that is not known here. That is an error.
+		// Inside another for expression the value cannot be computed here. Value then returns an
+		// error.
 		v, diags := over.Value(sc.ctx)
 		if diags.HasErrors() {
 			return nil

@@ -12,7 +12,7 @@ type Block struct {
 	Blocks []*Block
 	Repeat bool   // may occur more than once
 	Free   string // meaning of the attributes that Attrs lacks; "": only Attrs are allowed
-	Later  bool   // part of the language, but not supported yet
+	Later  bool   // the language has this block, but it is not supported yet
 }
 
 // Attr describes one attribute.
@@ -50,7 +50,7 @@ func (b *Block) block(name string) *Block {
 	return nil
 }
 
-// schema is the form of a block for HCL.
+// schema returns the schema of a block in the form of HCL.
 func (d *decoder) schema(b *Block) *hcl.BodySchema {
 	if s := d.schemas[b]; s != nil {
 		return s

@@ -29,7 +29,7 @@ type body struct {
 	stray  bool // the block has an unknown name, which may be a misspelt setting
 }
 
-// open reads the content of a block with its schema.
+// open reads the content of a block, with the schema of the block.
 func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *body {
 	b := &body{d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels, attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
 	content := &hcl.BodyContent{}
@@ -141,7 +141,7 @@ func (b *body) value(name string) (v cty.Value, ok bool) {
 	return b.d.constant(spec.Default), true
 }
 
-// constant evaluates a default of the schema, and caches it.
+// constant returns the value of a default in the schema. It evaluates each default only once.
 func (d *decoder) constant(src string) cty.Value {
 	if v, ok := d.constants[src]; ok {
 		return v

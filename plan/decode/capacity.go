@@ -95,7 +95,7 @@ var uncounted = map[metric.LoadKind]struct {
 	metric.Users:   {"A probe is a window as long as that of the load of users, and up to four of them", []string{"requests", "max_requests"}},
 }
 
-// checkSearch checks that the search has a range of levels to search.
+// checkSearch refuses a search that has no range of levels to search.
 func checkSearch(b *body, out *plan.Capacity) {
 	if out.MaxRequests > 0 && out.Requests > out.MaxRequests {
 		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "requests = %d is more than max_requests = %d. Raise max_requests, or lower requests.", out.Requests, out.MaxRequests)

@@ -71,8 +71,8 @@ func (d *decoder) checkDrafts() {
 	}
 }
 
-// checkTime warns of a plan without a budget whose requests have long time-outs: a
-// server that never ends a request would be paid for until each request timed out.
+// checkTime warns of a plan that has no budget, but requests with long time-outs. If a server never
+// ends a request, the plan pays for the server until every request has timed out.
 func (d *decoder) checkTime() {
 	const long = 6 * time.Hour
 	if hanging := d.out.Hanging(); hanging > long && d.out.Gate.Budget == 0 && !d.opts.lenient {

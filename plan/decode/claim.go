@@ -34,7 +34,7 @@ func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *p
 	return out
 }
 
-// readChanges reads every metric of a claim, in the order of the source.
+// readChanges reads every bound of a claim, in the order of the source.
 func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	var out []*plan.Change
 	for _, attr := range sortedAttributes(b.attrs) {
@@ -240,7 +240,7 @@ func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	return &c, nil
 }
 
-// exampleChange is an example of a change of the metric, in quotes.
+// exampleChange returns an example of a bound on a change of the metric, in quotes.
 func exampleChange(def metric.Def, improve bool) string {
 	sign := "+"
 	if (def.Better == metric.HigherIsBetter) != improve {

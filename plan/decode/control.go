@@ -54,7 +54,7 @@ func readControl(b *body, c *plan.Compare) plan.Control {
 	return out
 }
 
-// readBase resolves base.server.name: the server of the same plan on the base
+// readBase resolves base.server.name. It is the server with that name, in the same plan on the base
 // branch.
 func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 	d := b.d

@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Options says which plan is loaded and with which values. Nothing else influences
-// the result: the environment of the process is never read.
+// Options says which plan is loaded, and with which values. Nothing else has an influence on the
+// result. The environment of the process is never read.
 type Options struct {
 	// Path is the path of the plan file (.hcl, .hcl.json or .json), as the user named it.
 	// Diagnostics show this path. A relative path in the plan is relative to the folder of Path.
@@ -58,10 +58,10 @@ type Options struct {
 // Input is one value of --var or one value of --var-file.
 type Input struct {
 	Var  string // "name=value"
-	File string // file with lines name = value; used if Var is ""
+	File string // file with lines of the form name = value; used if Var is ""
 }
 
-// unknownText replaces a string whose value is not known yet.
+// unknownText stands for a string whose value is not known yet.
 const unknownText = "(unknown)"
 
 // decoder turns the blocks of a plan into a plan.Plan.
@@ -144,7 +144,7 @@ type named struct {
 // for_each.
 type family[T any] struct {
 	*named
-	members []*T // instances in the order of keys
+	members []*T // instances, in the order of the keys of for_each
 }
 
 // traceKey identifies a trace.

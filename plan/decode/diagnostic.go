@@ -106,8 +106,8 @@ const (
 // of them.
 const maxDiagnostics = 200
 
-// full reports whether no further diagnostic will be shown, so that searching for
-// suggestions can stop.
+// full reports whether no further diagnostic will be shown. The search for suggestions can then
+// stop.
 func (d *decoder) full() bool { return len(d.diags) >= maxDiagnostics }
 
 // commandLine is the range of a diagnostic about the command line. Such a diagnostic has no line of
@@ -264,7 +264,7 @@ func excerpt(src []byte, at int) (line []byte, column int) {
 	return line, len(before) + len(text)
 }
 
-// Diagnostic is one diagnostic as JSON. Its JSON names are a stable interface.
+// Diagnostic is the JSON form of a diagnostic. The JSON names are a stable interface.
 type Diagnostic struct {
 	Severity string `json:"severity"` // error | warning
 	Summary  string `json:"summary"`

@@ -84,7 +84,7 @@ var badPlan = func() func(t *testing.T, path string) (*plan.Plan, hcl.Diagnostic
 	}
 }()
 
-// markers lists the diagnostics that the sources announce, as "file:line SEVERITY:
+// markers lists the diagnostics that comments in the sources announce, as "file:line SEVERITY:
 // summary".
 func markers(files map[string]*hcl.File) []string {
 	var want []string
@@ -159,8 +159,8 @@ var commandLineMarkers = map[string][]string{
 	},
 }
 
-// TestEverySummaryHasAFixture checks that each summary in diagnostic.go is produced
-// by a fixture: otherwise nobody has seen its text.
+// TestEverySummaryHasAFixture checks that a fixture produces each summary in diagnostic.go.
+// Otherwise nobody would have seen the text of the diagnostic.
 func TestEverySummaryHasAFixture(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "diagnostic.go", nil, 0)
 	if err != nil {
@@ -327,8 +327,8 @@ func TestLongLinesAreCut(t *testing.T) {
 	}
 }
 
-// Two diagnostics of one kind at one place are merged. Other places, other kinds and
-// diagnostics without a place stay separate.
+// Two diagnostics of the same kind at the same place are merged. Diagnostics of different kinds, at
+// different places or without a place stay separate.
 func TestGather(t *testing.T) {
 	at := func(line int) *hcl.Range { return &hcl.Range{Filename: "p.hcl", Start: hcl.Pos{Line: line}} }
 	got := Gather(hcl.Diagnostics{

@@ -29,8 +29,8 @@ func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
 	}
 	d := newDecoder(opts)
 	defer func() {
-		// The expression libraries have panicked on hostile input before. Turn a
-		// panic into a diagnostic.
+		// HCL and its functions have panicked on hostile input before. A panic becomes a
+		// diagnostic.
 		if r := recover(); r != nil {
 			d.errorf(hcl.Range{Filename: opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}, sumInternal,
 				"The plan could not be checked: %v. This is a mistake in tokgate; please report it with the plan.", r)

@@ -98,7 +98,7 @@ func (d *decoder) decodeHistory() {
 
 var currencyName = regexp.MustCompile(`^[\p{L}\p{Sc}]{1,8}$`)
 
-// decodePrices reads the prices of servers, after the servers.
+// decodePrices reads the prices of servers. It is called after the servers are read.
 func (d *decoder) decodePrices() {
 	b := d.only(pricesBlock, "prices may be written once; it is already at %s.")
 	if b == nil {

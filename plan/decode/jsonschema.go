@@ -8,11 +8,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// JSONSchema writes the language as a JSON Schema (draft 2020-12), for editors of
-// plans in JSON syntax. It is generated from the schema that the decoder reads. It
-// checks names, shapes and the syntax of durations, and accepts any template
-// ("${…}"). A plan that it accepts may still be wrong, as `tokgate validate` would
-// report; a plan that it refuses is wrong.
+// JSONSchema writes the language as a JSON Schema (draft 2020-12), for editors of plans in JSON
+// syntax. It is generated from the schema that the decoder reads. It checks names, shapes and the
+// syntax of durations, and accepts any template ("${…}"). A plan that the JSON Schema refuses is
+// wrong. A plan that it accepts may still be wrong; `tokgate validate` checks everything.
 func JSONSchema() []byte {
 	s := jsonSchema{}
 	root := s.body(Schema, "")
@@ -60,8 +59,8 @@ func (s jsonSchema) body(b *Block, path string) object {
 	return out
 }
 
-// block describes the value of a block's name: its body, or an object with a body for
-// each label. A list is allowed in place of each.
+// block returns the JSON Schema of the value of a block's name. The value is the block's body, or
+// an object that has a body for each label. A list of bodies may replace a body.
 func (s jsonSchema) block(b *Block, path string) object {
 	name := "block." + path
 	s[name] = s.body(b, path)
@@ -73,8 +72,8 @@ func (s jsonSchema) block(b *Block, path string) object {
 	return out
 }
 
-// attr describes an attribute: a reference to its type, which is defined once, and
-// the attribute's documentation.
+// attr returns the JSON Schema of an attribute: a reference to the definition of its type, and its
+// documentation.
 func (s jsonSchema) attr(a *Attr) object {
 	doc := a.Doc
 	if !a.Required && (a.Default != "" || a.Computed != "") {

@@ -34,8 +34,9 @@ type bounds struct {
 
 var limits = bounds{maxDepth, 1000, 400}
 
-// checkComplexity refuses a source in native syntax that would make the recursive parser or
-// evaluator run out of stack. It reads only tokens, without recursion.
+// checkComplexity refuses a source in native syntax with which the parser or the evaluator would
+// run out of stack, because both are recursive. checkComplexity reads only tokens, without
+// recursion.
 func checkComplexity(src []byte, filename string) hcl.Diagnostics {
 	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	return limits.check(tokens)
@@ -136,8 +137,8 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	}
 }
 
-// jsonDepthExceeded returns the offset of the first bracket that is nested too
-// deeply, or -1.
+// jsonDepthExceeded returns the offset of the first bracket that is nested too deeply. It returns
+// -1 if there is no such bracket.
 func jsonDepthExceeded(src []byte) int {
 	depth, quoted, escaped := 0, false, false
 	for i, c := range src {

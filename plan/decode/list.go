@@ -58,7 +58,7 @@ func (b *body) elements(v cty.Value, rng hcl.Range, name string) []element {
 	return out
 }
 
-// noNull adds an element to a list, but refuses null.
+// noNull adds an element to a list. It refuses an element that is null.
 func (b *body) noNull(list []element, e element, name string) []element {
 	if e.value.IsNull() {
 		b.d.errorf(e.rng, sumWrongType, "%s must not hold null.", name)

@@ -90,7 +90,7 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 	values[l.name] = v
 }
 
-// sortedAttributes returns attributes in the order of the source.
+// sortedAttributes lists attributes in the order of the source.
 func sortedAttributes(attrs hcl.Attributes) []*hcl.Attribute {
 	list := slices.Collect(maps.Values(attrs))
 	slices.SortFunc(list, func(a, b *hcl.Attribute) int {

@@ -76,7 +76,7 @@ func belongs(spec *Block, name string) []string {
 	return whereIs(Schema, "", name)
 }
 
-// whereIs lists the blocks that may hold an attribute or block of that name.
+// whereIs lists the blocks that may hold an attribute or a block of the given name.
 func whereIs(b *Block, path, name string) []string {
 	var places []string
 	if path != "" && (b.attr(name) != nil || b.block(name) != nil) {

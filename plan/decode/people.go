@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// notOfUsers lists the attributes of a load block that do not apply to users.
+// notOfUsers lists the attributes of a load block that do not apply to a load of users.
 var notOfUsers = map[string]string{
 	"requests": "Set duration instead: how many messages users send depends on how fast the server answers.",
 	"bursts":   "bursts belongs to burst; users have a duration.",

@@ -14,8 +14,8 @@ type preset struct {
 	name   string
 	title  string
 	about  string // the use case in words
-	input  int    // tokens; 0 if the plan must set it
-	output int    // tokens; 0 if the plan must set it
+	input  int    // number of prompt tokens; 0 if the plan must set it
+	output int    // number of answer tokens; 0 if the plan must set it
 	bounds []presetBound
 	source string
 	users  [2]float64 // number of people for one request in flight; zero if the source has no number

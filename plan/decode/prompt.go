@@ -61,8 +61,8 @@ func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
 	return set
 }
 
-// checkRows refuses rows that the workload's API does not accept, or that cannot be cut
-// to input_tokens.
+// checkRows refuses rows of a data set that the workload's API does not accept. It also refuses
+// rows that cannot be cut to input_tokens.
 func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	if w.Input > 0 {
 		for i := range set.Rows {

@@ -31,7 +31,7 @@ func refuseOpen(b *body) {
 	}
 }
 
-// readOpen reads a load with a rate.
+// readOpen reads a load block with a rate.
 func readOpen(b *body, l *plan.Load, p *preset) {
 	for name, why := range notOfRates {
 		if b.given(name) {

@@ -28,7 +28,8 @@ func TestReference(t *testing.T) {
 	golden(t, path, head+begin+reference()+end+tail)
 }
 
-// docs/policy.md contains the table of policy settings between two comments.
+// docs/policy.md contains the table of policy settings. Two HTML comments mark its beginning and
+// its end.
 func TestPolicyReference(t *testing.T) {
 	const path, begin, end = "../../docs/policy.md", "<!-- policy -->\n", "<!-- /policy -->"
 	src, err := os.ReadFile(path)
@@ -153,9 +154,9 @@ func TestDecoderReadsEverySetting(t *testing.T) {
 // readsAnything lists the settings for which [[{}]] is a valid value.
 var readsAnything = map[string]bool{"variable.default": true}
 
-// reference writes the reference of the language in Markdown, from the schema that
-// the decoder reads. It lists every block with its attributes and defaults, then
-// metrics, presets and functions, and at the end what is not supported yet.
+// reference writes the reference of the language in Markdown, from the schema that the decoder
+// reads. It lists every block with its attributes and defaults. Metrics, presets and functions
+// follow. At the end it lists what is not supported yet.
 func reference() string {
 	var b strings.Builder
 	var later []string

@@ -124,7 +124,7 @@ func (b *body) number(name string, low, high float64) (float64, bool) {
 	return f, true
 }
 
-// asFraction reads a share: 0.05 or "5%".
+// asFraction reads a share, written as 0.05 or "5%".
 func (b *body) asFraction(rng hcl.Range, name string, v cty.Value) (float64, bool) {
 	if b.isUnknown(rng, name, v) {
 		return 0, false

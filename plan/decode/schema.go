@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Schema is the whole language, as the body of a plan file.
+// Schema describes the whole language, in the form of the body of a plan file.
 var Schema = &Block{
 	Name: "plan",
 	Doc:  "A plan file: the servers under test, the requests that they get, and what must hold.",
@@ -19,8 +19,8 @@ var Schema = &Block{
 	Blocks: []*Block{gateBlock, variableBlock, localsBlock, serverBlock, workloadBlock, assertBlock, compareBlock, pricesBlock, historyBlock, reportBlock},
 }
 
-// policyAttrs lists the attributes of the gate that a workload may override. The
-// defaults are the gate's.
+// policyAttrs lists the attributes of the gate that a workload may override. By default, a workload
+// has the gate's values.
 func policyAttrs(inWorkload bool) []*Attr {
 	attrs := []*Attr{
 		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict: above 0.5 and below 1.", Max: 1},
@@ -286,7 +286,7 @@ var answersBlock = &Block{
 	},
 }
 
-// maxTrace is the length limit of a trace.
+// maxTrace is the longest time that a trace may cover.
 const maxTrace = int64(366 * day)
 
 // formatNames lists the formats of traces.
@@ -300,7 +300,7 @@ func formatNames() []string {
 
 func formatList() string { return "`" + strings.Join(formatNames(), "`, `") + "`" }
 
-// arrivals lists the distributions that the arrivals of a rate can have.
+// arrivals lists the distributions that the times between the arrivals of a rate can have.
 var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan.Gamma)}
 
 // severities lists the severities that a threshold, a change or a night can have.
@@ -438,9 +438,9 @@ func pairedAttrs() []*Attr {
 	return attrs
 }
 
-// comparable reports whether a comparison may bound the metric. It may not bound the
-// generator's own lateness. It also may not bound values that can be zero or have no
-// zero point, because a relative change of those has no meaning.
+// comparable reports whether a comparison may bound the metric. It may not bound the load
+// generator's own lateness. It may not bound a value that can be zero or that has no zero point
+// either, because its relative change means nothing.
 func comparable(d metric.Def) bool {
 	switch d.Unit {
 	case metric.Count, metric.Requests, metric.Celsius:

@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// scope is the context of an expression: it decides what the expression may refer to.
+// scope is the context of an expression. It decides which names the expression may refer to.
 type scope struct {
 	ctx    *hcl.EvalContext
 	each   bool     // each.key and each.value exist
@@ -97,8 +97,8 @@ func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, boo
 
 var looksLikeStat = regexp.MustCompile(`^(p\d+|mean|min|max|every|rate|share|observed)$`)
 
-// checkReference reports whether a reference is allowed and has a meaning here; if
-// not, it writes a diagnostic.
+// checkReference reports whether a reference is allowed here and refers to something. If not, it
+// adds a diagnostic.
 func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	if sc.root != "" && root != sc.root && slices.Contains(roots, root) {
@@ -199,7 +199,7 @@ func (d *decoder) undeclared(rng hcl.Range, what, name string, have iter.Seq[str
 	return false
 }
 
-// child returns the scope with more variables.
+// child returns a scope that also has the given variables.
 func (sc scope) child(vars map[string]cty.Value) *scope {
 	sc.ctx = sc.ctx.NewChild()
 	sc.ctx.Variables = vars

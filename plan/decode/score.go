@@ -92,7 +92,7 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 	return checkScore(s, w, rule)
 }
 
-// checkScore refuses a score block whose answers cannot be scored.
+// checkScore refuses a score block if the workload's answers cannot be scored.
 func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:

@@ -68,7 +68,7 @@ func (d *decoder) addNamedWords(words []string) {
 	}
 }
 
-// namedSecrets records the values that a server gets under the name of a secret.
+// namedSecrets records those values of a server whose name says that they are secrets.
 func (d *decoder) namedSecrets(s *plan.Server) {
 	for _, f := range s.Flags {
 		if v := f.Value; v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
@@ -110,7 +110,7 @@ func (d *decoder) mask() {
 	}
 }
 
-// maskLine masks a text in a line of a source if its name says that it is a secret.
+// maskLine masks the value in a line of a source if the name of the value says that it is a secret.
 func maskLine(line []byte) {
 	lower := bytes.ToLower(line)
 	if bytes.IndexByte(lower, '"') < 0 || !slices.ContainsFunc(secretParts, func(part []byte) bool { return bytes.Contains(lower, part) }) {
@@ -162,7 +162,7 @@ var literals = func() []*regexp.Regexp {
 	}
 }()
 
-// authorization matches the headers whose whole value is a secret.
+// authorization matches the names of headers whose whole value is a secret.
 var authorization = regexp.MustCompile(`(?i)^(proxy-)?authorization$`)
 
 // minMasked is the length of the shortest secret that is masked, in bytes. A shorter secret also

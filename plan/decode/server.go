@@ -22,7 +22,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// Default limits on the time that a server takes to get ready.
+// Default limits on the time until a server is ready.
 const (
 	readyProcess   = 10 * time.Minute
 	readyContainer = 20 * time.Minute
@@ -137,8 +137,9 @@ func readExpect(b *body) map[string]string {
 	return out
 }
 
-// checkCA reads the certificate authority when the plan is loaded, not at the first
-// request. A file outside the repository may be missing if nothing is run.
+// checkCA reads the file of the certificate authority when the plan is loaded, so that a mistake is
+// found before the first request. If the plan is only checked, a file outside the repository may be
+// missing.
 func checkCA(b *body, path string) {
 	if path == "" || path == unknownText {
 		return

@@ -88,7 +88,7 @@ type opened struct {
 
 func (s *scan) top() *opened { return &s.frames[len(s.frames)-1] }
 
-// peek returns the next byte; 0 at the end.
+// peek returns the next byte. It returns 0 at the end of the source.
 func (s *scan) peek() byte {
 	if s.at < len(s.src) {
 		return s.src[s.at]

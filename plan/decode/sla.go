@@ -19,7 +19,7 @@ func readSLAs(b *body, w *plan.Workload, p *preset) {
 		for _, t := range sla.Thresholds {
 			name := t.Metric.Name
 			if name == "request_speed" {
-				name = "speed" // the metric that published reports average
+				name = "speed" // published reports average the metric speed
 			}
 			bounded[name] = append(bounded[name], sla)
 		}

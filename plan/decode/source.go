@@ -165,7 +165,8 @@ func (d *decoder) within(dir, name string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// realPath returns the absolute path with links resolved, as far as the path exists.
+// realPath returns the absolute path, with all links resolved. If the path does not exist, its
+// existing part is resolved.
 func realPath(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Summaries of HCL that mean little to people who do not know its grammar.
+// These are summaries of HCL's diagnostics. They mean little to people who do not know HCL's
+// grammar.
 const (
 	hclMissingNewline      = "Missing newline after argument"
 	hclMultiLineString     = "Invalid multi-line string"
@@ -84,9 +85,9 @@ func consequent(before, diag *hcl.Diagnostic) bool {
 var (
 	// unquoted matches an argument whose value has neither quotes nor brackets.
 	unquoted = regexp.MustCompile(`^\s*([A-Za-z_][\w-]*)\s*=\s*([^"{}\[\]()#/=]*[^"{}\[\]()#/\s=])\s*(?:#.*|//.*)?$`)
-	// another matches a second argument on the same line.
+	// another matches a second argument on the line of the first.
 	another = regexp.MustCompile(`=\s*\S+\s+([A-Za-z_][\w-]*)\s*=[^=]`)
-	// thousands matches an abbreviated number, such as 4k.
+	// thousands matches a number with an abbreviated unit, such as 4k.
 	thousands = regexp.MustCompile(`^(\d+)\s*[kK]$`)
 )
 
@@ -185,9 +186,9 @@ func neither(src []byte, at hcl.Range) string {
 	return ""
 }
 
-// unclosed guesses from the indentation which block lacks its closing brace. It is
-// the innermost block followed by a line that is not indented further and does not
-// close it.
+// unclosed guesses which block lacks its closing brace, from the indentation. After the head of
+// that block comes a line that is not indented further and does not close the block. If there are
+// several, it is the innermost block.
 func unclosed(src []byte, _ hcl.Range) string {
 	type open struct {
 		line, indent int

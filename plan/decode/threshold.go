@@ -244,7 +244,7 @@ var units = map[metric.Unit]map[string]unit{
 	metric.Bytes:           {"B": {0, 1}, "MB": {6, 1}, "GB": {9, 1}, "TB": {12, 1}, "MiB": {0, 1}, "GiB": {0, 1}, "TiB": {0, 1}},
 }
 
-// binary holds the sizes of memory that are powers of two, in bytes.
+// binary holds the units of memory that are powers of two. The values are in bytes.
 var binary = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 // money splits the unit of a price into its currency and the rest: "USD" and "/h".
@@ -277,7 +277,7 @@ func splitLimit(s string) (digits, name string) {
 	return s[:end], strings.TrimSpace(s[end:])
 }
 
-// parseLimit reads a number with its unit and converts it to the base unit.
+// parseLimit reads a number with a unit, and converts it to the base unit of the metric.
 func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	digits, name := splitLimit(s)
 	if _, err := parseDecimal(digits, 0); err != nil || len(s) > 64 {

@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// ofTraces lists the attributes of a load block that only a trace has.
+// ofTraces lists the attributes of a load block that are allowed only for a trace.
 var ofTraces = []string{"format", "columns", "from", "to", "speedup", "spread", "truncate"}
 
 // notOfTraces lists the attributes of a load block that do not apply to a trace.
@@ -33,7 +33,7 @@ const (
 	leastSpeedup = 0.01
 )
 
-// refuseTrace refuses attributes of a trace in a load of another shape.
+// refuseTrace refuses attributes that belong to a trace, in a load block that is not a trace.
 func refuseTrace(b *body) {
 	for _, name := range ofTraces {
 		if b.given(name) {
@@ -230,7 +230,7 @@ func sortedNames[T any](m map[string]T) []string {
 	return names
 }
 
-// replays reports whether the workload sends only recorded requests.
+// replays reports whether all requests of the workload come from a trace.
 func (b *body) replays() bool {
 	all := b.loaded()
 	b.each("load", func(l *body) { all = all && l.given("trace") })
@@ -240,8 +240,8 @@ func (b *body) replays() bool {
 	return all
 }
 
-// missesTrace reports a search over speedup if no load block names a trace. A trace that
-// cannot be replayed is reported elsewhere.
+// missesTrace reports a search over speedup if no load block names a trace. If a load block names a
+// trace that cannot be replayed, that is reported elsewhere.
 func (b *body) missesTrace(search *body) {
 	named := false
 	b.each("load", func(l *body) { named = named || l.isSet("trace") })

@@ -87,7 +87,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// A link inside the repository may not lead out of it.
+// A link inside the repository may not lead to a file outside of it.
 func TestFilesStayInside(t *testing.T) {
 	outside := write(t, map[string]string{"secret.txt": "secret", "s.hcl": "gate {}\n"})
 	dir := write(t, map[string]string{
@@ -324,7 +324,8 @@ func nested(v cty.Value, names ...string) cty.Value {
 	return v
 }
 
-// A variable without a type is a number or a bool if the command line gives one.
+// If a variable has no type, a value on the command line that looks like a number or a bool becomes
+// one.
 func TestUntypedVariable(t *testing.T) {
 	for _, tt := range []struct{ declared, given, want string }{
 		{``, "8", "number"}, {``, "0.5", "number"}, {``, "-3", "number"}, {``, "true", "bool"},

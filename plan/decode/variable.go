@@ -107,7 +107,7 @@ func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, w
 type assigned struct {
 	from string // "--var", "TOKGATE_VAR_x", a file
 	text *string
-	expr hcl.Expression // the expression of a file's value; else nil
+	expr hcl.Expression // expression of a value in a variable file; otherwise nil
 }
 
 // givenValues collects the values of variables that the caller set. If a name is set more than
@@ -236,8 +236,8 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	return d.eval(expr, &scope{ctx: d.base, root: noReference})
 }
 
-// plainest converts a text to the number or bool that a plan would write the same way; "08" and
-// "1e3" stay text.
+// plainest converts a text to a number or bool, if a plan would write that value as this text. "08"
+// and "1e3" stay text.
 func plainest(text cty.Value) cty.Value {
 	for _, ty := range []cty.Type{cty.Number, cty.Bool} {
 		if value, err := convert.Convert(text, ty); err == nil {

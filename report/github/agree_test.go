@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// Whatever the verdicts are, the exit code, JUnit, the annotations and the outputs of
-// a step agree.
+// The exit code, JUnit, the annotations and the outputs of a step agree with each other, whatever
+// the verdicts are.
 func TestOutputsAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	server := &plan.Server{Name: "s"}

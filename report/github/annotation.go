@@ -79,7 +79,7 @@ func (a Annotation) line(level string) string {
 	}, text.Bytes(text.Line(a.Message), messageBytes))
 }
 
-// Workspace knows which paths GitHub can show: those in the checkout.
+// Workspace knows which paths GitHub can show: the paths of files in the checkout.
 type Workspace struct {
 	Root string // GITHUB_WORKSPACE, an absolute path; "": unknown, paths stay unchanged
 	Dir  string // the working directory, absolute

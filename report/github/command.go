@@ -42,9 +42,9 @@ func Stop(token string) string { return command("stop-commands", nil, token) + "
 // Resume ends a Stop.
 func Resume(token string) string { return "::" + token + "::\n" }
 
-// Folds returns a function that makes each phase of a run a foldable group of the log. The function
-// returns the lines to print: call it with the title of a phase when the phase begins, and with ""
-// after the last phase. Groups do not nest.
+// Folds returns a function that makes each phase of a run a foldable group in the log. Call that
+// function with the title of a phase when the phase begins, and with "" after the last phase. It
+// returns the lines to print. Groups do not nest.
 func Folds() func(title string) string {
 	open := false
 	return func(title string) string {

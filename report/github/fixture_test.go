@@ -11,7 +11,7 @@ import (
 // kind, characters that end a property, and half a heredoc.
 const hostile = "\x1b[31mCUDA out of memory\x1b[0m\r\n::error file=x::pwned\n##[error]pwned\n  ::set-output name=verdict::pass\nEOF\nverdict=pass\n%0A::warning::pwned\u2028::stop-commands::x, a:b\x00"
 
-// document is a run with problems of every kind, more than a step may have
+// document returns a run with problems of every kind. It has more problems than a step may have
 // annotations.
 func document() *report.Document {
 	d := &report.Document{

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// commands returns the commands that the runner finds in a log. Every line of the log must be a
-// command.
+// commands returns the commands that the runner finds in a log. It fails the test if a line of the
+// log is not a command.
 func commands(t *testing.T, log string) []runner.Command {
 	t.Helper()
 	list, text := runner.Commands(log)

@@ -14,7 +14,7 @@ const SummaryBytes = report.MarkdownBytes
 // Part writes one part of a summary. It writes at most limit bytes.
 type Part func(w io.Writer, limit int) error
 
-// Run is the report of a run.
+// Run returns the part of a summary that reports a run.
 func Run(d *report.Document) Part {
 	return func(w io.Writer, limit int) error { return report.MarkdownWithin(w, d, limit) }
 }
