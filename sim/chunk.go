@@ -23,7 +23,7 @@ type chunker struct {
 	usage  usage
 	roled  bool
 	events int
-	chunks int // that carried tokens
+	chunks int // number of chunks with tokens
 	err    error
 }
 

@@ -55,7 +55,7 @@ type State struct {
 	PromptTokens    int           // prompt tokens that were prefilled or found in the cache
 	OutputTokens    int
 	CacheQueries    int // prompt tokens that were looked up in the prefix cache
-	CacheHits       int // and found
+	CacheHits       int // prompt tokens found in the prefix cache
 	CacheEvicted    int // tokens that were evicted from the prefix cache
 	Drafts          int // speculative steps of single sequences
 	DraftTokens     int
@@ -82,7 +82,7 @@ type Engine struct {
 	clock    time.Duration // end of the last step that has finished
 	stepping bool          // a step is running; the step ends at stepEnd
 	stepEnd  time.Duration
-	decodes  bool // it decodes
+	decodes  bool // the running step decodes
 	decoded  int  // number of steps that decoded; counted only if the profile has stalls
 
 	front    time.Duration // when the serial front end is free for the next request

@@ -227,7 +227,7 @@ func TestPrefixCache(t *testing.T) {
 		{prompt(32, 0), 31},   // all blocks are cached, but the last token of a prompt is always computed
 		{prompt(40, 20), 0},   // the prompt differs from its first token on, so no block is cached
 		{prompt(100, 20), 32}, // the prompt fills 6 blocks, but the cache has only 4
-		{prompt(40, 0), 0},    // evicted as least recently used
+		{prompt(40, 0), 0},    // the cache evicted the least recently used blocks
 	} {
 		step.job.ID = uint64(i)
 		submit(t, e, time.Duration(i)*time.Hour, step.job)

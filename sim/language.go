@@ -184,7 +184,7 @@ func logprobs(model string, ids []int) []float64 {
 	prompt, _ := Detokenize(ids[:at])
 	tokens := make([]string, len(ids)-at)
 	for i, id := range ids[at:] {
-		tokens[i], _ = Detokenize([]int{id}) // they were checked
+		tokens[i], _ = Detokenize([]int{id}) // the ids were checked before
 	}
 	for i, cost := range newLanguage(model, keyOf(ids[:at]), asked(prompt), 1).costs(tokens) {
 		out[at+i] = -cost

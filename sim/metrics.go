@@ -42,7 +42,7 @@ func newMetrics(like string) *metrics {
 
 // told is what the metrics keep of a request in flight.
 type told struct {
-	last   time.Duration // the emission before
+	last   time.Duration // time of the emission before this one
 	finish string        // finish reason of the answer, if it becomes complete
 }
 

@@ -92,7 +92,7 @@ type PrefillCost struct {
 // DecodeCost is the time that a step takes to decode its sequences.
 type DecodeCost struct {
 	BaseMS             float64 `json:"base_ms"`                         // time of a step with one sequence, above 0
-	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // each further sequence
+	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // time for each further sequence
 	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // per 1024 resident tokens, over all sequences
 	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // per 1024 tokens of the longest sequence
 	// MoEMS is the cost of a step that uses all experts, minus the cost of a step that uses only

@@ -266,7 +266,7 @@ type wanted struct {
 	min       int
 	ignoreEOS bool
 	stop      []string
-	ask       *answers.Ask // requirements on its form
+	ask       *answers.Ask // requirements on the form of the answer
 	text      string       // text of the prompt; "" if the prompt is token ids
 	greedy    bool         // temperature 0: the model's own answer, the same on every server
 	model     string

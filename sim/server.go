@@ -23,7 +23,7 @@ type Options struct {
 	Model   string   // id of the model to serve; "" means the profile's model
 	Engine  string   // the engine whose metric names /metrics uses: "sglang"; any other text means vLLM
 	APIKey  string   // key that requests below /v1 must send as a bearer token; "": no key is required
-	Faults  Script   // beside the profile's
+	Faults  Script   // in addition to those of the profile
 	// OnEmit is called right before every chunk with tokens is written. Several goroutines may call
 	// it at once. id is the id in the chunks of the answer: "chatcmpl-…". It ends in the
 	// X-Request-Id of the request, if the request has one. chunk is the number of the chunk, from
@@ -382,7 +382,7 @@ func (s *Server) deliver(emitted []Emission) {
 		r.mu.Unlock()
 		select {
 		case r.wake <- struct{}{}:
-		default: // it holds a value already
+		default: // the channel holds a value already
 		}
 	}
 }

@@ -27,7 +27,7 @@ const (
 	tokenSpec = 256 + 4*pieces
 
 	tokenStart = tokenSpec     // begins a chat message
-	tokenEnd   = tokenSpec + 1 // ends it
+	tokenEnd   = tokenSpec + 1 // ends a chat message
 	tokenBOS   = tokenSpec + 2
 
 	// VocabularySize is the number of token ids. An id is in [0, VocabularySize).

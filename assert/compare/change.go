@@ -42,7 +42,7 @@ type Change struct {
 	Message     string
 	Needs       string
 	Why         string // why there is no value
-	LeftOut     bool   // not selected by the user
+	LeftOut     bool   // the user did not select this change
 	Notes       []string
 	Pairs       []Pair
 

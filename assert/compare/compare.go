@@ -23,7 +23,7 @@ type Comparison struct {
 	Units       int          // independent observations among the rounds
 	Outcome     verdict.Outcome
 	Skipped     string // why nothing was compared; otherwise ""
-	LeftOut     bool   // not selected by the user
+	LeftOut     bool   // the user did not select this comparison
 	Line        string // the result in one line
 	Differences []plan.Difference
 	Decisions   []Decision
@@ -44,9 +44,9 @@ type Decision struct {
 // The possible answers of a decision. If e2e (the whole request) or throughput (the whole server)
 // changed, only these two metrics decide. Otherwise all other shown changes decide.
 const (
-	AnswerYes     = "yes"           // something is better, nothing worse
+	AnswerYes     = "yes"           // something is better, and nothing is worse
 	AnswerNo      = "no"            // something is worse, nothing is better; or a required change fails
-	AnswerMixed   = "mixed"         // both
+	AnswerMixed   = "mixed"         // something is better, and something is worse
 	AnswerNone    = "no difference" // both bounds of the change are within the tolerance
 	AnswerUnknown = "unknown"       // nothing could be compared, or the data are too few for a result
 )

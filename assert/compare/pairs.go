@@ -73,7 +73,7 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 		return outcomes{}, false
 	}
 	if def.Name == "accuracy" {
-		return o, true // items are independent
+		return o, true // items of a task are independent
 	}
 	part := stat.Effective(o.all, groups, nil, alpha) / o.all
 	return outcomes{o.lost * part, o.won * part, o.all * part}, true

@@ -74,7 +74,7 @@ func TestOddAnswers(t *testing.T) {
 		{"none", every(0, nil), 0, verdict.Pass},
 		{"two unlikely ones", every(2, worse(5)), 2, verdict.Pass},
 		{"a third", every(3, worse(5)), 3, verdict.Fail},
-		{"all of them by less than a nat", every(200, worse(0.9)), 0, verdict.Pass}, // answer_nll sees it
+		{"all of them by less than a nat", every(200, worse(0.9)), 0, verdict.Pass}, // answer_nll still detects the change
 		{"more likely than the control's", every(9, worse(-0.2)), 0, verdict.Pass},
 		{"three empty ones", every(3, func(p *metric.AnswerPair) { p.Candidate.Empty = true }), 3, verdict.Fail},
 		{"three that repeat themselves, likely as they are", every(3, func(p *metric.AnswerPair) { p.Candidate.Repeats, p.Candidate.Loss = true, 1 }), 3, verdict.Fail},

@@ -165,7 +165,7 @@ func (p *parser) value() any {
 			if !strings.HasPrefix(rest, "'") {
 				return b.String()
 			}
-			b.WriteByte('\'') // '' is one
+			b.WriteByte('\'') // two quotes stand for one quote
 			p.pos++
 		}
 	}

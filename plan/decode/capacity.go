@@ -127,7 +127,7 @@ func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 	}
 	if !b.given(name) {
 		if b.spec.attr(name).Required {
-			b.value(name) // says so
+			b.value(name) // reports that the value is missing
 		}
 		return 0, false
 	}

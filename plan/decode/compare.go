@@ -273,7 +273,7 @@ func (d *decoder) takeTurns() {
 		}
 		for _, w := range c.Workloads(d.out) {
 			if w.Of != nil {
-				continue // its mix sets its rounds
+				continue // the mix sets the rounds of this workload
 			}
 			for i, l := range w.Loads {
 				d.compared(c, w, l, i)

@@ -106,7 +106,7 @@ func TestBaseBranchVariables(t *testing.T) {
 		head, base string // vars.hcl on the candidate's and on the base branch; "": no file
 		file       string // variable file that the command line names; "" means vars.hcl
 		skip       bool   // nothing changed
-		control    string // the flag there
+		control    string // the flag of the server on the base branch
 	}{
 		{"changed", `flag = "new"`, `flag = "old"`, "", false, "old"},
 		{"the same", `flag = "new"`, `flag = "new"`, "", true, ""},

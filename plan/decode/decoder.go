@@ -94,14 +94,14 @@ type decoder struct {
 	levels     int
 	secrets    map[string]bool
 	datasets   map[[2]string]*traffic.Dataset // data sets by path and column; nil: could not be read
-	traces     map[traceKey]*traffic.Trace    // likewise
+	traces     map[traceKey]*traffic.Trace    // traces by key; nil: could not be read
 	constants  map[string]cty.Value           // the schema's defaults
 	schemas    map[*Block]*hcl.BodySchema
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
 	baseLoaded bool                                        // the plan of the base branch has been looked for
 	baseBranch *plan.Plan                                  // nil if there is none
-	baseWhy    string                                      // why
+	baseWhy    string                                      // why there is no plan of the base branch
 }
 
 // isLoadless reports whether a workload has neither a load nor a search.

@@ -23,7 +23,7 @@ func TestFunctions(t *testing.T) {
 		{`seconds("8")`, `error: is not a valid duration`},
 		{`sum([1, 2, 3.5])`, `6.5`},
 		{`sum([])`, `0`},
-		{`sum(["2", 1])`, `3`}, // converted as everywhere
+		{`sum(["2", 1])`, `3`}, // text converted to a number
 		{`sum([null])`, `error: every element must be a number`},
 		{`sum(["a"])`, `error: every element must be a number`},
 		{`sum("a")`, `error: a list of numbers`},

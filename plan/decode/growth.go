@@ -126,7 +126,7 @@ func smallFormat(args []cty.Value) error {
 		}
 	}
 	format := text(args[0])
-	// Divide, because the product might overflow.
+	// The check divides, because the product might overflow.
 	if one := len(format) + strings.Count(format, "%")*longest; one > maxValueBytes/texts {
 		return tooLong(0)
 	}

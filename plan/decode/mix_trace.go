@@ -51,7 +51,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 		return
 	}
 	if len(m.parts) == 0 {
-		return // which was reported
+		return // the problem of the mix was reported before
 	}
 	for _, part := range m.Mix {
 		if part.API == plan.Completions && t.HasMessages() {

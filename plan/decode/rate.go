@@ -141,7 +141,7 @@ func readArrivals(b *body, l *plan.Load, p *preset) {
 	if !ok {
 		length = plan.DefaultOpenSeconds * time.Second
 		if b.given("duration") {
-			return // it was wrong
+			return // the duration is wrong, which was reported
 		}
 		b.note("duration", fmt.Sprintf("%q", plan.PlainDuration(length)), "")
 	}

@@ -82,7 +82,7 @@ func (d *decoder) decodeVariable(blk *hcl.Block) *variable {
 	v.content.text("description")
 	if attr := v.content.attrs["default"]; attr != nil {
 		v.hasDefault, v.fallback = true, cty.DynamicVal
-		// No reference is allowed here yet.
+		// A default may not contain references.
 		if value, ok := d.eval(attr.Expr, &scope{ctx: d.base, root: noReference}); ok {
 			v.fallback = d.convertVariable(v, value, attr.Expr.Range(), "the default")
 		}

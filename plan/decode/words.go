@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"image"
 	_ "image/jpeg" // decodes a logo in JPEG format
-	_ "image/png"  // likewise
+	_ "image/png"  // decodes a logo in PNG format
 
 	"github.com/tokgate/tokgate/plan"
 )
