@@ -81,6 +81,9 @@ func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (t
 	var worst *short
 	for _, part := range w.Workload.Whole() {
 		took, by := request(part)
+		if mix, from := request(w.Workload); mix > took { // the parts share the server
+			took, by = mix, from
+		}
 		for _, sla := range part.SLAs {
 			for _, t := range sla.Thresholds {
 				s := &short{w, part, t, took, assert.Lifetimes(t, part.Policy, w.looks), by}
