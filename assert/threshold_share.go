@@ -350,14 +350,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Message = "not sustained, because the rate is above the largest rate: " + v.Message
 	default:
 		v.Outcome = Inconclusive
-		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(x.high, 0))))
-		if x.over {
-			v.Notes[len(v.Notes)-1] = "the rate is above the largest rate, but by chance fewer requests arrived"
-		} else if x.below && x.slowed(t) {
-			v.Notes = append(v.Notes, "the rate is below the largest rate, but the backlog grew by more than chance explains, and the server answered fewer requests than the saturated server with as many in flight")
-		} else if x.fills {
-			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end are not necessarily a queue: the saturated server answered %.0f at once", g.End, s.level.SaturationAt))
-		}
+		v.Notes = append(v.Notes, x.unclear(s.level, t, g)...)
 		// The fluctuation of a stable backlog does not grow with the window.
 		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
 	}
@@ -407,6 +400,20 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 // server was filling up.
 func (x grown) slowed(t *plan.Threshold) bool {
 	return x.slower && !sample.Meets(x.beyond, t.Op, t.Limit)
+}
+
+// unclear returns notes on why neither the backlog nor the saturation decides.
+func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []string {
+	if x.over {
+		return []string{"the rate is above the largest rate, but by chance fewer requests arrived"}
+	}
+	notes := []string{fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(x.high, 0)))}
+	if x.slowed(t) {
+		notes = append(notes, "the rate is below the largest rate, but the backlog grew by more than chance explains, and the server answered fewer requests than the saturated server with as many in flight")
+	} else if x.fills {
+		notes = append(notes, fmt.Sprintf("%d in flight at the end are not necessarily a queue: the saturated server answered %.0f at once", g.End, l.SaturationAt))
+	}
+	return notes
 }
 
 // queued is the part of a backlog's growth that must be a queue, as a share of the arrivals:
