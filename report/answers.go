@@ -93,7 +93,8 @@ func (b *builder) said(s *metric.Said) string {
 	return middleOut(b.clean(strings.TrimPrefix(out, " ")), 400, 200)
 }
 
-// answer returns the answer to a request, with the metrics by which it is bad.
+// answer returns a bad answer for the report. metrics are the names of the metrics that make the
+// answer bad.
 func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
 	out := Answer{Server: b.clean(s.Server), Workload: b.clean(s.Workload), Level: b.clean(s.Level), Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics, Said: b.said(s.Said)}
 	if w := b.workloadAt(s.Workload); w != nil {

@@ -72,7 +72,7 @@ func (b *builder) workloadAt(address string) *plan.Workload {
 	return nil
 }
 
-// window is the time over which the rates of a workload are taken.
+// window returns the part of a round over which the rates of a workload are computed.
 func (b *builder) window(workload string) metric.Window {
 	if w := b.workloadAt(workload); w != nil {
 		return cmp.Or(w.Policy.Window, metric.Steady)

@@ -41,7 +41,7 @@ type Capacity struct {
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
-	// NonMonotone lists the loads that passed above one that failed.
+	// NonMonotone lists contradictions: a load failed, and a higher load passed.
 	NonMonotone []Contradiction `json:"non_monotone"`
 	Confirmed   bool            `json:"confirmed"` // Pass held again on fresh requests
 	Probes      []Probe         `json:"probes"`    // in the order of the search

@@ -97,8 +97,8 @@ func TestProbesAreNoLevels(t *testing.T) {
 	}
 }
 
-// A capacity that was not judged is an error if the plan requires one, and otherwise
-// shown.
+// A capacity without a verdict is an error if the plan requires a capacity. If the plan requires
+// none, the capacity is only shown.
 func TestJUnitCapacity(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -211,8 +211,8 @@ func TestJudgedCapacityIsShown(t *testing.T) {
 	}
 }
 
-// Kind and line agree wherever a capacity is shown, and state what is known on either side of the
-// limit, even if a confirmation failed or the budget ended.
+// The kind of a capacity and its line agree in every output. They state what is known below and
+// above the limit, even if a confirmation failed or the budget ended.
 func TestCapacityKinds(t *testing.T) {
 	tests := []struct {
 		c           metric.Capacity

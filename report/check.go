@@ -73,8 +73,8 @@ func (c *checker) sums(x *Case) {
 	if due != x.Due {
 		c.say("%s: the rounds have %d requests, the level %d", at(x), due, x.Due)
 	}
-	// A level that was cut short lacks the records of some requests, which its load verdict
-	// reports.
+	// Skip a level that was cut short. It lacks the records of some requests, and its load verdict
+	// reports that.
 	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due > x.Canceled && x.Completed+x.Failed+x.Canceled >= x.Due {
 		if want := float64(x.Completed) / float64(x.Due-x.Canceled); math.Abs(s.Value.V-want) > 1e-9 {
 			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due-x.Canceled)
@@ -120,8 +120,8 @@ func (c *checker) units(x *Case) {
 // other. It is needed because their windows differ a little.
 const slack = 0.25
 
-// enough is the smallest number of requests for which the means of a case are compared with each
-// other.
+// enough is the smallest number of completed requests with which the means of a case are checked
+// against each other.
 const enough = 20
 
 // identities checks figures that can be computed from each other.
@@ -159,8 +159,8 @@ func (c *checker) identities(x *Case) {
 	}
 }
 
-// largest checks that a server answers no more than its largest rate. Each workload has one largest
-// rate on each server.
+// largest checks that a server completes requests no faster than its largest rate. It also checks
+// that all cases of a workload on a server have the same largest rate.
 func (c *checker) largest(x *Case) {
 	if x.Largest == 0 {
 		return
@@ -180,8 +180,8 @@ func (c *checker) largest(x *Case) {
 	}
 }
 
-// passage checks that no more requests wait than are in flight, that no more arrive than were due,
-// and that no mean exceeds the maximum.
+// passage checks the curves of an open loop. No more requests may wait than are in flight, no more
+// may arrive than were due, and no mean may exceed the maximum.
 func (c *checker) passage(p *Passage) {
 	name := fmt.Sprintf("%s at %s on %s over time", p.Workload, strings.Join(p.Levels, ", "), p.Server)
 	for i := range p.InFlight {
@@ -204,7 +204,7 @@ func (c *checker) passage(p *Passage) {
 	}
 }
 
-// repeats checks that values measured twice agree.
+// repeats checks that two cases with the same server, workload and load have similar values.
 func (c *checker) repeats() {
 	type key struct {
 		server, workload, kind string

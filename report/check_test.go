@@ -87,7 +87,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// over makes a document with one window of an open loop.
+// over completes p as the only passage of a document.
 func over(p Passage) []Passage {
 	p.Server, p.Workload, p.Levels = `vllm["on"]`, "general_chatbot", []string{"1"}
 	return []Passage{p}

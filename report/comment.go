@@ -148,7 +148,7 @@ func (m *markdown) answers() list {
 
 // changed shows the changes of the comparisons in one table.
 func (m *markdown) changed() list {
-	heads := changeHead[:len(changeHead)-1] // the sign in front shows the verdict, so its column is not needed
+	heads := changeHead[:len(changeHead)-1] // no verdict column: the sign shows it
 	l := list{noun: "change", head: "| | " + strings.Join(heads, " | ") + " |\n" + strings.Repeat("|---", len(changeHead)) + "|\n"}
 	for i := range m.doc.Comparisons {
 		c := &m.doc.Comparisons[i]

@@ -190,8 +190,8 @@ func (c *Change) row() []string {
 	return []string{c.Workload, c.Level, strings.TrimSpace(c.Metric + " " + c.Stat), show(c.Control), show(c.Candidate), shift(c.Change), bounds, limit, c.Verdict()}
 }
 
-// Verdict describes the change in a word. With a limit the word is the result. Without one it is
-// the direction, or "" if no direction is certain.
+// Verdict describes the change in a word. If the change has a limit, the word is the outcome.
+// Otherwise it is the direction of the change, or "" if no direction is certain.
 func (c *Change) Verdict() string {
 	switch {
 	case c.Outcome == Skipped && c.Why != "":

@@ -215,7 +215,8 @@ type Case struct {
 	// Voided holds the rounds that the generator's machine disturbed and that were then measured
 	// again. No value includes them. Absent if there are none.
 	Voided []Round `json:"voided,omitempty"`
-	// Shed is the number of rounds left out because the budget was short.
+	// Shed is the number of rounds that were left out because too little of the time budget
+	// remained.
 	Shed int `json:"shed,omitempty"`
 	// Looks holds the planned looks at the case while it ran.
 	Looks []Look `json:"looks"`
@@ -258,7 +259,7 @@ type Series struct {
 	Values []float64 `json:"values"`
 }
 
-// Rows describes what was sent from a data set at a level.
+// Rows describes the rows of a data set that were sent at a level.
 type Rows struct {
 	Sent int `json:"sent"` // different rows
 	// Again is the number of requests whose prompt was sent before, at this level or another one. A
@@ -325,7 +326,7 @@ type Round struct {
 	Duration float64 `json:"duration_s"`
 	Window   float64 `json:"window_s"`
 	Busy     Number  `json:"busy"`              // share of the slots' time that was spent on requests or on the declared pause
-	CPU      Number  `json:"cpu"`               // share of the cores that the generator may use; null if unknown
+	CPU      Number  `json:"cpu"`               // CPU use, as a share of the cores allowed; null if unknown
 	GCPause  float64 `json:"gc_pause_s"`        // the longest
 	Delay    float64 `json:"delay_s"`           // p99 of how late a goroutine that was ready ran
 	Stall    float64 `json:"stall_s"`           // longest stop of the whole generator
@@ -334,8 +335,8 @@ type Round struct {
 	Void     string  `json:"void,omitempty"`    // why it was measured again
 }
 
-// Summary is one metric of one case. A level-wide metric has only Value, the others
-// have the statistics.
+// Summary is one metric of one case. A level-wide metric has only the field Value. A metric of
+// requests has the statistics.
 type Summary struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
@@ -382,7 +383,7 @@ type Timeline struct {
 	Level    string `json:"level"`
 	Why      string `json:"why"`   // why this level is shown
 	Round    int    `json:"round"` // 0-based
-	Slots    int    `json:"slots"` // slots of the level; the first ones are shown
+	Slots    int    `json:"slots"` // number of slots of the level; the first few are shown
 	// From is the beginning of the stretch and To the end of the last request shown,
 	// in seconds from the start of the run.
 	From     float64 `json:"from_s"`
@@ -436,7 +437,7 @@ type Verdict struct {
 type Threshold struct {
 	Metric string `json:"metric"`
 	Stat   string `json:"stat"` // "" for a level-wide metric
-	Op     string `json:"op"`   // "" where there is no limit
+	Op     string `json:"op"`   // "" if there is no limit
 	Limit  Number `json:"limit"`
 	Unit   string `json:"unit"`
 	Text   string `json:"text"` // as the author wrote it

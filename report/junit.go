@@ -141,7 +141,7 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 		if c.Require > 0 {
 			v.Outcome, v.Cause, v.Message = Pending, CauseInvalid, "the capacity was not judged"
 		} else if c.Kind == "unknown" {
-			v.Outcome, v.Message = Skipped, "" // the answer already states the result
+			v.Outcome, v.Message = Skipped, "" // the capacity's own line already states the result
 		}
 		list = append(list, v)
 	}

@@ -71,7 +71,7 @@ func (d *Document) Night() metric.Night {
 	return n
 }
 
-// figures calls add with each figure that a history keeps of a case.
+// figures calls the function add for each figure of a case that a history keeps.
 func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
 	at := func(name, stat string) metric.Trend {
 		return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: name, Stat: stat, Asked: c.Asked}

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// inOrder sorts the instances of a for_each as readers expect: by number if all keys are numbers
-// (1K, 32K, 256K), or else as in the source. The plan and the run sort keys as text: 1K, 256K, 32K.
+// inOrder sorts the instances of a for_each as readers expect. Keys that are all numbers (1K, 32K,
+// 256K) are sorted by number, other keys by their order in the plan file. Without this, keys would
+// be in the order of text: 1K, 256K, 32K.
 func (d *Document) inOrder(written map[string][]string) {
 	workload, server := places(written, "workload"), places(written, "server")
 	byKey(d.Servers, server, func(s *Server) (string, string) { return "", s.Address })
@@ -34,9 +35,9 @@ func places(written map[string][]string, kind string) func(name, key string) int
 	return func(name, key string) int { return slices.Index(written[kind+"."+name], key) }
 }
 
-// byKey sorts the elements of each group and for_each by their keys, within the positions that
-// these elements have in the list. All other elements, and those whose keys have no order, keep
-// their positions.
+// byKey sorts the elements of the same group and the same for_each by their keys. It uses only the
+// positions that these elements have in the list. All other elements stay where they are, and so do
+// elements whose keys have no order.
 func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group, address string)) {
 	type family struct {
 		places           []int

@@ -41,7 +41,8 @@ func TestByKey(t *testing.T) {
 	}
 }
 
-// Other keys are in the order of the source, if they are written there.
+// If not all keys of a for_each are numbers, its instances keep the order of the keys in the plan
+// file. The plan file must write the keys out.
 func TestInTheOrderOfTheSource(t *testing.T) {
 	source := func(text string) *hcl.File {
 		f, diags := hclsyntax.ParseConfig([]byte(text), "plan.hcl", hcl.InitialPos)

@@ -116,7 +116,8 @@ func (m *markdown) of(g *group) (Status, Tally) {
 	return worst, tally(list)
 }
 
-// strength shows what the gate would notice, with the planted regressions folded.
+// strength shows which regressions the gate would notice. The list of planted regressions is
+// folded.
 func (m *markdown) strength() string {
 	g := m.doc.Strength
 	if g == nil {

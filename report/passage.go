@@ -20,9 +20,9 @@ type Passage struct {
 	Windows int       `json:"windows"`
 	At      float64   `json:"at_s"`   // from the start of the run
 	Step    float64   `json:"step_s"` // length of each of the following steps, in seconds
-	// Arrivals is the number of measured requests that were due in each step. InFlight is the
-	// largest number of requests at once in the step that were due and had not ended. Waiting is
-	// the largest number of these that had no token yet.
+	// Arrivals is the number of measured requests that were due in each step. InFlight is, for each
+	// step, the largest number of requests in flight at the same time: due and not yet ended.
+	// Waiting is the largest number of requests in flight that had no token yet.
 	Arrivals []int `json:"arrivals"`
 	InFlight []int `json:"in_flight"`
 	Waiting  []int `json:"waiting"`
@@ -115,7 +115,8 @@ func (b *builder) passage(window []stretch) Passage {
 // span is the time in which a request was in a state.
 type span struct{ from, to time.Duration }
 
-// most returns the largest number of spans at the same time, in each of equal steps.
+// most divides the time between the parameters from and to into equal steps. For each step it
+// returns the largest number of spans that overlap at one instant.
 func most(spans []span, from, to time.Duration) []int {
 	type change struct {
 		at time.Duration

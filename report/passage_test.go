@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// loop is a level of an open loop with requests due at the given seconds. Each has its
-// first token one second and its end three seconds later.
+// loop makes an open-loop level with requests that are due at the given seconds. A request has its
+// first token one second after it is due, and ends three seconds after it is due.
 func loop(name string, stage *metric.Stage, from, to time.Duration, due ...int) *metric.Level {
 	r := &metric.Round{Due: len(due), Complete: true, WindowStart: from, WindowEnd: to}
 	for _, at := range due {
@@ -66,9 +66,9 @@ func TestPassages(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 0, 4, 1}, sums(p.Arrivals, false)); diff != "" {
 		t.Error("arrivals", diff)
 	}
-	// At 37 s four requests have not ended: those due at 35, 36, 36 and 37 s. The last three of
-	// them still wait. A request that begins at the instant at which another ends counts as in
-	// flight with it.
+	// At 37 s four requests have not ended: those due at 35, 36, 36 and 37 s. The last three still
+	// wait for a token. If a request begins at the instant at which another request ends, both
+	// count as in flight.
 	if diff := cmp.Diff([]int{1, 1, 4, 1}, sums(p.InFlight, true)); diff != "" {
 		t.Error("in flight", diff)
 	}

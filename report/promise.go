@@ -88,8 +88,8 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	return out
 }
 
-// apart adds the names of the blocks to workloads with the same title, such as workloads of one
-// preset with different loads.
+// apart distinguishes workloads with the same title, such as workloads of one preset with different
+// loads. It adds the name of the workload's block to the title.
 func apart(list []Workload) {
 	n := map[string]int{}
 	for i := range list {

@@ -53,7 +53,8 @@ func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
 	bounds := map[string]*plan.Threshold{}
 	for _, sla := range w.SLAs {
 		for _, th := range sla.Thresholds {
-			// At a share of 100% the distance from the limit is not defined.
+			// Skip a share with a limit of 100%, because no distance from the limit is defined for
+			// it.
 			if sla.AtCapacity && th.Limit > 0 && (!isShare(th) || th.Limit < 1) {
 				bounds[strings.TrimSpace(th.Metric.Name+" "+th.Stat.String())] = th
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The requests send rows 1 to 20, with 10 to 200 tokens, and then rows 1 and 2 again. The last
-// request fails.
+// The test sends 22 requests: rows 1 to 20, whose prompts have 10 to 200 tokens, and then rows 1
+// and 2 again. The last request fails.
 func TestRowsOf(t *testing.T) {
 	var samples []*metric.Sample
 	for i := range 22 {

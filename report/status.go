@@ -116,7 +116,7 @@ func tally(verdicts []Verdict) Tally {
 			t.Warnings++
 		case StatusSkipped:
 			if v.Outcome == Inconclusive {
-				t.Warnings++ // its policy makes it a warning
+				t.Warnings++ // the policy of the plan makes this verdict a warning
 			} else if v.Required() {
 				t.Skipped++
 			}

@@ -10,7 +10,7 @@ type Strength struct {
 	Planted []Planted `json:"planted"`
 }
 
-// Planted is one regression, with the number of each result of the gate.
+// Planted is one planted regression. It counts how often the gate passed, was undecided and failed.
 type Planted struct {
 	Regression string `json:"regression"` // "decode × 1.25"
 	Passed     int    `json:"passed"`

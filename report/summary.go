@@ -84,8 +84,8 @@ type because struct {
 	others int
 }
 
-// causes groups the verdicts. Verdicts that could not be measured share an entry if the
-// reason is the same.
+// causes groups the verdicts for the summary. Verdicts with the status "error" share an entry if
+// they have the same reason.
 func (t *terminal) causes(list []*Verdict) []*because {
 	var out []*because
 	of := map[[3]string]*because{}

@@ -95,8 +95,8 @@ func (t *terminal) para(lead string, p paint, s string) {
 		if i > 0 {
 			lead = strings.Repeat(" ", indent)
 		}
-		// Commands must be made harmless before the text is coloured, because colour codes hide the
-		// start of the line.
+		// Make workflow commands harmless before the text is coloured. A colour code at the start
+		// of the line would hide them from text.Inert.
 		t.line(lead + t.paint(p, text.Inert(l)))
 	}
 }
@@ -338,7 +338,8 @@ func (t *terminal) passed(v *Verdict) {
 	fits := func(message string) bool { return text.Width(name)+2+text.Width(message) <= room }
 	message := text.Line(v.Explain())
 	if v.Threshold != nil {
-		// The name already contains metric and statistic.
+		// The name of the verdict already contains the metric and the statistic, so the message
+		// omits them.
 		message = strings.TrimPrefix(message, strings.TrimSpace(v.Threshold.Metric+" "+v.Threshold.Stat)+" ")
 	}
 	for _, short := range inShort(v) {
@@ -381,8 +382,8 @@ func inShort(v *Verdict) []string {
 	return []string{short + count}
 }
 
-// warning reports whether a note on a passed threshold may change what readers make of it. Other
-// notes only explain.
+// warning reports whether a note on a passed threshold may change how readers judge the result. All
+// other notes only explain it.
 func warning(note string) bool {
 	for _, kind := range []string{"lock-step", "certified by its margin", "point estimate", "drift", "standstill", "synthetic prompts"} {
 		if strings.HasPrefix(note, kind) {
@@ -392,7 +393,7 @@ func warning(note string) bool {
 	return false
 }
 
-// skipped writes verdicts that were skipped for the same reason.
+// skipped writes all verdicts that were skipped for one reason, as one entry.
 func (t *terminal) skipped(list []*Verdict) {
 	var names []string
 	for _, v := range list {

@@ -100,8 +100,8 @@ func (w *Workload) People(n int) string {
 	return fmt.Sprintf("about %.0f to %.0f users", low, high)
 }
 
-// join explains, next to each level that failed below a capacity, why both can be
-// true.
+// join adds a note to each level that failed although a higher load is reported as the capacity.
+// The note explains why both can be true.
 func (d *Document) join() {
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]

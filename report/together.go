@@ -91,7 +91,8 @@ func sideBySide(docs []*Document) []beside {
 	return out
 }
 
-// outcomes writes a line for each document.
+// outcomes returns the rows of a table: the head, then the name, outcome and result of each
+// document.
 func outcomes(docs []*Document) [][]string {
 	rows := [][]string{{"Run", "Outcome", "Result"}}
 	for i, name := range Names(docs) {

@@ -49,8 +49,8 @@ func writtenKeys(files map[string]*hcl.File) map[string][]string {
 // mostHops bounds how many locals are followed, one after the other, until a map is found.
 const mostHops = 20
 
-// keys returns the keys of a map or set of strings if the source writes them out:
-// directly, in a local, as the argument of a function such as toset, or in the
+// keys returns the keys of a map or set of strings, if the plan file writes them out. They may be
+// in the expression itself, in a local, in the argument of a function such as toset, or in the
 // collection of a for expression.
 func (w writer) keys(expr hcl.Expression, hops int) []string {
 	if hops > mostHops {

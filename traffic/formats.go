@@ -17,7 +17,7 @@ type Columns struct {
 	// Output are the tokens of its prompt and its answer.
 	Time, Input, Output string
 	Unit                time.Duration // unit of a number in Time; 0 means a second
-	Session             string        // names the session, whose rows wait for each other
+	Session             string        // session id; a row waits for earlier rows of its session
 	Hashes              string        // a list of ids of blocks
 	Block               int           // tokens of a block
 	Type                string        // kind of request
@@ -174,7 +174,7 @@ func unknown(names []string) error {
 	return fmt.Errorf("%w by %s: name it by format, or say by columns where times and lengths are", ErrFormat, short([]byte(strings.Join(names, ", "))))
 }
 
-// parse reads the rows. line is the place of an error.
+// parse reads the rows of a trace. If it returns an error, line is the line of the error.
 func (p *traceParser) parse(b *bufio.Reader, in *input) (line int, err error) {
 	first, err := in.first(b)
 	switch {

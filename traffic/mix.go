@@ -52,7 +52,7 @@ func (s Shares) Counts(given []int, n int) []int {
 		counts[parts[i%len(parts)].index]++
 		left--
 	}
-	for i := len(parts) - 1; left < 0; i-- { // more requests are due than the round has, so the last parts get fewer
+	for i := len(parts) - 1; left < 0; i-- { // too many in all: take from the last parts
 		if p := parts[(i+len(parts))%len(parts)].index; counts[p] > 0 {
 			counts[p]--
 			left++

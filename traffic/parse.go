@@ -50,7 +50,7 @@ func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 // counted counts the lines of an array up to an offset.
 type counted struct {
 	r     io.Reader
-	ends  []int64 // offsets of line ends that were read but not passed
+	ends  []int64 // offsets of line ends that are not yet counted in lines
 	at    int64
 	lines int // number of lines that end before the last requested offset
 }

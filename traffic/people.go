@@ -11,7 +11,7 @@ import (
 // 1, so that after each turn it continues with the same probability, and at most Max.
 // The zero Turns means one.
 type Turns struct {
-	Mean float64 // mean number of turns, from 1 to (Max + 1)/2; or Max, if every conversation has Max turns
+	Mean float64 // mean number of turns, from 1 to (Max + 1)/2; or Max, if all have Max turns
 	Max  int
 }
 

@@ -17,7 +17,7 @@ func (r *Row) Question() (string, error) {
 	return c.question, err
 }
 
-// Asking returns the row with another text in place of its Question.
+// Asking returns a copy of the row with the parameter text in place of the question.
 func (r *Row) Asking(text string) Row {
 	out := *r
 	if r.Messages == nil {
@@ -69,8 +69,8 @@ func (r *Row) chat() (c chat, err error) {
 	return c, nil
 }
 
-// contentOf returns the text of a message. If the message has parts, which must all
-// be text, it returns the last one.
+// contentOf returns the text of a message, or the text of its last part if the message is a list of
+// parts. Parts that are not text are an error.
 func contentOf(content json.RawMessage) (text string, parts []map[string]json.RawMessage, err error) {
 	if content == nil || json.Unmarshal(content, &text) == nil {
 		return text, nil, nil

@@ -112,7 +112,7 @@ func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 	return nil
 }
 
-// pauses reads how long a row waited, or how long the next one waits.
+// pauses reads the pause before a row or after it, whichever the columns name.
 func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 	unit := c.Pauses
 	if unit == 0 {
@@ -142,8 +142,9 @@ func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 // mostSeconds bounds a time: the year 2096.
 const mostSeconds = 4_000_000_000
 
-// instant reads a number of units, or a date and time, in nanoseconds. Its error
-// completes a sentence that begins "its timestamp is".
+// instant reads a point in time and returns it in nanoseconds. v is a number in the given unit (0
+// means seconds), or a date and time. The error is the end of a sentence that begins with "its
+// timestamp is".
 func instant(v []byte, unit time.Duration) (int64, error) {
 	text := name(v)
 	if unit == 0 {
@@ -187,9 +188,9 @@ func name(v []byte) string {
 	return string(v)
 }
 
-// hashes reads the ids of the blocks of a prompt, of 64 bits each. Either each block has an
-// id, and the last block may be partial, or only whole blocks have an id, and the tokens
-// after them belong to the row alone.
+// hashes reads the ids of a prompt's blocks, which are 64-bit numbers. If there is an id for every
+// block, the last block may be partial. If only whole blocks have ids, the tokens after the last
+// whole block are unique to the row.
 func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 	if len(v) == 0 {
 		return nil, nil
@@ -267,7 +268,7 @@ func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 		return nil, err
 	}
 	if e.sent == 0 {
-		return &entry{timed: true}, nil // without a time the row has no place in the trace
+		return &entry{timed: true}, nil // an empty row: it has no time
 	}
 	return e, nil
 }

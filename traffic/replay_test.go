@@ -82,7 +82,7 @@ func TestRepeats(t *testing.T) {
 		{0, 0, false, []int{0, 8, 4, 0}},
 		{0, 0, true, []int{8, 8, 4, 0}},
 		{1, 0, false, []int{0, 4, 0}},
-		{0, 8, false, []int{0, 6, 4, 0}}, // in a context of 8 tokens, 6, 6, 6 and 4 are left to the prompts
+		{0, 8, false, []int{0, 6, 4, 0}}, // 8 tokens of context leave 6, 6, 6 and 4 for the prompts
 	} {
 		if diff := cmp.Diff(tt.want, r.Repeats(tt.from, 4, tt.context, tt.others)); diff != "" {
 			t.Errorf("from %d, context %d, others %v: %s", tt.from, tt.context, tt.others, diff)
@@ -131,9 +131,9 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Times that were rounded to 3 s are spread over these 3 s. For 1,000 rows at one time the mean is
-// 1.5 s later, within 5 standard errors of 3/√12/√1000 s. The same seed gives the same times, and a
-// row still waits for the row that it follows.
+// The times of the rows were rounded to 3 s, so they are spread over 3 s. For 1,000 rows with the
+// same time the mean delay is 1.5 s; the tolerance is 5 standard errors, 5 × 3/√12/√1000 s. The
+// same seed gives the same times. A row still waits for the row that it follows.
 func TestSpread(t *testing.T) {
 	tr := &traffic.Trace{}
 	for i := range 1000 {

@@ -20,8 +20,8 @@ type Row struct {
 	MaxTokens int
 	// Tools and ResponseFormat are sent as they are; nil if not sent.
 	Tools, ResponseFormat json.RawMessage
-	// Answer is what the answer is compared with, as JSON; nil if the row has none.
-	// It is not sent.
+	// Answer is the right answer, as JSON; nil if the row has none. It is not sent to the server;
+	// the server's answer is compared with it.
 	Answer json.RawMessage
 }
 

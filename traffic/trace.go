@@ -12,7 +12,7 @@ import (
 
 // Bounds of a trace, in addition to those of a data set.
 const (
-	MaxHashes   = 1 << 26 // ids of blocks over all rows
+	MaxHashes   = 1 << 26 // largest number of block ids in all rows together
 	MostInTrace = 1 << 12 // turns of one session
 )
 
@@ -45,8 +45,9 @@ type Recorded struct {
 	// Prefix is the number of tokens of its parent's prompt and answer with which the
 	// prompt begins.
 	Prefix int
-	// Wait is the time between its parent's answer and the request. If it is unknown,
-	// Wait is below 0, and the row is due at At once its parent has been answered.
+	// Wait is the time between the end of the parent's answer and this request. A negative value
+	// means that it is unknown. The request is then sent at At, but not before the parent is
+	// answered.
 	Wait time.Duration
 	Type string // type of the request; "" if not given
 	Text *Row   // text to send, if the trace has it; nil if text is generated
@@ -93,7 +94,7 @@ func ParseTrace(r io.Reader, path, format string, columns *Columns) (*Trace, err
 	return t, nil
 }
 
-// entry is a row before it is known which row it follows.
+// entry is a row whose predecessor is not yet known.
 type entry struct {
 	Recorded
 	timed           bool
@@ -104,7 +105,7 @@ type entry struct {
 	after           time.Duration // time between this row's answer and the next row of its session
 	afterKnown      bool
 	answered        int64 // when its answer ended, in nanoseconds; 0 if unknown
-	sent            int64 // when it was sent, in the same unit
+	sent            int64 // when the request was sent, in nanoseconds; 0 if unknown
 	append          int   // tokens after Prefix, if Input does not include all
 	grows, prefixed bool
 }

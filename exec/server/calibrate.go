@@ -113,8 +113,8 @@ func late(written, read []time.Duration) []time.Duration {
 	return delays
 }
 
-// nearest returns the nearest-rank percentile of ascending values, of which there is
-// at least one.
+// nearest returns the percentile p, from 1 to 100, by the nearest-rank method. The values must be
+// ascending, with at least one value.
 func nearest(ascending []time.Duration, p int) time.Duration {
 	return ascending[(p*len(ascending)+99)/100-1]
 }

@@ -108,8 +108,9 @@ func containerName(run, address string, port int) string {
 	return strings.Trim(fmt.Sprintf("tokgate-%s-%s-%d", strings.ToLower(run), safe, port), "-.")
 }
 
-// create returns the call that makes the container, and the environment of the call. Values
-// of variables are passed by name, so that no value stands on a command line.
+// create returns the command that creates the container, and the environment for it. The command
+// contains only the names of environment variables, so that no value is visible in a list of
+// processes.
 func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, env []string, err error) {
 	c := s.Container
 	words = []string{"create", "--name", name}

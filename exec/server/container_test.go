@@ -291,7 +291,7 @@ func TestStubbornContainer(t *testing.T) {
 	if d.has("there") {
 		t.Error("the container is still there")
 	}
-	kill9(t, grandchild) // a process of the stand-in, which runs outside of a container
+	kill9(t, grandchild) // the stand-in for a container runtime leaves this process behind
 }
 
 func TestCreate(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// declared compares what the plan declares with what was found. Facts that a running
-// server does not report are unknown, and marked so; for a server that tokgate
-// started every expected fact can be found. told is the model in the server's list;
-// without a Root its name may be a gateway's.
+// declared compares what the plan declares with what was found. For a server that was already
+// running, a fact that it does not report is marked as unknown. For a server that tokgate started,
+// a missing fact is an error. told is the model in the server's list; if it has no Root, its name
+// may come from a gateway.
 func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error {
 	var wrong []string
 	for _, key := range slices.Sorted(maps.Keys(s.Expect)) {
@@ -40,7 +40,7 @@ func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error
 // undeclared lists what the server reports differently from the plan.
 func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []string {
 	if s.Simulator != nil && !s.Local() && s.Endpoint == nil {
-		return nil // a simulator stands in for any server
+		return nil // a simulator may take the place of any server, so nothing is compared
 	}
 	var wrong []string
 	// The name of a folder does not identify the model in it.

@@ -12,7 +12,7 @@ import (
 
 func ownGroup(*osexec.Cmd) {}
 
-// terminate kills: there is no signal that asks a process to end.
+// terminate kills the process, because this system has no signal that asks a process to end.
 func terminate(group int) { killOne(group) }
 func kill(group int)      { killOne(group) }
 

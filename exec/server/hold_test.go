@@ -42,8 +42,8 @@ func withSMI(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "")
 }
 
-// Two servers side by side get different GPUs. A third one that needs one of these
-// gets an error that names its holder.
+// Two servers that run at the same time get different GPUs. A third server that needs a GPU in use
+// gets an error, which names the run that holds the GPU.
 func TestGPUsAreHeld(t *testing.T) {
 	withSMI(t)
 	l := childLauncher(t)
@@ -268,7 +268,7 @@ func TestLeftoverElsewhere(t *testing.T) {
 	}
 }
 
-// script puts a program of that name at the front of the PATH.
+// script writes a shell script with the given name and text into the folder dir.
 func script(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {

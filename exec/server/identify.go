@@ -25,7 +25,7 @@ type identity struct {
 	cold *metric.Sample
 }
 
-// errModel means that the plan does not decide which model to ask for.
+// errModel means that the plan does not determine the model name to send in requests.
 var errModel = errors.New("which model to ask for is not clear")
 
 // identify asks the server for its model and version.
@@ -99,7 +99,7 @@ func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	return client.Model{}, fmt.Errorf("%w: the server lists %s; set served_as", errModel, strings.Join(ids(models), ", "))
 }
 
-// ids returns the ids by which the models are asked for.
+// ids returns the ids of the models, which are the names to send in requests.
 func ids(models []client.Model) []string {
 	var out []string
 	for _, m := range models {
@@ -155,8 +155,8 @@ func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 	return out
 }
 
-// replicas is how often a server that seems to be another one is asked again: one URL
-// may have several servers behind it, and any of them answers.
+// replicas is the largest number of times that tokgate asks a server which seems to have been
+// replaced. Several servers may share one URL, and any of them may answer.
 const replicas = 8
 
 // replaced reports whether the server is no longer the first one, and what is known

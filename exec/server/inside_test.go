@@ -115,7 +115,7 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 func TestInsideBridgesFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
-		var pages atomic.Int32 // several connections may ask for a page
+		var pages atomic.Int32 // number of requests; several connections may ask
 		w.instead = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			n := pages.Add(1)
 			if n%6 == 2 {
@@ -132,7 +132,7 @@ func TestInsideBridgesFailures(t *testing.T) {
 	})
 }
 
-// The server's key goes to the server, also to another page on its host, and to no other
+// The server's API key is sent to the server's host, whatever the page. It is not sent to any other
 // host.
 func TestInsideKeepsTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -96,8 +96,8 @@ func (l *Launcher) took(key string) (took time.Duration) {
 // how long the next one takes.
 const shortStart = 5 * time.Second
 
-// starting adds to each state of a starting server what its log reports, and how long its last start
-// took.
+// starting returns a function that reports the state of a starting server. It adds what the log
+// says and, if took is long enough, how long the last start took.
 func (l *Launcher) starting(state func(string), facts *logFacts, took time.Duration) func(string) {
 	last := ""
 	if took >= shortStart {

@@ -18,8 +18,8 @@ func startOf(pid int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// alive reports whether the group has a member. A process that ended and was not yet
-// waited for counts.
+// alive reports whether the process group has a member. A process that has ended still counts until
+// its parent has waited for it.
 func alive(group int) bool { return exists(group) }
 
 // marked returns nothing: other systems do not show the environment of a process.

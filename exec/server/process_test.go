@@ -151,8 +151,8 @@ func eventually(t *testing.T, l *Launcher, done func() bool) {
 	}
 }
 
-// logged waits for words in a server's log, which arrives separately, and returns the
-// rest of their line.
+// logged waits until the server's log contains the given words, and returns the rest of that line.
+// The log may arrive later than other output.
 func logged(t *testing.T, l *Launcher, target *exec.Target, words string) (rest string) {
 	t.Helper()
 	eventually(t, l, func() bool {
@@ -369,8 +369,8 @@ func TestFixedPort(t *testing.T) {
 	}
 }
 
-// If the port is taken, whatever answers there would be measured in place of the
-// server.
+// A server does not start if its port is taken. Otherwise tokgate would measure whatever answers on
+// the port.
 func TestPortIsTaken(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

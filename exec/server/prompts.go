@@ -28,7 +28,8 @@ const question = 2 * time.Minute
 // promptMaker makes the prompts of all workloads with the same settings.
 type promptMaker struct{ *prompt.Maker }
 
-// prompts learns how to make w's prompts, or reuses what it learnt.
+// prompts returns the source of prompts for the workload w. It learns how to make prompts of the
+// right length, or reuses what it learnt for a workload with the same settings.
 func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, found metric.Fingerprint, makers map[string]*promptMaker) (exec.Prompts, error) {
 	if err := fits(w, model.Context); err != nil {
 		return nil, err
@@ -65,7 +66,8 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	return workloadPrompts{m.Maker, w, salt}, nil
 }
 
-// learn finds out how t's server counts tokens, or checks what was learnt earlier.
+// learn finds out how the server of the target t counts tokens. If an earlier run has already
+// learnt it, learn only checks the result.
 func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found metric.Fingerprint) (*prompt.Maker, error) {
 	r.state(fmt.Sprintf("learning how %s counts tokens", r.url))
 	key := r.countsKey(t, found)
@@ -173,7 +175,7 @@ func newRows(w *plan.Workload) rowPrompts {
 	return rowPrompts{prompt.NewRows(w.Prompt.Dataset, w.Prompt.Order == plan.Shuffled, w.Seed())}
 }
 
-// Exact implements exec.Prompts: rows keep their own length, which is exact.
+// Exact implements exec.Prompts. It is true because the length of a row's prompt is known exactly.
 func (rowPrompts) Exact() bool { return true }
 
 // Prompt implements exec.Prompts.
@@ -208,7 +210,8 @@ func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string,
 func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 	before := cmp.Or(sent.Tokens, w.Input) + tokens
 	out := client.Prompt{Tokens: before + w.Input}
-	// The same answer may count as a few more or fewer tokens when it is part of a prompt.
+	// Allow 5% more: an answer may have a few more or fewer tokens when it is sent as part of a
+	// prompt.
 	out.Shared = min(1, 1.05*float64(before)/float64(out.Tokens))
 	return out
 }

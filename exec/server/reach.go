@@ -44,7 +44,7 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, api: h, servedAs: s.ServedAs()}, nil
 }
 
-// failed adds the end of the server's log, if there is one.
+// failed adds the last lines of the server's log to the error, if the server has a log.
 func (r *reached) failed(err error) error {
 	if r.log == nil {
 		return err

@@ -16,9 +16,9 @@ const (
 	settle   = 250 * time.Millisecond
 )
 
-// reset waits until the server has dropped earlier requests, and clears its caches. A
-// server without that endpoint is left alone. reset is only for servers that tokgate
-// started, because others have other users.
+// reset waits until the server has dropped earlier requests, and clears its caches. It does nothing
+// if the server has no endpoint to clear caches. reset is only for servers that tokgate started,
+// because a server that was already running has other users.
 func (r *reached) reset(ctx context.Context) error {
 	ctx, cancel := clock.WithTimeout(ctx, r.Clock, settling)
 	defer cancel()

@@ -52,7 +52,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestWhoIsReset: a server that was already running has other users.
+// TestWhoIsReset: tokgate resets only servers that it started. A server that was already running
+// has other users.
 func TestWhoIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})

@@ -41,8 +41,8 @@ type running interface {
 	end() error
 }
 
-// within waits until done, or until d has passed; d may change meanwhile. It reports
-// whether the time ran out.
+// within waits until done returns true or the time d() has passed since the call. The result of d
+// may change during the wait. late is true if the time passed first.
 func within(c clock.Clock, d func() time.Duration, done func() bool) (late bool) {
 	since := c.Now()
 	for !done() {

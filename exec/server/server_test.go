@@ -186,8 +186,8 @@ func TestExpectedOfAnEndpoint(t *testing.T) {
 	})
 }
 
-// A restarted server reports another start time. One URL may have several servers
-// behind it, and any of them answers.
+// A restarted server reports a different start time. Several servers may share one URL, and any of
+// them may answer.
 func TestEndpointIsStartedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -251,7 +251,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	}
 }
 
-// A model that the plan names need not be listed.
+// A model that the plan names may be missing from the server's list of models.
 func TestUnlisted(t *testing.T) {
 	status := func(code int) error { return &client.Error{Kind: metric.FailStatus, Status: code} }
 	for _, tt := range []struct {
@@ -463,7 +463,7 @@ func TestPick(t *testing.T) {
 		{[]client.Model{a, b}, "", "b", "b"},
 		{[]client.Model{a, b}, "", "org/A", "a"}, // found by the model that was loaded
 		{[]client.Model{a, b}, "b", "org/A", "b"},
-		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed, but the completion will show whether it is served
+		{[]client.Model{a, b}, "lora", "", "lora"}, // not in the list; the first completion shows if it is served
 		{nil, "", "", ""},
 		{nil, "", "org/A", ""},
 		{nil, "x", "", "x"},
@@ -532,7 +532,7 @@ func TestCalibrate(t *testing.T) {
 	if boot() == "" {
 		return // the starts of this machine cannot be distinguished
 	}
-	// A measurement since the machine's start is used again.
+	// A calibration is used again if it was measured since the machine started.
 	l := New(Options{Clock: c, State: lease.Folder(t.TempDir())})
 	l.State.Remember(lease.Calibrations, calibrationKey(), got)
 	if again, err := l.Calibrate(t.Context()); err != nil || *again != *got {

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// gpuOf reads the GPU of a profile, whose power depends on the engine's work; nil if
-// it has none.
+// gpuOf returns a source of readings for the simulated GPU of a profile; nil if the profile has no
+// GPU. The GPU's power depends on what the engine does.
 func gpuOf(p *sim.Profile, c clock.Clock, state func(now time.Duration) sim.State) telemetry.Source {
 	if p.GPU == nil {
 		return nil

@@ -24,8 +24,8 @@ var soak = flag.Int("soak", 0, "how many servers TestSoak starts and ends; 0: it
 
 func init() { launch = launchMain }
 
-// launchMain is a tokgate that launches a server and is then killed. Its arguments
-// are the folder of its notes and its run.
+// launchMain stands in for a tokgate that launches a server and is then killed. The arguments are
+// the folder for its notes and the name of its run.
 func launchMain(args []string) {
 	l := New(Options{Clock: clock.NewReal(), State: lease.Folder(args[0]), Holder: lease.Holder{Run: args[1], PID: os.Getpid()}, Reap: true})
 	s := childServerOf(os.Args[0], "serve", "/")

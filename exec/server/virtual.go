@@ -133,7 +133,7 @@ type virtual struct {
 	stop    func() bool      // stops the timer for the server's next step
 	next    time.Duration    // time at which that step is due
 	armed   bool
-	event   client.Event // the last event, reused for each
+	event   client.Event // the last event; its memory is used for all events
 	usage   client.Usage
 }
 

@@ -142,7 +142,7 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 			change(o.Profile)
 			script := busy(60)
 			script[10].cancel = script[10].at + 80*time.Millisecond
-			script[11].cancel = script[11].at + time.Millisecond // cancelled before it reaches the queue
+			script[11].cancel = script[11].at + time.Millisecond // cancelled before it is queued
 			script[12].timeout = 40 * time.Millisecond
 			script[13].timeout = time.Millisecond
 			want := overSockets(t, o, script)
@@ -341,7 +341,8 @@ func TestRunsAgree(t *testing.T) {
 			if d := cmp.Diff(want, got, cmpopts.IgnoreFields(metric.Sample{}, "Text")); d != "" {
 				t.Errorf("level %s, round %d (-over HTTP +in virtual time):\n%s", l.Name, j, d)
 			}
-			// The sums have different earlier terms, so their last digit differs.
+			// Sums are compared with a tolerance: earlier requests add different terms, which
+			// changes the last digit.
 			if d := cmp.Diff(inside(r), inside(virtual.Levels[i].Rounds[j]), cmpopts.EquateApprox(1e-9, 1e-9)); d != "" {
 				t.Errorf("level %s, round %d, the server's own metrics (-over HTTP +in virtual time):\n%s", l.Name, j, d)
 			}

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// The errors of a kernel: callers test for these with errors.Is.
+// Connections fail with the same errors as in a kernel, so that callers can test with errors.Is.
 var (
 	errRefused error = syscall.ECONNREFUSED
 	errBroken  error = syscall.EPIPE

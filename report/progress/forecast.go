@@ -28,7 +28,7 @@ type Part struct {
 	// one level gives an estimate for the others. 0 means that the work is not known and all levels
 	// count alike.
 	Size float64
-	// Beside is set if two such parts run at the same time, side by side.
+	// Beside is set if this part always runs together with a second part of the same kind.
 	Beside bool
 
 	skipped bool // the remaining repetitions are not run
@@ -77,7 +77,7 @@ func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	return done, all
 }
 
-// part returns the part of that name; nil if the forecast has none.
+// part returns the part for a server, a workload and a level; nil if the forecast has no such part.
 func (f *Forecast) part(server, workload, level string) *Part {
 	i := slices.IndexFunc(f.Parts, func(p Part) bool {
 		return text.Line(p.Server) == text.Line(server) && text.Line(p.Workload) == text.Line(workload) && text.Line(p.Level) == text.Line(level)

@@ -64,7 +64,7 @@ type Display struct {
 	answers  []*answers    // answers that servers of a comparison give, or score, in addition to their measured requests
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
-	phase    string // the phase that is folded; "" if none is
+	phase    string // the phase of the run whose lines are folded; "" if none is
 	skipped  string // why the last level was skipped
 	hidden   bool   // the cursor
 	closed   bool
@@ -240,7 +240,8 @@ func (d *Display) ServerReady(s *metric.ServerRun) error {
 	return nil
 }
 
-// ServerDone reports that a server has ended, and why if it could not be measured.
+// ServerDone reports that a server has ended. If the server could not be measured, it reports the
+// error.
 func (d *Display) ServerDone(s *metric.ServerRun) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -367,7 +368,7 @@ func (d *Display) RoundDone(of *metric.Level, _ *metric.Round) error {
 // LevelDone reports the result of a level, or that it was not run.
 func (d *Display) LevelDone(m *metric.Level) error {
 	if m.Of != "" {
-		return nil // the mix has already reported its parts
+		return nil // this level is a part of a mix, and the mix is reported as a whole
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

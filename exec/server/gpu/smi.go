@@ -181,7 +181,7 @@ func parseAMD(out string) (Inventory, error) {
 				Unit  string      `json:"unit"`
 			} `json:"size"`
 		}
-		// Ignore errors: what a version of amd-smi writes differently stays unknown.
+		// Ignore errors: versions of amd-smi differ, and a value that cannot be read stays unknown.
 		_ = json.Unmarshal(raw["asic"], &asic)
 		_ = json.Unmarshal(raw["driver"], &driver)
 		_ = json.Unmarshal(raw["vram"], &vram)
