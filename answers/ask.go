@@ -78,7 +78,7 @@ func resolve(raw json.RawMessage) (*jsonschema.Resolved, error) {
 	return schema.Resolve(nil)
 }
 
-// Look examines an answer. A nil Ask requires nothing.
+// Look examines an answer. A nil Ask checks only the findings that apply to every answer.
 func (a *Ask) Look(s Said) metric.Answer {
 	var out metric.Answer
 	form(s, &out)

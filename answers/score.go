@@ -16,7 +16,7 @@ var Matches = []string{"number", "exact", "contains", "choice", "json_schema", "
 
 // Rule says when an answer is right.
 type Rule struct {
-	Match   string         // one of Matches; "": Pattern decides
+	Match   string         // one of Matches; "" if Pattern decides
 	Pattern *regexp.Regexp // its last match contains the answer
 	Group   int            // of Pattern; 0 means the whole match
 }

@@ -74,8 +74,8 @@ func (a *Answer) Quote() string {
 
 func short(s string) string { return middleOut(s, 60, 60) }
 
-// middleOut leaves out the middle of a long text, because an answer may be garbled at
-// its end.
+// middleOut shortens a long text in the middle. It keeps the end, because an answer may be garbled
+// there.
 func middleOut(s string, head, tail int) string {
 	r := []rune(s)
 	if len(r) <= head+tail {
@@ -118,7 +118,7 @@ func (b *builder) answers(v assert.Verdicts) (out []Answer) {
 	return out
 }
 
-// workloads lists the addresses of the run's workloads, in its order.
+// workloads lists the addresses of the run's workloads, in the order in which they were run.
 func (b *builder) workloads() (out []string) {
 	for _, l := range b.run.Levels {
 		if !slices.Contains(out, l.Workload) {

@@ -16,8 +16,8 @@ type builder struct {
 	redact   *strings.Replacer
 }
 
-// redactor replaces the plan's secrets. It keeps values under four bytes, because they protect
-// nothing, and replacing them would damage numbers and words.
+// redactor replaces the plan's secrets. It keeps values that are shorter than four bytes. These
+// protect nothing, and replacing them would damage numbers and words.
 func redactor(p *plan.Plan, with string) *strings.Replacer {
 	if p == nil {
 		return strings.NewReplacer()
@@ -35,8 +35,8 @@ func redactor(p *plan.Plan, with string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// clean makes foreign text valid UTF-8 without the plan's secrets. Each output does whatever else
-// its format needs.
+// clean makes foreign text valid UTF-8 and removes the plan's secrets. Escaping for a format is
+// left to the output that writes the format.
 func (b *builder) clean(s string) string {
 	return strings.ToValidUTF8(b.redact.Replace(s), "\uFFFD")
 }

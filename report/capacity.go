@@ -163,8 +163,8 @@ func (c *Capacity) Limit() string {
 // Carries is Limit with the unit of a rate: "39", "8.1 req/s".
 func (c *Capacity) Carries() string { return c.Limit() + c.unit() }
 
-// unit returns the unit of a rate, to be written behind a number. It is "" for other loads, and if
-// the capacity is not known.
+// unit returns the unit of a rate, which is written after the number. It returns "" for other
+// loads, and if the capacity is not known.
 func (c *Capacity) unit() string {
 	if !c.OfRate() || c.Kind == string(metric.CapacityUnknown) {
 		return ""

@@ -193,8 +193,8 @@ func TestTerminalPassed(t *testing.T) {
 	}
 }
 
-// The reports show the capacity as judged from the samples, which may differ from the result of the
-// search.
+// The reports show the capacity that the verdict computed from the samples. It may differ from the
+// result of the search.
 func TestJudgedCapacityIsShown(t *testing.T) {
 	run, p, v, m := fixture()
 	anew := *run.Capacities[0]

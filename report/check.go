@@ -307,7 +307,7 @@ func (c *checker) decisions(x *Comparison) {
 	}
 }
 
-// change checks that a row's label follows from its numbers.
+// change checks that the direction and outcome of a change agree with its numbers.
 func (c *checker) change(x *Comparison, row *Change) {
 	at := fmt.Sprintf("compare %s: %s for %s at %s", x.Name, strings.TrimSpace(row.Metric+" "+row.Stat), row.Workload, row.Level)
 	if row.Low.OK && row.High.OK && row.Low.V > row.High.V {

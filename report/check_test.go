@@ -39,7 +39,8 @@ func TestCheck(t *testing.T) {
 			again.Summary("ttft").Mean = some(0.2 * 2)
 			d.Cases = append(d.Cases, again)
 		}, "are the same load, but mean ttft is 290 ms and 400 ms"},
-		// 60 requests, one every 100 ms, in two windows.
+		// The case has 60 requests in two windows. One request is sent every 100 ms, which is 10
+		// req/s.
 		{"more than the largest rate", func(d *Document) { d.Cases[0].Largest = 0.1 }, "completed, but the largest rate is 0.1 req/s"},
 		{"two largest rates", func(d *Document) {
 			again := d.Cases[0]

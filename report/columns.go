@@ -70,8 +70,8 @@ var answerColumns = []Column{
 	figure(2, "valid_tool_call", ""),
 }
 
-// further lists the tables that follow the table of levels. Each appears if a case has a value in
-// it.
+// further lists the tables that follow the table of levels. A table is left out if no case has a
+// value in it.
 var further = []struct {
 	head    string
 	columns []Column
@@ -166,7 +166,7 @@ func (s *Summary) Stat(name string) Number {
 	return Number{}
 }
 
-// feels describes the mean TTFT and speed in everyday words.
+// feels describes a case's mean TTFT and speed in everyday words.
 func feels(c *Case) string {
 	var words []string
 	for _, name := range []string{"ttft", "speed"} {
@@ -177,7 +177,7 @@ func feels(c *Case) string {
 	return cmp.Or(strings.Join(words, ", "), "–")
 }
 
-// requests writes completed/due, so that missing requests show.
+// requests writes "completed/due". The two numbers differ if requests are missing.
 func requests(c *Case) string {
 	if c.Skipped != "" {
 		return "skipped"

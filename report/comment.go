@@ -90,7 +90,7 @@ func marker(name string) string {
 		}
 		return '-'
 	}, name[:min(len(name), 60)])
-	// Two hyphens could end a hidden comment, so none are left.
+	// Remove double hyphens, because they could end an HTML comment.
 	for strings.Contains(name, "--") {
 		name = strings.ReplaceAll(name, "--", "-")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// evil is foreign text that must have no effect.
+// evil is foreign text with markup and links that must have no effect in a comment.
 const evil = "x --><script>alert(1)</script> <!-- tokgate:other -->\n\n<!-- tokgate:other -->\n![a](https://evil.example/x.png) @everyone [b](javascript:x) <img src=//evil.example> | `c` | https://evil.example #1"
 
 // Whatever text a run contains, its comment stays bounded, with one marker, only its

@@ -18,7 +18,7 @@ type Comparison struct {
 	// Paired means that rounds took turns, and each is compared with its partner.
 	// Otherwise the control was recorded at another time, and drift is not excluded.
 	Paired  bool   `json:"paired"`
-	Restart string `json:"restart,omitempty"` // "leg", "order" or "never"; "" when not paired
+	Restart string `json:"restart,omitempty"` // "leg", "order" or "never"; "" if not paired
 	// SideBySide means that both legs of a round ran at the same time, on swapped
 	// GPUs.
 	SideBySide bool    `json:"side_by_side,omitempty"`
@@ -67,12 +67,12 @@ type Change struct {
 	Stat     string `json:"stat"` // "" for a level-wide metric
 	Unit     string `json:"unit"`
 	Better   string `json:"better"` // "lower" or "higher"
-	// Control and Candidate are the means over the rounds: arithmetic means with Points, otherwise
-	// geometric. They are null if there is no value.
+	// Control and Candidate are means over the rounds: arithmetic means if Points is set, or else
+	// geometric means. They are null if there is no value.
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
-	// Change is candidate / control − 1, or with Points the difference. Low and High are its
-	// one-sided bounds at Confidence.
+	// Change is candidate / control − 1. If Points is set, it is candidate − control. Low and High
+	// are one-sided bounds of the change, with the probability Confidence.
 	Points     bool   `json:"points"`
 	Change     Number `json:"change"`
 	Low        Number `json:"low"`
@@ -90,7 +90,7 @@ type Change struct {
 	Direction string `json:"direction,omitempty"`
 	Message   string `json:"message"` // one line
 	Why       string `json:"why,omitempty"`
-	Pairs     []Pair `json:"pairs"` // round by round; with a stored control each side separately
+	Pairs     []Pair `json:"pairs"` // by round; with a stored control, each side apart
 }
 
 // Pair is one round of a comparison.

@@ -71,16 +71,17 @@ func LevelsCSV(w io.Writer, d *Document) error {
 	return out.Error()
 }
 
-// SamplesCSV writes one row for each request of the run, including warm-up and
-// fillers, in the order of levels and rounds and, within a round, of completion.
-// Times are seconds from the start of the run. A missing event or value is empty.
+// SamplesCSV writes one row for each request of the run, including warm-up and fillers. Rows are in
+// the order of levels, then rounds, then the ends of requests. Times are seconds from the start of
+// the run. A cell is empty if the event did not happen or the value is missing.
 func SamplesCSV(w io.Writer, run *metric.Run) error {
 	out := csv.NewWriter(w)
 	head := []string{"simulated", "server", "workload", "level", "round", "slot", "order", "phase",
 		"scheduled_s", "sent_s", "headers_s", "first_s", "first_answer_s", "last_s", "end_s"}
 	var values []metric.Def
 	for _, def := range metric.Defs {
-		if def.Scope == metric.PerRequest && !def.Later && def.Name != "request_speed" { // for one request it equals speed
+		// The metric request_speed is left out, because for one request it equals speed.
+		if def.Scope == metric.PerRequest && !def.Later && def.Name != "request_speed" {
 			values = append(values, def)
 			head = append(head, def.Name)
 		}
@@ -112,8 +113,8 @@ func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	for _, t := range []time.Duration{s.Sent, s.Headers, s.First, s.FirstAnswer, s.Last, s.End} {
 		row = append(row, offset(t))
 	}
-	// The first request may be sent at offset zero, which otherwise means that
-	// nothing happened.
+	// An offset of zero usually means that an event did not happen. But the first request of a run
+	// may be sent at offset zero.
 	if s.Sent == 0 && s.Scheduled == 0 && (s.Headers > 0 || s.First > 0) {
 		row[8] = "0"
 	}

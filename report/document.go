@@ -131,8 +131,8 @@ type Server struct {
 	// Path is how its streams were read: "own transport", or "net/http: " with the reason; "" if
 	// not known.
 	Path  string `json:"path,omitempty"`
-	Error string `json:"error,omitempty"` // why it could not be measured. Foreign text
-	Log   string `json:"log,omitempty"`   // tail of its log when Error is set. Foreign text
+	Error string `json:"error,omitempty"` // why it could not be measured; untrusted text
+	Log   string `json:"log,omitempty"`   // end of its log, if Error is set; untrusted text
 }
 
 // Property is one observed fact: "engine.version", "0.19.1".
@@ -163,13 +163,13 @@ type Case struct {
 	Title string  `json:"title,omitempty"` // of the level, for people
 	// Description says what the level stands for; "" if the plan does not say.
 	Description string `json:"description,omitempty"`
-	Kind        string `json:"kind"` // "closed": n in flight; "burst": n at once; "rate": requests per second
+	Kind        string `json:"kind"` // "closed": N in flight; "burst": N at once; "rate": by Rate
 	N           int    `json:"n"`    // 0 for a rate
 	// Rate is the rate of an open loop, in requests per second. Cut is the reason why
 	// it ended before its schedule: "stalled" or "full".
 	Rate float64 `json:"rate,omitempty"`
-	// Largest is the number of requests a second that the server answers when its
-	// queue is never empty; 0 if not measured, or not a rate.
+	// Largest is the rate at which the server completes requests while its queue is never empty, in
+	// requests per second. 0 if it was not measured, or if the load is not a rate.
 	Largest float64 `json:"largest_rate,omitempty"`
 	// Stage is the rate of a stage, or its rates at the beginning and the end; "" if the level is
 	// not a stage.
@@ -206,7 +206,7 @@ type Case struct {
 	Canceled int `json:"canceled,omitempty"`
 	// Failures counts the failed requests by kind, most frequent first.
 	Failures   []Failure `json:"failures"`
-	Reconnects int       `json:"reconnects"` // reused connections that died before any byte and were retried
+	Reconnects int       `json:"reconnects"` // resent because a reused connection had died
 	// InputTokens and OutputTokens are totals over completed measured requests, by
 	// the server's usage.
 	InputTokens  int     `json:"input_tokens"`
@@ -218,7 +218,7 @@ type Case struct {
 	// Shed is the number of rounds that were left out because too little of the time budget
 	// remained.
 	Shed int `json:"shed,omitempty"`
-	// Looks holds the planned looks at the case while it ran.
+	// Looks lists when the case was judged while it ran. The plan sets these moments.
 	Looks []Look `json:"looks"`
 	// Notes are remarks on how the case was run.
 	Notes   []string  `json:"notes"`
@@ -233,8 +233,8 @@ type Case struct {
 	Series []Series `json:"series"`
 }
 
-// Sent is the number of measured requests that the case adds to the total. A part of a
-// mix adds none, because the mix counts them.
+// Sent is the number of measured requests that the case adds to the total of the run. For a part of
+// a mix it is 0, because the mix counts the requests of its parts.
 func (c *Case) Sent() int {
 	if c.Of != "" {
 		return 0
@@ -294,7 +294,7 @@ type CaseProbe struct {
 
 // Look is a planned moment at which a level was judged while it ran.
 type Look struct {
-	Requests int `json:"requests"` // number judged: the first ones by start
+	Requests int `json:"requests"` // number of requests judged, in the order of their starts
 	Planned  int `json:"planned"`  // number of planned looks, which share the allowed error
 	// Spent is the share of the allowed error that may be used up to and including this look. If
 	// absent, this look has the error divided by Planned.
@@ -326,7 +326,7 @@ type Round struct {
 	Duration float64 `json:"duration_s"`
 	Window   float64 `json:"window_s"`
 	Busy     Number  `json:"busy"`              // share of the slots' time that was spent on requests or on the declared pause
-	CPU      Number  `json:"cpu"`               // CPU use, as a share of the cores allowed; null if unknown
+	CPU      Number  `json:"cpu"`               // share of the allowed cores; null if unknown
 	GCPause  float64 `json:"gc_pause_s"`        // the longest
 	Delay    float64 `json:"delay_s"`           // p99 of how late a goroutine that was ready ran
 	Stall    float64 `json:"stall_s"`           // longest stop of the whole generator
@@ -341,16 +341,16 @@ type Summary struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
 	Better string `json:"better"`        // "lower", "higher" or "neutral"
-	Of     string `json:"of"`            // what one observation is: "request", "gap", "level", "histogram" (a request in a bucket of the server) or "reading"
+	Of     string `json:"of"`            // what is observed: "request", "gap", "level", "reading" or "histogram" (a request in a bucket of the server)
 	Why    string `json:"why,omitempty"` // why there is no value; "" if there is one
-	N      int    `json:"n"`             // observations, including those counted as worst
+	N      int    `json:"n"`             // number of observations, including those counted as worst
 	Worst  int    `json:"worst"`         // of N, those without a value: failed, or completed without the metric
-	// LeftOut is the number of answers in one chunk, for a metric of streaming. N
-	// does not include them.
+	// LeftOut is the number of answers that came in a single chunk. A metric of streaming has no
+	// value for these answers, so N does not count them.
 	LeftOut int `json:"left_out,omitempty"`
 
 	Value       Number       `json:"value"` // of a level
-	Mean        Number       `json:"mean"`  // of the observations, without those counted as worst
+	Mean        Number       `json:"mean"`  // of the observations that are not counted as worst
 	Min         Number       `json:"min"`
 	Max         Number       `json:"max"`
 	Percentiles *Percentiles `json:"percentiles,omitempty"` // nil for level-wide metrics and readings

@@ -59,8 +59,8 @@ func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	return nil
 }
 
-// MarkdownLines is about as much of a summary as people read. The other reports have
-// the rest.
+// MarkdownLines is the length of a summary in lines, about as much as people read. Other reports
+// contain what does not fit.
 const MarkdownLines = 60
 
 // fitting adds the parts, most important first, as long as they fit into MarkdownLines, and refers
@@ -94,7 +94,7 @@ func (m *markdown) share(bytes int) int { return bytes * m.size / MarkdownBytes 
 type section struct {
 	b      strings.Builder
 	budget int
-	most   int // largest number of rows; 0: any number
+	most   int // largest number of rows; 0: no limit
 	rows   int
 	left   int
 }
@@ -126,7 +126,7 @@ var signs = map[Status]string{
 	StatusWarning: "⚠️ warning", StatusSkipped: "⏭️ skipped", StatusPass: "✅ pass",
 }
 
-// headline writes the verdict and the run in a line each.
+// headline writes one line with the outcome and the plan, and one line that sums up the run.
 func (m *markdown) headline() string {
 	d := m.doc
 	sign := map[Outcome]string{Pass: "✅", Inconclusive: "❔", Fail: "❌"}[d.Outcome]
@@ -183,7 +183,7 @@ func (m *markdown) problems() string {
 	return s.close("row") + "\n"
 }
 
-// passed lists the requirements that were met, folded, with all details.
+// passed lists the requirements that were met, with all details, in a folded section.
 func (m *markdown) passed() string {
 	s := section{budget: m.share(passedBytes)}
 	n := 0

@@ -49,8 +49,8 @@ func (m *markdown) windows() string {
 
 const overAll = "of measured requests only, from the first sent to the end of the last (`window = \"all\"`)"
 
-// used returns the metrics that the report names: those of thresholds, and those in
-// the table of levels.
+// used returns the metrics that the report names. These are the metrics of thresholds, and the
+// metrics in the tables of levels.
 func (m *markdown) used() map[string]bool {
 	used := map[string]bool{}
 	for i := range m.doc.Verdicts {

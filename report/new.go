@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Meta holds what a document needs besides the run, the plan and the verdicts.
+// Meta holds the data of a document that do not come from the run, the plan or the verdicts.
 type Meta struct {
 	ExitCode    int
 	Host        string              // "": not recorded

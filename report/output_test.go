@@ -302,7 +302,7 @@ func TestOverviewOfComparisons(t *testing.T) {
 	}
 	d.Comparisons = []Comparison{
 		{Name: "bump", Control: "old", Candidate: "new", Changes: []Change{
-			change("chat", "4", "speed", Skipped, false), // shown only, because it has no limit
+			change("chat", "4", "speed", Skipped, false), // has no limit, so it is only shown
 			change("chat", "4", "ttft", Pass, true),
 			change("chat", "8", "e2e", Fail, true), // the worst change that has a limit
 			change("code", "4", "ttft", Inconclusive, true),

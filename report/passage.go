@@ -40,8 +40,8 @@ type stretch struct {
 	round *metric.Round
 }
 
-// passages returns the windows of the levels that the plan declares. A mix has them once, and its
-// parts have none.
+// passages returns the open-loop windows of the levels that the plan declares. The requests of a
+// mix appear once, under the mix; the parts of the mix have no windows.
 func (b *builder) passages() []Passage {
 	type owner struct{ server, workload string }
 	var order []owner

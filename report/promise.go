@@ -29,7 +29,7 @@ type Workload struct {
 	// a mix.
 	Mix     []string `json:"mix,omitempty"`
 	Prompts string   `json:"prompts,omitempty"` // their source; "" if they are generated and unique
-	Output  int      `json:"output_tokens"`     // mean; the maximum of a natural answer
+	Output  int      `json:"output_tokens"`     // mean tokens; for natural answers, the maximum
 	Jitter  Number   `json:"jitter"`            // answers are Output·(1±Jitter) long; in [0, 1)
 	Natural bool     `json:"natural,omitempty"` // the model ends its answers by itself
 	Bounds  []Bound  `json:"bounds"`            // in order of the plan
@@ -114,8 +114,9 @@ func (b *builder) threshold(t *verdict.Threshold) *Threshold {
 	return out
 }
 
-// sources returns the files of the plan: its main file first, then the others by name. A file that
-// does not fit is left out completely, because half a plan would mislead.
+// sources returns the files of the plan: the main file first, then the other files by name. A file
+// that is too large for the remaining space is left out completely, because half a plan would
+// mislead.
 func (b *builder) sources() []Source {
 	if b.declared == nil {
 		return nil

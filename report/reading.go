@@ -20,9 +20,8 @@ type Reading struct {
 	High    Number `json:"high"` // null if the data give none
 }
 
-// readings judges a probe as the search did. It needs the plan, and a level with the
-// probe's own requests: a probe that shares the requests of a level of the plan has
-// no readings.
+// readings judges a probe in the same way as the capacity search did. It returns nil without the
+// plan, and for a probe that shares its requests with a level of the plan.
 func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Reading {
 	if b.declared == nil || p.With != "" || p.Requests == 0 {
 		return nil

@@ -78,7 +78,7 @@ func (t *terminal) repeat() {
 	}
 }
 
-// because groups checks that did not pass for the same reason.
+// because groups checks that failed, or could not be measured, for the same reason.
 type because struct {
 	first  *Verdict
 	others int

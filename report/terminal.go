@@ -292,8 +292,8 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 	}
 }
 
-// beside returns a verdict without what is already written above it. For a verdict on a capacity
-// this is the result and its notes.
+// beside returns a copy of a verdict without what the lines above it already state. For a verdict
+// on a capacity these lines are the result of the search and its notes.
 func (t *terminal) beside(v *Verdict) *Verdict {
 	c := t.doc.capacityOf(v)
 	if c == nil {

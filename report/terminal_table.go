@@ -123,7 +123,7 @@ func (t *terminal) wide(rows [][]string, words ...int) {
 			}
 		}
 	}
-	// least is the minimum width of the last column.
+	// least is the minimum width of the last column, in characters.
 	const least = 10
 	room := func(widths []int) []int {
 		widths[len(widths)-1] = min(widths[len(widths)-1], max(t.width-sum(widths[:len(widths)-1])-2, least))

@@ -80,7 +80,7 @@ func (d *Document) Workload(address string) *Workload {
 	return nil
 }
 
-// searched reports whether a threshold bounds the capacity search.
+// searched reports whether the threshold is one of those that bound the capacity search.
 func (w *Workload) searched(t *Threshold) bool {
 	return t != nil && slices.ContainsFunc(w.Bounds, func(b Bound) bool {
 		return b.Capacity && b.Severity != "warn" && b.Threshold.Metric == t.Metric && b.Threshold.Stat == t.Stat

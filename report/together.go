@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Names returns a name for each of several documents that are shown together: the last part of its
-// folder, or else its run, with a number if two are the same. Each is one line without control
-// characters.
+// Names returns a name for each document, so that several documents can be shown together. The name
+// is the last part of the document's folder, or the run if there is no folder. If two names are the
+// same, the later one gets a number. A name is one line without control characters.
 func Names(docs []*Document) []string {
 	out := make([]string, len(docs))
 	seen := map[string]int{}

@@ -53,9 +53,9 @@ func (e *Error) Error() string {
 // Unwrap returns the problem.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Read reads a data set: JSON lines, a JSON array of objects, or a CSV file with a
-// header. The name and the first character of the file decide which. Read only reads
-// regular files. Errors are *Error.
+// Read reads a data set: JSON lines, a JSON array of objects, or a CSV file with a header. It
+// detects the format from the name and the first character of the file. Read refuses files that are
+// not regular. Errors are *Error.
 func Read(path string, o Options) (*Dataset, error) {
 	return read(path, func(r io.Reader) (*Dataset, error) { return Parse(r, path, o) })
 }

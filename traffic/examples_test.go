@@ -55,7 +55,7 @@ func line(b *bytes.Buffer, row any) {
 	b.Write(append(raw, '\n'))
 }
 
-// chains are prompts that continue each other, as ids of blocks.
+// chains makes prompts that continue earlier prompts. A prompt is a list of block ids.
 type chains struct {
 	block int
 	next  uint64
@@ -213,7 +213,7 @@ func tracelab(r *rand.Rand) []byte {
 		for round := 0; t < tenMinutes && round < 60; round++ {
 			more, output := logNormal(r, 700, 1.1, 8000), logNormal(r, 160, 0.9, 2000)
 			if round == 0 {
-				more += 9000 // the agent's own prompt and its tools
+				more += 9000 // tokens of the agent's system prompt and its tools
 			}
 			kind, spoke := "tool_result", t+0.5+float64(output)/60
 			if round == 0 {

@@ -22,8 +22,8 @@ func (r *Replay) Rates() (rates []float64, step time.Duration) {
 	return rates, step
 }
 
-// Sessions returns the number of sessions of the stretch, and the number of its rows that
-// wait for the answer of another row.
+// Sessions returns the number of sessions in the replayed part of the trace. waiting is the number
+// of rows that are sent only after the answer of an earlier row.
 func (r *Replay) Sessions() (sessions, waiting int) {
 	seen := map[int]bool{}
 	for _, row := range r.Measured() {

@@ -34,7 +34,7 @@ func (s Shares) Counts(given []int, n int) []int {
 		p := part{index: i, rest: due - whole*Whole}
 		switch off := whole*Whole - share*n; {
 		case p.rest <= 0:
-			p.rank = 3 // the part has all requests that are due, or more
+			p.rank = 3 // all requests that are due are given
 		case off < -Whole:
 			p.rank = 0
 		case off > 0:

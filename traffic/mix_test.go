@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Shares of 70, 25 and 5 % in rounds of ten requests: 7, 2.5 and 0.5 requests are due in
-// each round.
+// The shares are 70, 25 and 5 %. So in each round of ten requests, 7, 2.5 and 0.5 requests of the
+// three parts are due.
 func TestCounts(t *testing.T) {
 	shares := Shares{700_000, 250_000, 50_000}
 	for _, tc := range []struct {
@@ -31,9 +31,9 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// For any shares and rounds, a part's count is within one request of its share in each
-// round, and within less than one over the rounds so far. It is exact if the shares divide
-// the number of requests.
+// A part's number of requests is close to its share: within one request in every round, and within
+// less than one request over all rounds so far. It is exact if the shares divide the number of
+// requests. This holds for any shares and rounds.
 func TestCountsHoldTheShares(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

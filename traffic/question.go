@@ -54,7 +54,8 @@ func (r *Row) chat() (c chat, err error) {
 	c.last = -1
 	for i, m := range c.messages {
 		var role string
-		_ = json.Unmarshal(m["role"], &role) // each message has a role, or the row was refused
+		// This cannot fail, because a row with a message without a role was refused.
+		_ = json.Unmarshal(m["role"], &role)
 		text, parts, err := contentOf(m["content"])
 		if err != nil {
 			return c, fmt.Errorf("message %d %w", i+1, err)

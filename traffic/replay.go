@@ -12,8 +12,8 @@ import (
 // Stretch describes which part of a trace is replayed, and how.
 type Stretch struct {
 	From, To time.Duration // times since the trace's first request; To 0 means the end of the trace
-	// Spread delays each request by a random time up to Spread. It is for traces whose times
-	// are rounded down to multiples of Spread. 0 means no delay.
+	// Spread is the largest random delay of a request. It undoes rounding, for traces whose times
+	// were rounded down to multiples of Spread. 0 means no delay.
 	Spread   time.Duration
 	Seed     int64 // of Spread
 	Truncate bool  // requests that do not fit a context are cut to it, see Recorded.Fit
@@ -150,8 +150,8 @@ func (r *Replay) Means() (input, output float64) {
 	return input / float64(r.Due), output / float64(r.Due)
 }
 
-// Part is a piece of a prompt. If two pieces have the same key, the longer one begins
-// with the shorter one.
+// Part is a piece of a prompt. Two pieces with the same key have the same text, up to the length of
+// the shorter piece.
 type Part struct {
 	Key    uint64
 	Tokens int
@@ -188,7 +188,7 @@ func Cut(parts []Part, tokens int) []Part {
 	return parts
 }
 
-// The kinds of things that keys are made from.
+// The key of a piece of a prompt is made from the id of a block, of a row or of an answer.
 const (
 	ofBlocks = iota
 	ofRows

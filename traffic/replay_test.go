@@ -10,7 +10,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Four requests at 0, 3, 6 and 9 s, in blocks of 4 tokens.
+// four is a trace of four requests, sent at 0, 3, 6 and 9 s. The blocks of its prompts have 4
+// tokens.
 const four = `t,in,out,h
 0,8,2,"[1,2]"
 3,10,2,"[1,2,3]"

@@ -10,8 +10,8 @@ import (
 // of it. The zero Shared means that prompts have nothing in common.
 type Shared struct {
 	Groups int // prefixes, at least 1
-	// Tokens is the length of a prefix. For the share Longer of the prompts, in [0,
-	// 1), it is Tokens + More.
+	// Tokens is the length of a prefix. Some prompts have a longer prefix, of Tokens + More tokens.
+	// Longer is their share of the prompts, in [0, 1).
 	Tokens, More int
 	Longer       float64
 }

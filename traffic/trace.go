@@ -99,7 +99,7 @@ type entry struct {
 	Recorded
 	timed           bool
 	session         string
-	id, parent      string // ids of Bailian's conversations; "" for none
+	id, parent      string // ids of conversations in Bailian traces; "" for none
 	delay           time.Duration
 	delayed         bool
 	after           time.Duration // time between this row's answer and the next row of its session

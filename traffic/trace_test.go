@@ -38,7 +38,9 @@ const ms = time.Millisecond
 
 // The rows have the form of the published samples, with the pitfalls of each format.
 func TestFormats(t *testing.T) {
-	big := append([]uint64{0, math.MaxUint64, math.MaxInt64 + 1}, ids(7, 11)...) // 14 blocks of 512: 13·512 = 6656 < 6758
+	// The prompt of 6758 tokens has 14 blocks of 512 tokens. The last block is partial: 13·512 =
+	// 6656.
+	big := append([]uint64{0, math.MaxUint64, math.MaxInt64 + 1}, ids(7, 11)...)
 	for _, tt := range []struct {
 		name, path, format, text string
 		columns                  *traffic.Columns
@@ -112,7 +114,7 @@ func TestFormats(t *testing.T) {
 			`{"type":"sample","sample":{"server":"b","workload":"w","phase":"measured","scheduled_ns":2000000000,"input_asked":64,"output_asked":8}}` + "\n" +
 			`{"type":"sample","sample":{"server":"a","workload":"w","part":"rag","phase":"measured","scheduled_ns":1000000000,"input_asked":64,"output_asked":8,"usage":{"input":70,"output":5}}}` + "\n",
 			want: traffic.Trace{Format: "tokgate", Rows: []traffic.Recorded{
-				{Line: 5, Input: 70, Output: 5, Parent: -1, Wait: -1, Type: "rag"}, // the type is the request's part of a mix
+				{Line: 5, Input: 70, Output: 5, Parent: -1, Wait: -1, Type: "rag"}, // the type is the request's part in the mix
 				{Line: 3, At: time.Second, Input: 64, Output: 8, Parent: -1, Wait: -1, Type: "w"},
 			}}},
 		{name: "columns of JSON", path: "own.jsonl", columns: &traffic.Columns{Time: "at", Input: "in", Output: "out", Session: "user", Type: "route", Prefix: "cached"},

@@ -46,8 +46,8 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 // generator may use.
 func calibrationKey() string { return fmt.Sprintf("calibration-%s-%d", boot(), runtime.GOMAXPROCS(0)) }
 
-// calibrate measures how late the generator alone reads: the built-in server records when
-// it writes each chunk, and the measuring client when it reads it.
+// calibrate measures the delay that the generator itself adds. The built-in server records when it
+// writes each chunk, and the measuring client records when it reads that chunk.
 func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	if l.Origin.IsZero() {
 		return nil, errors.New("the clock's origin is not known")
@@ -86,7 +86,7 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 			API: "completions", Model: server.Model(), Prompt: client.Prompt{Text: "Hello"}, Output: calibrationTokens,
 		}, read[i])
 	}
-	// Every stream ends at its token limit.
+	// Wait for all streams. Each stream ends at its token limit, so the wait ends.
 	if err := clock.Until(context.WithoutCancel(ctx), l.Clock, func() bool { return left == 0 }); err != nil {
 		return nil, err
 	}
@@ -152,8 +152,8 @@ func (a *arrivals) Event(at time.Duration, e *client.Event) {
 	}
 }
 
-// calibrationProfile is a server that only sends one token of every stream at every
-// step.
+// calibrationProfile describes a server whose only work is to send one token of every stream at
+// every step.
 func calibrationProfile() *sim.Profile {
 	p := sim.DefaultProfile()
 	p.OverheadMS = 0

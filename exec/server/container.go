@@ -285,8 +285,8 @@ func (c *container) instance(ctx context.Context) string {
 	return state.StartedAt
 }
 
-// settled implements running. It does nothing: a container that was restarted is seen
-// to have ended.
+// settled implements running. It does nothing, because a container that was restarted counts as
+// ended.
 func (c *container) settled() {}
 
 // end implements running. It stops the container, kills it if necessary, and removes

@@ -372,8 +372,8 @@ func TestLeftoverContainer(t *testing.T) {
 			}
 			n.Leave()
 		} else {
-			// One container has the pid of this process, which is alive, the other a dead
-			// pid.
+			// The first container has the pid of this process, which is alive. The second container
+			// has the pid of a process that is dead.
 			d.put(t, "ps", fmt.Sprintf("tokgate-alive\tr\tp\ts\t%d\t%s\tnow\t1\n", os.Getpid(), startOf(os.Getpid()))+
 				"tokgate-run-1\trun-1\tnight.hcl\tvllm\t999999\tboot/1\tyesterday\t8000\n")
 		}

@@ -32,8 +32,8 @@ func TestDetectByOwner(t *testing.T) {
 	}
 }
 
-// The context in the server's list is compared with the flag of the plan's own
-// engine.
+// The context in the server's list of models is compared with a flag of the plan. Every engine has
+// its own name for this flag.
 func TestDeclaredContext(t *testing.T) {
 	for _, e := range engine.All {
 		for _, flag := range e.Flags.Context {

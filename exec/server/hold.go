@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// held lists what a server under test uses on this machine, which no other run of
-// tokgate may use meanwhile.
+// held lists what a server under test uses on this machine. No other run of tokgate may use these
+// things at the same time.
 type held struct {
 	server    lease.Server
 	gpus      []gpu.GPU // the GPUs that the server may use

@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// onGPUs is a server that asks for GPUs and prints those that it got.
+// onGPUs is a server that asks for the GPUs g and prints the GPUs that it got.
 func onGPUs(t *testing.T, g *plan.GPUs) *plan.Server {
 	s := childServer(t, "serve")
 	s.Process.GPUs = g
@@ -184,7 +184,7 @@ func TestLeftoverProcess(t *testing.T) {
 	}
 	nothingHeld(t, l)
 
-	// A later process with the same pid is left alone.
+	// The pid of a server may be reused after the server has ended. The new process is not killed.
 	stranger := note(func(s *lease.Server) { s.Start, s.Mark = "another boot/1", "run-0/vllm" })
 	target, err = l.Launch(t.Context(), childServer(t, "serve"), say)
 	if err != nil {
@@ -276,7 +276,8 @@ func script(t *testing.T, dir, name, text string) {
 	}
 }
 
-// bin is a folder that replaces the PATH, except for the system's own tools.
+// bin replaces the PATH by a new folder and links to some tools of the system. It returns the new
+// folder.
 func bin(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

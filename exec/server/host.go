@@ -18,8 +18,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// looking bounds the time of all queries to nvidia-smi or amd-smi. Without the
-// persistence daemon the driver is loaded first.
+// looking is the time limit for all queries to nvidia-smi or amd-smi together. It is long because a
+// query must load the driver first if the persistence daemon is not running.
 const looking = 30 * time.Second
 
 // inventory returns the GPUs of this machine that may be used.

@@ -78,7 +78,7 @@ func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 		if m, ok := by(func(m client.Model) bool { return m.ID == servedAs }); ok {
 			return m, nil
 		}
-		var unlisted client.Model // gateways may list only some models
+		var unlisted client.Model // the list may lack it: gateways may list only some models
 		unlisted.ID = servedAs
 		return unlisted, nil
 	}
@@ -210,7 +210,8 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 	if first[0] != "" && now[0] == "" {
 		return fmt.Errorf("%w: before the load its metrics page reported when it was started, and now it does not", exec.ErrIdentityUnknown)
 	}
-	if first == [2]string{} && r.server.Endpoint != nil { // a server that was started here is watched anyway
+	// This applies only to a server that tokgate did not start.
+	if first == [2]string{} && r.server.Endpoint != nil {
 		return fmt.Errorf("%w: it reports the same facts as before, but not when it was started", exec.ErrIdentityUnknown)
 	}
 	return nil

@@ -180,8 +180,8 @@ func (r *reached) countsForeign(t plan.Telemetry) bool {
 	return t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != ""
 }
 
-// besides adds the number of foreign processes, counted by list, to each reading of
-// read.
+// besides returns a source that reads like the function read. To each reading it adds the number of
+// foreign processes, which the function list returns.
 func (r *reached) besides(read func(context.Context) (*telemetry.Reading, error), list func(context.Context) ([]int, error)) telemetry.Source {
 	others := foreign{run: r.Holder.Run, now: r.Clock.Now, list: list}
 	return telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {

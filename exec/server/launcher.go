@@ -15,8 +15,9 @@ type Options struct {
 	// Clock is the clock of the run. It is required, and must be real because servers
 	// are.
 	Clock clock.Clock
-	// Origin is the wall time of the clock's zero. It relates the times of the built-in
-	// server to the clock; zero leaves out the calibration.
+	// Origin is the wall time at which the clock reads zero. It converts the times that the
+	// built-in server records during the calibration. If Origin is zero, the calibration is left
+	// out.
 	Origin time.Time
 	// LogDir is the folder for the logs of processes, "server-NAME.log"; "" writes
 	// none.
@@ -49,7 +50,7 @@ type Network struct {
 type Launcher struct {
 	Options
 	redactor record.Redactor
-	doubt    bool // an unlocked note may not prove that its run is dead
+	doubt    bool // set if an unlocked note does not prove that its run has ended
 }
 
 // New returns a Launcher.

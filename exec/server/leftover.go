@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ErrLeftover means that a server is not started because a killed run left one
-// behind; --reap removes that server.
+// ErrLeftover means that a server was not started, because a killed run left a server behind. The
+// flag --reap removes the server that was left behind.
 var ErrLeftover = errors.New("a killed run left a server behind")
 
 // leftover is a server that still runs although its tokgate is gone.

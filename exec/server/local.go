@@ -69,8 +69,8 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	return nil, err
 }
 
-// startKey is equal for starts that should take equally long: the same engine with the same
-// words.
+// startKey returns a key for how long a server takes to start. Servers with the same engine, model
+// and command line have the same key.
 func startKey(s *plan.Server) string {
 	words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args)
 	h := sha256.New()
@@ -92,8 +92,8 @@ func (l *Launcher) took(key string) (took time.Duration) {
 	return max(took, 0)
 }
 
-// shortStart is the duration below which the last start is not mentioned: nobody wonders
-// how long the next one takes.
+// shortStart is the shortest duration of a last start that the display mentions. With a shorter
+// start nobody wonders how long the next start takes.
 const shortStart = 5 * time.Second
 
 // starting returns a function that reports the state of a starting server. It adds what the log

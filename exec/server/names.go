@@ -48,8 +48,8 @@ func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.
 	return rows.Short(ctx, count, w.Input, w.Rows())
 }
 
-// names makes prompts that nobody reads: their text only identifies them. Their
-// length is the request's Input.
+// names makes prompts for the simulator, which does not read their text. The text is only a unique
+// name. The length of a prompt is the Input of the request.
 type names struct {
 	workload *plan.Workload
 	salt     uint64
@@ -81,7 +81,7 @@ func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 	return p, nil
 }
 
-// recorded returns a prompt of a trace.
+// recorded returns the prompt of a request that is replayed from a trace.
 func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
 	r := id.Recorded
 	p.Text = fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round, id.Phase, id.Order)
@@ -136,6 +136,6 @@ func (r virtualRows) Prompt(id exec.PromptID) (client.Prompt, error) {
 	if p.Tokens == 0 {
 		p.Tokens = 1
 	}
-	// The row number identifies the prompt; its text is not read.
+	// The simulator does not read the text, so the row number is enough to identify the prompt.
 	return client.Prompt{Text: fmt.Sprintf("row %d", p.Row), Tokens: p.Tokens, Output: p.Output, Row: p.Row, Shared: p.Shared, Fields: p.Fields}, err
 }

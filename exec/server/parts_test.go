@@ -113,8 +113,8 @@ func TestQuantile(t *testing.T) {
 		q             float64
 		want          time.Duration
 	}{
-		{h(0, 0, 0, 0), h(99, 1, 0, 0), 0.99, 1 * ms}, // the 99th of 100 is in the first bucket
-		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // the 99th of 100 is in the second bucket
+		{h(0, 0, 0, 0), h(99, 1, 0, 0), 0.99, 1 * ms}, // rank 99 of 100 is in the first bucket
+		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // rank 99 of 100 is in the second bucket
 		{h(0, 0, 0, 0), h(99, 0, 1, 0), 1, 10 * ms},   // the longest
 		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // only the counts after the first reading matter
 		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // without an upper edge the lower one is used

@@ -103,8 +103,9 @@ func marked(mark string) []int {
 	return out
 }
 
-// listener returns the inode of the socket that listens on a port of this machine; a
-// later socket has another inode. It is "" if there is none, or it cannot be read.
+// listener returns the inode of the socket that listens on a port of this machine. A socket that is
+// opened later has a different inode. listener returns "" if no socket listens, or if that cannot
+// be read.
 func listener(port int) string {
 	suffix := fmt.Sprintf(":%04X", port)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -33,7 +33,7 @@ type child struct {
 	closing bool          // set once it was asked to end
 	first   string        // the listening socket when it became ready; "" if not known
 	since   time.Duration // when the server became ready
-	spent   time.Duration // time spent finding out who listens now
+	spent   time.Duration // time spent finding out which process listens on the port
 	before  int           // bytes of the log when the server became ready
 }
 
@@ -132,8 +132,8 @@ func (c *child) replaced() bool {
 	if who == c.first {
 		return false
 	}
-	// A server that no longer listens is about to end: vLLM takes seconds to do so
-	// after its engine died.
+	// If nothing listens, the server is about to end. vLLM takes seconds to end after its engine
+	// died.
 	if who == "" {
 		within(c.Clock, c.grace, func() bool { return c.over() || listener(c.port) != "" })
 	}

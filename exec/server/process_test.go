@@ -287,7 +287,8 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	}
 }
 
-// A process that leaves the group of its server is found by its environment.
+// If a process leaves the process group of its server, tokgate still finds it by a variable in its
+// environment.
 func TestProcessThatLeftItsGroup(t *testing.T) {
 	if startOf(os.Getpid()) == "" || goruntime.GOOS != "linux" {
 		t.Skip("this system does not show the environment of processes")

@@ -77,8 +77,8 @@ func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found
 	}
 	made, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.Maker, error) {
 		if t.API == string(plan.Completions) && r.config.Engine.Dialect.PromptIDs {
-			// Token ids have the exact length by construction. A server that accepts
-			// no ids, or has no tokenizer to learn them from, gets text.
+			// Prompts of token ids always have the exact length. Text is sent instead if the server
+			// accepts no ids, or has no tokenizer from which tokgate could learn them.
 			withIDs := o
 			withIDs.AsIDs = true
 			if made, err := prompt.Calibrate(ctx, withIDs); err == nil {
@@ -168,7 +168,7 @@ func (r *reached) keep(w *plan.Workload, rows rowPrompts) {
 	r.datasets[w] = rows
 }
 
-// rowPrompts makes prompts from the rows of a data set.
+// rowPrompts takes prompts from the rows of a data set.
 type rowPrompts struct{ rows *prompt.Rows }
 
 func newRows(w *plan.Workload) rowPrompts {

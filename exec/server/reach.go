@@ -26,7 +26,7 @@ type reached struct {
 	gone     func() error // returns why the server is gone; nil if not known
 	log      func() string
 	cleanup  func() error     // ends the server; nil if tokgate did not start it
-	gpu      telemetry.Source // the GPU of a simulator; nil means that the tools of the GPU's vendor are looked for
+	gpu      telemetry.Source // GPU of a simulator; nil: ask the vendor's tools
 	// The next three are set for a server that was started on this machine; else nil.
 	facts     func(metric.Fingerprint)     // adds further known facts
 	instance  func(context.Context) string // distinguishes the server from a later one in its place

@@ -74,7 +74,7 @@ func (r *cli) run(ctx context.Context, env []string, words ...string) (string, e
 	})
 }
 
-// output is like run, and may be called from any goroutine.
+// output does the same as run, and is safe to call from any goroutine.
 func (r *cli) output(ctx context.Context, env []string, words ...string) (string, error) {
 	cmd := r.command(ctx, env, words...)
 	var out, errs bytes.Buffer

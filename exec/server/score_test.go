@@ -52,8 +52,8 @@ func lossOf(t *testing.T, c clock.Clock, scorer client.Scorer, r *client.Request
 	return loss
 }
 
-// TestScores: the built-in server finds its own answers likely, and those to other
-// prompts unlikely, over HTTP and in virtual time.
+// TestScores: the built-in server gives a high likelihood to its own answer, and a low likelihood
+// to an answer to another prompt. This holds over HTTP and in virtual time.
 func TestScores(t *testing.T) {
 	check := func(t *testing.T, c clock.Clock, transport client.Transport) {
 		t.Helper()

@@ -58,7 +58,7 @@ func newWorld(t *testing.T, o sim.Options) *world {
 	return w
 }
 
-// serve replaces the server by another one.
+// serve replaces the server of the world by a new server with the options o.
 func (w *world) serve(t *testing.T, o sim.Options) {
 	t.Helper()
 	s, err := sim.New(o)
@@ -191,7 +191,7 @@ func TestExpectedOfAnEndpoint(t *testing.T) {
 func TestEndpointIsStartedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		starts []string // start times that the server reports in turn, the last one from then on; "hangs" never answers
+		starts []string // start times reported in turn; the last one repeats; "hangs" never answers
 		want   string   // text in the error; "" if there is none
 	}{
 		{"the same", []string{"100"}, ""},
@@ -238,7 +238,7 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 	}
 }
 
-// Waiting does not make a bad certificate valid.
+// A certificate that is not accepted is an error at once. Waiting would not make it valid.
 func TestUntrustedCertificate(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -463,7 +463,7 @@ func TestPick(t *testing.T) {
 		{[]client.Model{a, b}, "", "b", "b"},
 		{[]client.Model{a, b}, "", "org/A", "a"}, // found by the model that was loaded
 		{[]client.Model{a, b}, "b", "org/A", "b"},
-		{[]client.Model{a, b}, "lora", "", "lora"}, // not in the list; the first completion shows if it is served
+		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed; the completion shows if it exists
 		{nil, "", "", ""},
 		{nil, "", "org/A", ""},
 		{nil, "x", "", "x"},

@@ -40,7 +40,8 @@ type tail struct {
 	finished bool
 }
 
-// newLog begins the log of a server, in a file in the folder unless that is "".
+// newLog begins the log of a server. It writes the log to a file in the folder dir, or to no file
+// if dir is "".
 func newLog(dir, address string, secrets record.Redactor) (*tail, error) {
 	log := &tail{redactor: secrets}
 	if dir == "" {

@@ -218,7 +218,7 @@ func (v *virtual) giveUp(f *virtualFlight, err error) {
 	}
 	now := v.Clock.Now()
 	v.server.Cancel(now, f.call)
-	if !f.over { // an event that was already on the way may have ended the request
+	if !f.over { // skip if an event that was due before has ended the request
 		f.end(now, err)
 	}
 }

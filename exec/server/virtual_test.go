@@ -64,8 +64,8 @@ func played(t *testing.T, c clock.Clock, transport client.Transport, script []se
 	return samples
 }
 
-// overSockets runs a script over HTTP to the server in real time, inside a bubble in
-// which time is exact.
+// overSockets runs a script over HTTP with the real clock. It runs in a synctest bubble, where
+// times are exact.
 func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metric.Sample) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
@@ -212,7 +212,7 @@ func TestFaultsInVirtualTime(t *testing.T) {
 	}
 }
 
-// Faults that occur together have the same effect as over HTTP.
+// Several faults at the same time have the same effect in virtual time as over HTTP.
 func TestFaultsTogetherInVirtualTime(t *testing.T) {
 	tests := map[string]sim.Script{
 		"all in flight when the server dies": {

@@ -38,7 +38,7 @@ type Network struct {
 	taken     int // ports
 }
 
-// Listen works like net.Listen. Port 0 chooses a port that no listener has had.
+// Listen works like net.Listen. For port 0 it chooses a port that was never used before.
 func (n *Network) Listen(_, address string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -75,7 +75,7 @@ func (n *Network) DialContext(ctx context.Context, network, address string) (net
 	return l.DialContext(ctx, network, address)
 }
 
-// Listener is a net.Listener that is dialled in memory.
+// Listener is a net.Listener for connections in memory.
 type Listener struct {
 	addr  addr
 	conns chan net.Conn

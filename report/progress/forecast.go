@@ -12,7 +12,7 @@ import (
 // takes. It estimates how long the run takes and, while it runs, the remaining time.
 type Forecast struct {
 	Parts []Part
-	Rest  time.Duration // time outside the parts, such as warm-up and teardown; 0 if unknown
+	Rest  time.Duration // duration outside the parts, such as warm-up and teardown; 0 if unknown
 }
 
 // Part is the starts of a server, the visits of a level, or a capacity search.
@@ -53,8 +53,8 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 	return sum, unknown
 }
 
-// alone returns how much a part adds to the run: half of its time d if another part
-// runs beside it.
+// alone returns how much a part adds to the duration of the run. This is the part's duration d, or
+// half of it if a second part runs at the same time.
 func (p *Part) alone(d time.Duration) time.Duration {
 	if p.Beside {
 		return d / 2

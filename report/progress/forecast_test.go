@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Two starts of 10 s and four levels. Parts of unknown duration are estimated from
-// those that are over, in proportion to their work.
+// The run has two server starts of 10 s and four levels. The duration of a level is estimated from
+// the levels that are over, in proportion to the work.
 func TestForecast(t *testing.T) {
 	const sec = time.Second
 	f := Forecast{Parts: []Part{
@@ -29,7 +29,7 @@ func TestForecast(t *testing.T) {
 	is(10*sec, 0, false) // no level yet
 	one := f.part("a", "w", "1")
 	one.begin(12 * sec)
-	one.rest = 15 * sec // at 17 s of the run: 20 s in all, so 1 s for each unit of work
+	one.rest = 15 * sec // at 17 s: 5 s spent + 15 s left = 20 s for 20 units of work
 	// Still to come are 15 s of this level, levels of 40, 20 and 40 s, a start of 10 s, 2 s before
 	// the next level, and 2 s next to the other start.
 	is(17*sec, (15+40+20+40+10+2)*sec, true)

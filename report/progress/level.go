@@ -10,8 +10,8 @@ import (
 
 func (l *level) title() string { return l.workload + " at " + l.name + " on " + l.server }
 
-// what describes the result of a level. For a saturation level it is the largest
-// rate.
+// what describes the result of a level. For a saturation level the result is the largest rate; for
+// any other level it is the number of requests.
 func (l *level) what(m *metric.Level) string {
 	n := len(m.Saturation)
 	if m.Name != metric.SaturationName || n == 0 {

@@ -90,7 +90,7 @@ func (d *Display) block(width int) []line {
 	return lines
 }
 
-// lines returns the lines of a level that is running.
+// lines returns the lines that the display shows for a running level.
 func (d *Display) lines(l *level, width int) []line {
 	var lines []line
 	now := d.opt.Now()
@@ -105,7 +105,7 @@ func (d *Display) lines(l *level, width int) []line {
 		counts += fmt.Sprintf("  %d failed", l.failed)
 		color = "33"
 	}
-	if l.probe == metric.SaturationName { // requests of a saturation are not judged
+	if l.probe == metric.SaturationName { // its requests are not judged, so none are counted
 		return append(lines, line{fit([]string{fmt.Sprintf("%d in flight", l.inFlight), "elapsed " + text.Clock((d.time() - l.since).Seconds())}, width-1), "2"})
 	}
 	room := min(max(width-1-text.Width(counts)-9, 0), 40)

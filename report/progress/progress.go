@@ -42,8 +42,8 @@ const (
 	paintEvery = 100 * time.Millisecond
 	// lineEvery is the time between plain lines within a level.
 	lineEvery = 30 * time.Second
-	// stateEvery is the shortest time between plain lines about one server that is
-	// starting, whose log may change every millisecond.
+	// stateEvery is the shortest time between two plain lines about a starting server. It is needed
+	// because the server's log may change every millisecond.
 	stateEvery = 10 * time.Second
 	// window is the number of requests that the running statistics cover.
 	window = 1000
@@ -214,8 +214,8 @@ func (d *Display) ServerStarting(address, state string) {
 	d.tick()
 }
 
-// sayState writes a plain line about a server's state if it is new and the last line
-// is old enough.
+// sayState writes a plain line about the state of a server. It writes nothing if the state is
+// unchanged, or if the last line about the server is less than stateEvery old.
 func (d *Display) sayState(s *server) {
 	now := d.opt.Now()
 	if s.state == s.said && s.known || s.known && now-s.saidAt < stateEvery {

@@ -323,8 +323,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// Events come from the run and ticks from a ticker, concurrently. Nothing fails if the terminal is
-// closed or the run ends twice.
+// The run sends events and a ticker calls Tick, at the same time. Closing the terminal or ending
+// the run twice causes no error.
 func TestConcurrentAndBroken(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		d := New(broken{}, Options{TTY: live, Now: func() time.Duration { return time.Second }})
@@ -381,7 +381,8 @@ func TestRepaint(t *testing.T) {
 	}
 }
 
-// The probes of a search do not count among the announced levels.
+// The numbers "1 of 2" and "2 of 2" count only the levels of the plan. They do not count the probes
+// of a capacity search.
 func TestProbesAreNotCounted(t *testing.T) {
 	var b strings.Builder
 	d := New(&b, Options{Forecast: levels(2), Now: func() time.Duration { return 0 }})
@@ -414,7 +415,7 @@ func TestSimulated(t *testing.T) {
 		wall, virtual = wall+20*time.Second, virtual+time.Hour
 		d.RequestStarted(l, metric.Measured)
 		if i == 1 {
-			wall += 20 * time.Second // two such steps take 40 s of real time
+			wall += 20 * time.Second // with this, the first two requests take 40 s of real time
 		}
 		sent := time.Duration(i+1) * time.Hour
 		d.SampleDone(&metric.Sample{Server: "s", Workload: "w", Level: "8", Phase: metric.Measured, Sent: sent, First: sent + time.Second, Last: sent + 3*time.Second, End: sent + 3*time.Second})

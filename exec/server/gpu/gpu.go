@@ -37,7 +37,7 @@ func (g GPU) Key() string {
 	return "GPU " + g.ID
 }
 
-// Inventory holds the GPUs of this machine that tokgate may use.
+// Inventory holds the GPUs of this machine that the job may use.
 type Inventory struct {
 	GPUs   []GPU
 	Driver string // ""
@@ -126,7 +126,7 @@ func Choose(g *plan.GPUs, inv Inventory) (n int, among []GPU, err error) {
 	case g.Count == 0:
 		return 0, nil, nil
 	}
-	// A GPU on which other processes hold memory is the last choice.
+	// Sort the GPUs on which other processes hold memory to the end.
 	among = slices.Clone(inv.GPUs)
 	slices.SortStableFunc(among, func(a, b GPU) int { return cmp.Compare(a.Used/Idle, b.Used/Idle) })
 	return g.Count, among, nil

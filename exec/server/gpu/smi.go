@@ -15,8 +15,8 @@ import (
 // not on the PATH is an osexec.ErrNotFound.
 type Ask func(program string, args ...string) (string, error)
 
-// Look lists the GPUs with nvidia-smi, or else with amd-smi, and keeps those that the job
-// may use.
+// Look lists the GPUs that the job may use. It asks nvidia-smi, or amd-smi if nvidia-smi is not
+// installed.
 func Look(ask Ask, getenv func(string) string) Inventory {
 	inv, err := askNVIDIA(ask)
 	if errors.Is(err, osexec.ErrNotFound) {
