@@ -16,11 +16,12 @@ import (
 type Ask struct {
 	parses bool // response_format requires JSON
 	schema *jsonschema.Resolved
-	tools  map[string]*jsonschema.Resolved // by name; nil if none is offered
+	tools  map[string]*jsonschema.Resolved // schemas of the arguments, by tool; nil: no tools
 }
 
-// Read returns what a request's body requires of its answer, by the fields response_format and
-// tools. The error names a schema that cannot be read; that requirement is not checked.
+// Read returns what a request requires of its answer, from the fields response_format and tools of
+// the request's body. If it cannot read a schema, the error names the schema, and the requirement
+// is not checked.
 func Read(fields map[string]any) (*Ask, error) {
 	raw, err := json.Marshal(map[string]any{"response_format": fields["response_format"], "tools": fields["tools"]})
 	if err != nil {

@@ -30,8 +30,8 @@ func form(s Said, a *metric.Answer) {
 	a.Invalid = invalid(s)
 }
 
-// invalid reports whether the text has characters that a working tokenizer never produces. A
-// character of several tokens that the token limit cut in two does not count.
+// invalid reports whether the text contains characters that a working tokenizer never produces. An
+// incomplete last character is allowed if the token limit cut it.
 func invalid(s Said) bool {
 	parts := []string{s.Reasoning, s.Text}
 	for _, c := range s.Calls {

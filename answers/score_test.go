@@ -75,8 +75,8 @@ func TestSolve(t *testing.T) {
 		if right != n || len(seen) < n*9/10 {
 			t.Errorf("%s: %d of %d right, %d different", task.Name, right, n, len(seen))
 		}
-		// Facts lie at depths of 10, 20 … 90 % of a prompt: four or five of the nine depths are in
-		// the first half.
+		// The answer lies at a depth of 10, 20 … or 90 % of the prompt. Solve reads only the first
+		// half, which has four or five of these nine depths.
 		if asked := task.Item(1, 0).Fact != ""; asked && (half < n/3 || half > n*2/3) || !asked && half != n {
 			t.Errorf("%s: %d of %d right by the first half", task.Name, half, n)
 		}

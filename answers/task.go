@@ -70,7 +70,8 @@ func (t Task) Item(seed int64, n int) Item {
 	return t.write(rand.New(rand.NewPCG(uint64(seed), uint64(n)<<8^uint64(len(t.Name)))))
 }
 
-// Every item begins and ends with words of its own, by which Solve recognises it.
+// Every prompt of a task begins with fillerHead, and its question begins with asking. Solve
+// recognises the prompts of tasks by these texts.
 const (
 	fillerHead = "Read the notes. They may hold nothing of use.\nNotes:"
 	asking     = "\n\nQuestion: "

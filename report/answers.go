@@ -21,7 +21,7 @@ type Answer struct {
 	Order    int      `json:"order"`              // number of the request in its round, 0-based
 	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 if there is none
 	Metrics  []string `json:"metrics"`            // metrics by which it counts as bad
-	Why      string   `json:"why,omitempty"`      // why the control's scores make the answer odd; "" for a request of the load, or without a comparison
+	Why      string   `json:"why,omitempty"`      // why it is odd by the control's scores; "" if not scored
 	Expected string   `json:"expected,omitempty"` // the right answer; "" if the row has none
 	Control  *string  `json:"control,omitempty"`  // the control's answer to the same prompt; null without a comparison, or if it was not recorded
 	Said     string   `json:"said"`
@@ -180,7 +180,7 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 
 // lost returns the prompts on which the candidate of a comparison does worst.
 func (b *builder) lost(list []compare.Lost) (out []Answer) {
-	shown := map[bool]int{} // numbers shown so far: of scored answers (true) and of other answers (false)
+	shown := map[bool]int{} // prompts shown, by whether scores are the reason
 	for _, x := range list {
 		read := x.Why != ""
 		if shown[read]++; shown[read] > mostAnswers {

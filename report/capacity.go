@@ -16,7 +16,7 @@ import (
 type Capacity struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	Over     string `json:"over"` // "closed": requests in flight; "burst": requests at once; "rate": requests per second; "speedup": times the recorded traffic
+	Over     string `json:"over"` // unit of the load: "closed" and "burst": requests; "rate": requests per second; "speedup": times the recorded traffic
 	// Step is the size of one level. From, UpTo, Require, Pass, Fail, Crossing and the probes' N
 	// are multiples of Step; 0 means 1.
 	Step    float64 `json:"step,omitempty"`
@@ -62,15 +62,15 @@ type Probe struct {
 	N        int     `json:"n"`
 	Purpose  string  `json:"purpose"`
 	Set      int     `json:"set"`      // a higher set shares no request with a lower one of the same n
-	Level    string  `json:"level"`    // the case that holds the requests
+	Level    string  `json:"level"`    // name of the case with the probe's requests
 	Requests int     `json:"requests"` // judged
 	Outcome  string  `json:"outcome"`
 	Binding  string  `json:"binding,omitempty"` // the threshold that failed, or that is nearest to its limit
 	Shown    string  `json:"shown,omitempty"`   // its value
 	Note     string  `json:"note,omitempty"`
 	Spent    float64 `json:"spent_s"`
-	// Readings holds the thresholds of the capacity in the order of the plan; none if
-	// they could not be judged again.
+	// Readings has an entry for each threshold on the capacity, in the order of the plan. It is
+	// empty if the probe could not be judged again.
 	Readings []Reading `json:"readings,omitempty"`
 }
 
@@ -102,7 +102,8 @@ func (b *builder) capacity(c *metric.Capacity) Capacity {
 	return out
 }
 
-// judged replaces the capacity of the same server and workload by c.
+// judged sets the capacity of c's server and workload to c. It replaces the capacity that is there,
+// or adds a new one.
 func (d *Document) judged(c Capacity) {
 	for i := range d.Capacities {
 		if old := &d.Capacities[i]; old.Server == c.Server && old.Workload == c.Workload {
@@ -126,8 +127,8 @@ func (d *Document) capacityOf(v *Verdict) *Capacity {
 	return nil
 }
 
-// answers reports whether the verdict states the search's result. The verdict states another result
-// if nothing was judged, or if the record does not support the search's result.
+// answers reports whether the verdict states the result of the search. The verdict states something
+// else if nothing was judged, or if the record does not support the search's result.
 func (c *Capacity) answers(v *Verdict) bool {
 	return v.Outcome == Pass || v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error && c.Kind == string(metric.CapacityUnknown)
 }

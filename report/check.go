@@ -213,7 +213,8 @@ func (c *checker) repeats() {
 	first := map[key]*Case{}
 	for i := range c.doc.Cases {
 		x := &c.doc.Cases[i]
-		if x.Skipped != "" || x.Stage != "" || x.Completed < enough || x.Failed > 0 { // a stage depends on the stage before it
+		// A stage is skipped too, because its values depend on the stage before it.
+		if x.Skipped != "" || x.Stage != "" || x.Completed < enough || x.Failed > 0 {
 			continue
 		}
 		k := key{x.Server, x.Workload, x.Kind, x.Load()}
@@ -278,8 +279,8 @@ func (c *checker) claimed() {
 	}
 }
 
-// joined checks that a level which failed below a capacity has the sentence that
-// explains it.
+// joined checks each level that failed although a higher load is reported as the capacity. Its
+// verdict must have the note that explains this.
 func (c *checker) joined() {
 	for i := range c.doc.Verdicts {
 		v := &c.doc.Verdicts[i]

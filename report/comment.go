@@ -52,7 +52,7 @@ func Comment(w io.Writer, d *Document) error {
 	}
 }
 
-// list holds lines of Markdown, of which a comment shows the first.
+// list is a list in a comment. It keeps the first listRows lines and counts the other lines.
 type list struct {
 	head, noun string
 	rows       []string // at most listRows
@@ -110,7 +110,7 @@ func (d *Document) news() string {
 	return "same"
 }
 
-// met lists the thresholds that were met, each with its distance from its limit.
+// met lists the thresholds that were met, with the distance between each value and its limit.
 func (m *markdown) met() list {
 	l := list{noun: "met threshold", head: "Met:\n"}
 	for i := range m.doc.Verdicts {

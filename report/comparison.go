@@ -78,8 +78,8 @@ type Change struct {
 	Low        Number `json:"low"`
 	High       Number `json:"high"`
 	Confidence Number `json:"confidence"`
-	// Limit is the tolerated change, or with Improve the required one; null if the
-	// row is only shown.
+	// Limit is the largest change that the plan tolerates. If Improve is set, it is the smallest
+	// improvement that the plan requires. null if the plan has no limit.
 	Limit   Number `json:"limit"`
 	Improve bool   `json:"improve,omitempty"`
 	// Certifiable is the smallest tolerance that these data could have certified.

@@ -14,7 +14,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// compared is a run with a comparison, and foreign text in its fingerprints.
+// compared is the document of a comparison with foreign text, such as markup, in the servers'
+// fingerprints.
 func compared() *Document {
 	ttft, _ := metric.Lookup("ttft")
 	success, _ := metric.Lookup("success")

@@ -187,8 +187,8 @@ type Case struct {
 	// Probe is set for a level that a capacity search chose; nil for one of the plan.
 	Probe   *CaseProbe `json:"probe,omitempty"`
 	Skipped string     `json:"skipped,omitempty"` // why it was not run; "" if it was
-	// At is the offset of the first measured request from the run's start. Duration
-	// is the time from there to the end of the last one. Both are in seconds. If a
+	// At is when the first measured request was sent, in seconds from the start of the run.
+	// Duration is the time from then to the end of the last measured request, in seconds. If the
 	// case took turns with another server, Duration is the total of its rounds.
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
@@ -200,7 +200,7 @@ type Case struct {
 	Window    float64 `json:"window_s"`
 	Due       int     `json:"due"`       // measured requests that the plan asked for
 	Completed int     `json:"completed"` // of Due, those that ended correctly
-	Failed    int     `json:"failed"`    // of Due, those that did not
+	Failed    int     `json:"failed"`    // of Due, those that ended with an error
 	// Canceled is the number of requests that the run itself cancelled when it was
 	// stopped. They neither completed nor failed, and count in no number.
 	Canceled int `json:"canceled,omitempty"`
@@ -279,11 +279,11 @@ type Lengths struct {
 // Turn holds the measurements of one turn over all conversations of a level.
 type Turn struct {
 	From     int    `json:"from"` // 1-based
-	To       int    `json:"to"`   // equals From, except in the last entry, which may cover several turns
+	To       int    `json:"to"`   // equals From, but the last entry may cover several turns
 	Requests int    `json:"requests"`
 	Mean     Number `json:"ttft_mean_s"` // over the requests that have a TTFT
-	P95      Number `json:"ttft_p95_s"`  // over all requests of the turn
-	Cached   Number `json:"cached"`      // share of their prompt tokens from a cache
+	P95      Number `json:"ttft_p95_s"`  // over all requests; failed ones rank as worst
+	Cached   Number `json:"cached"`      // share of the prompt tokens that came from a cache
 }
 
 // CaseProbe explains why a capacity search measured a level.
@@ -392,7 +392,7 @@ type Timeline struct {
 	Left     int     `json:"left"`     // requests of the round that are not shown
 }
 
-// Bar is one request. Times are seconds from the start of the stretch.
+// Bar is one request of a timeline. Times are seconds from the start of the timeline (From).
 type Bar struct {
 	Slot    int     `json:"slot"`    // 0-based
 	Phase   string  `json:"phase"`   // "measured" or "filler"
@@ -433,7 +433,7 @@ type Verdict struct {
 	Line int    `json:"line,omitempty"` // 1-based; 0: unknown
 }
 
-// Threshold is the bound that a verdict is about.
+// Threshold is the bound on a metric that a verdict checks.
 type Threshold struct {
 	Metric string `json:"metric"`
 	Stat   string `json:"stat"` // "" for a level-wide metric

@@ -3,7 +3,7 @@ package report
 // group is one workload on one server.
 type group struct {
 	server, workload string
-	cases            []*Case // levels of the plan; probes are in the table of their capacity
+	cases            []*Case // levels of the plan, without the probes of a capacity search
 	capacities       []*Capacity
 }
 

@@ -376,7 +376,7 @@ func TestJUnitCaseWithoutVerdictIsAnError(t *testing.T) {
 	t.Error("a case that nobody judged is missing")
 }
 
-// The class of a case names the server if the plan has several.
+// The class name of a test case contains the server if the plan has several servers.
 func TestJUnitClass(t *testing.T) {
 	root, _ := junitOf(t, passing())
 	if class, _ := cases(root)[1].attr("classname"); class != "chatbot.general_chatbot" {

@@ -65,7 +65,8 @@ func largest(l *metric.Level) float64 {
 	return sum / float64(len(l.Saturation))
 }
 
-// rounds adds the rounds and their times.
+// rounds adds the rounds of the level to the case c, and sets the start and the duration of the
+// case.
 func (b *builder) rounds(c *Case, l *metric.Level) {
 	var start, end time.Duration
 	for i, r := range l.Rounds {
@@ -81,8 +82,8 @@ func (b *builder) rounds(c *Case, l *metric.Level) {
 	}
 	c.At, c.Duration = start.Seconds(), max(end-start, 0).Seconds()
 	if len(l.Rounds) > 0 && l.Rounds[0].Leg != nil {
-		// The rounds of the other server ran between this server's legs, so the time from first to
-		// last is no duration.
+		// Add up the rounds. The time from the first round to the last round would include the
+		// rounds of the second server.
 		c.Duration = 0
 		for _, r := range c.Rounds {
 			c.Duration += r.Duration

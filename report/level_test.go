@@ -60,9 +60,9 @@ func TestVoidedRounds(t *testing.T) {
 	}
 }
 
-// Turns up to the ninth are listed one by one, and later turns together. Turn k of conversation i
-// waited k·100 ms + i ms. In the second turns half of the 1,000 prompt tokens came from a cache.
-// One of the third turns failed.
+// The first nine turns have a row each, and all later turns share a row. The TTFT of turn k of
+// conversation i is k·100 ms + i ms. In each second turn, half of the 1,000 prompt tokens came from
+// a cache. In one conversation the third turn failed.
 func TestTurns(t *testing.T) {
 	run, p, v, m := fixture()
 	run.Levels = run.Levels[:1]

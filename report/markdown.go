@@ -40,8 +40,9 @@ const (
 // mentions.
 func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, MarkdownBytes) }
 
-// MarkdownWithin is Markdown with another limit in bytes. All parts shrink in proportion, and the
-// number of rows left out is written. If not even the verdict fits, nothing is written.
+// MarkdownWithin does the same as Markdown with a different limit in bytes. To fit, all parts are
+// shortened in proportion, and the number of omitted rows is shown. If even the verdict does not
+// fit, nothing is written.
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
@@ -99,9 +100,8 @@ type section struct {
 	left   int
 }
 
-// row adds the row that text returns, if it fits whole. After the first row
-// that does not fit, it adds no other, so that the section shows the first rows
-// without gaps.
+// row adds the row that the function text returns, if the whole row fits. After the first row that
+// does not fit, no row is added, so that the section shows the first rows without gaps.
 func (s *section) row(text func() string) {
 	if s.left == 0 && (s.most == 0 || s.rows < s.most) {
 		if row := text(); s.b.Len()+len(row) <= s.budget {
@@ -146,7 +146,7 @@ func (m *markdown) verdict() string {
 	b.WriteString(m.headline())
 	for i := range d.Capacities {
 		if len(d.Capacities) > 3 {
-			break // the table of comparisons has these
+			break // the table of comparisons shows them
 		}
 		c := &d.Capacities[i]
 		line := cell(c.Answer(), messageCell)
@@ -167,7 +167,8 @@ func (m *markdown) problems() string {
 	for st := StatusError; st <= StatusSkipped; st++ {
 		for i := range m.doc.Verdicts {
 			v := &m.doc.Verdicts[i]
-			// Checks that the plan or the budget skipped are in the tables below.
+			// Leave out checks that the plan or the budget skipped. They are shown in tables
+			// further down.
 			if v.Status() != st || st == StatusSkipped && v.Outcome == Skipped {
 				continue
 			}
@@ -259,7 +260,7 @@ func (m *markdown) comparisons() string {
 	return s.close("row")
 }
 
-// capacities shows the steps of each search.
+// capacities shows the probes of each capacity search.
 func (m *markdown) capacities() string {
 	s := section{budget: m.share(capacityBytes)}
 	for i := range m.doc.Capacities {
@@ -290,7 +291,8 @@ func (m *markdown) capacities() string {
 	return s.close("row")
 }
 
-// problem writes a row of the table under problemHead, with the first notes.
+// problem writes a verdict as a row of the table whose head is problemHead. It includes the first
+// notes of the verdict, as many as the parameter notes says.
 func (m *markdown) problem(v *Verdict, st Status, notes int) string {
 	name := cell(v.Name, cellBytes)
 	if v.Workload != "" {
@@ -442,7 +444,7 @@ func (m *markdown) environment() string {
 			lines[i] = html(text.Inert(l))
 		}
 		out += "\n<details><summary>End of the log of " + html(text.Line(text.Bytes(server.Address, cellBytes))) + "</summary>\n\n<pre>\n" +
-			// A blank line would end the block of HTML.
+			// Remove blank lines, because a blank line would end the block of HTML.
 			strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\n") + "\n</pre>\n\n</details>\n"
 	}
 	return out

@@ -87,7 +87,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 // verdicts adds the run's verdicts. A failed verdict on answers quotes an answer.
 func (b *builder) verdicts(d *Document, v assert.Verdicts) {
 	for i := range v.List {
-		// Show the capacity that was judged, which may differ from the search's.
+		// Show the capacity that the verdict computed. It may differ from the search's result.
 		if c := v.List[i].Capacity; c != nil {
 			d.judged(b.capacity(c))
 		}

@@ -218,8 +218,8 @@ func TestSamplesCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The rows are the head, 2 rounds of 30, 2 of 60, 2 of the probe's 40, and 2 of each of two
-	// rates' 40.
+	// The table has 421 rows: the head, and the requests of two rounds of each level. A round has
+	// 30 or 60 requests at the first two levels, 40 at the probe, and 40 at each of the two rates.
 	if len(rows) != 1+2*30+2*60+2*40+2*2*40 {
 		t.Fatalf("%d rows, want 421", len(rows))
 	}
@@ -234,7 +234,7 @@ func TestSamplesCSV(t *testing.T) {
 		row          int
 		column, want string
 	}{
-		{1, "sent_s", "0"}, // the first request of the run
+		{1, "sent_s", "0"}, // the first request of the run, sent at 0 s
 		{2, "sent_s", "0.1"},
 		{2, "ttft", "0.22"},                 // 200 ms × 1.1
 		{2, "ttfa", ""},                     // no answer came

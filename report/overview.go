@@ -65,8 +65,8 @@ func (m *markdown) compared() string {
 	return s.close("row")
 }
 
-// binding returns, for each workload, the change that decides its comparison: the worst change with
-// a limit or, if no change has a limit, the first that was measured.
+// binding returns the change that decides the comparison of each workload. This is the worst of the
+// changes with a limit. If no change has a limit, it is the first change that was measured.
 func (c *Comparison) binding() []*Change {
 	var list []*Change
 	at := map[string]int{}
@@ -93,7 +93,7 @@ func (c *Change) sign() string {
 	return map[string]string{"better": "🔼 better", "worse": "🔽 worse", "": "➖ no difference shown"}[c.Direction]
 }
 
-// status is the status that a verdict on this change would have.
+// status returns the status that this change would have if it were a verdict.
 func (c *Change) status() Status {
 	v := Verdict{Outcome: c.Outcome, Severity: c.Severity}
 	return v.Status()

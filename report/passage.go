@@ -13,8 +13,9 @@ import (
 type Passage struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	// Levels holds the levels in the window, one after the other. Begins holds when each begins, in
-	// seconds from the beginning of the window. They are the stages of a load, or a single level.
+	// Levels lists the levels of the window in the order in which they ran. They are the stages of
+	// a load, or a single level. Begins is the start of each level, in seconds from the start of
+	// the window.
 	Levels  []string  `json:"levels"`
 	Begins  []float64 `json:"begins_s"`
 	Windows int       `json:"windows"`
@@ -142,7 +143,7 @@ func most(spans []span, from, to time.Duration) []int {
 	return out
 }
 
-// Sum is how many requests arrived in the window.
+// Sum returns the number of requests that were due in the window.
 func (p *Passage) Sum() int {
 	n := 0
 	for _, x := range p.Arrivals {

@@ -75,7 +75,8 @@ func TestPassages(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 0, 3, 1}, sums(p.Waiting, true)); diff != "" {
 		t.Error("waiting", diff)
 	}
-	// A request that is due when the window ends belongs to its last step.
+	// The last step of a window includes the end of the window, so it counts a request that is due
+	// then.
 	if p := d.Passages[1]; p.Windows != 2 || p.Sum() != 2 || p.Arrivals[passageSteps-1] != 1 {
 		t.Errorf("%+v", p)
 	}

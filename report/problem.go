@@ -7,10 +7,10 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Problem is something that the user should look at, shown as a note at a line of the plan: a
-// requirement that was not met or not decided, or a failed measurement.
+// Problem is something that the user should look at: a requirement that was not met or not decided,
+// or a failed measurement. It is shown as a note at a line of the plan.
 type Problem struct {
-	Warning bool   // false if it fails the run
+	Warning bool   // true if it does not fail the run
 	Title   string // one line: what was checked, and where
 	Message string // one line: its result
 	File    string // "": none

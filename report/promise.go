@@ -143,8 +143,8 @@ func (b *builder) sources() []Source {
 func (s Source) Lines() []string {
 	lines := strings.Split(strings.TrimSuffix(s.Text, "\n"), "\n")
 	for i, l := range lines {
-		// Block keeps the spaces with which authors align text. A character that could break a line
-		// is replaced.
+		// Block makes the text safe and keeps the spaces with which authors align it. It may leave
+		// a line break, which becomes a space.
 		lines[i] = strings.ReplaceAll(text.Block(l), "\n", " ")
 	}
 	return lines

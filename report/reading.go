@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Reading is the value of a threshold's metric at one probe, with its one-sided
-// bounds at the confidence of the look.
+// Reading is the value of a threshold's metric at one probe of a capacity search. Low and High are
+// one-sided bounds of the value, with the confidence at which the probe was judged.
 type Reading struct {
 	Metric  string `json:"metric"`
 	Stat    string `json:"stat"` // "" for a level-wide metric
@@ -47,7 +47,8 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 	return out
 }
 
-// capacityBounds returns the workload's thresholds on its capacity, by name.
+// capacityBounds returns the workload's thresholds on its capacity. The keys are metric and
+// statistic, such as "ttft p95".
 func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
 	bounds := map[string]*plan.Threshold{}
 	for _, sla := range w.SLAs {
@@ -67,7 +68,8 @@ func isShare(th *plan.Threshold) bool {
 	return th.Metric.Name == "success" || th.Stat.IsShare()
 }
 
-// farthest is the distance from which a LookThreshold does not distinguish a value from infinity.
+// farthest is slightly less than the distance at which a LookThreshold clips values. A value beyond
+// it may be infinite, so it is not shown.
 const farthest = 4.999
 
 // reading converts distances from the limit back into values.

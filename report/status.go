@@ -15,7 +15,7 @@ type Status int
 
 // The ways to show a verdict.
 const (
-	StatusError Status = iota // also for a pending verdict, because a check that was not judged must not look fine
+	StatusError Status = iota // also a pending verdict: a check without a result must not look fine
 	StatusFail
 	StatusInconclusive
 	StatusWarning // a check that only warns and did not pass

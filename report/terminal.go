@@ -53,7 +53,7 @@ type terminal struct {
 	width int
 	color bool
 	brief int             // one-line verdicts so far
-	noted map[string]bool // notes of passed verdicts that were shown already
+	noted map[string]bool // notes of passed verdicts that are already written
 	err   error
 }
 
@@ -274,7 +274,7 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 			list = list[1:]
 			continue
 		}
-		// Verdicts that were skipped for the same reason share an entry.
+		// Skipped verdicts with the same reason share an entry.
 		for v.Outcome == Skipped && n < len(list) && list[n].Outcome == Skipped && list[n].Message == v.Message {
 			n++
 		}

@@ -15,8 +15,8 @@ const (
 	mostBars      = 200
 )
 
-// timelines returns one level for each workload and server: the level that readers will ask about.
-// Levels with a problem come first.
+// timelines chooses one level for each workload and server, the level about which readers will most
+// likely ask. Levels with a problem come first.
 func (b *builder) timelines(d *Document) []Timeline {
 	var bad, good []Timeline
 	for _, g := range groups(d) {

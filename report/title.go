@@ -87,8 +87,8 @@ func (w *Workload) searched(t *Threshold) bool {
 	})
 }
 
-// People is how many users the given number of requests in flight stands for: "about
-// 156 to 195 users"; "" if the plan does not say.
+// People returns the number of users that correspond to n requests in flight, such as "about 156 to
+// 195 users". It returns "" if the plan does not say how users behave.
 func (w *Workload) People(n int) string {
 	if w == nil || len(w.Users) != 2 || n <= 0 {
 		return ""

@@ -37,9 +37,9 @@ type beside struct {
 	rows  [][]string // the first is the head
 }
 
-// sideBySide matches the loads of several documents. Loads match if their workload and level are
-// the same. The server must be the same too if a document has several servers; otherwise servers of
-// two runs may have different names.
+// sideBySide groups the loads of several documents. Two loads belong together if their workload and
+// level are the same. If a document has several servers, the server must be the same too. If every
+// document has one server, the servers' names may differ.
 func sideBySide(docs []*Document) []beside {
 	type key struct{ server, workload, level string }
 	var order []key

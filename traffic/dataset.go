@@ -163,7 +163,7 @@ type input struct {
 	r     io.Reader
 	sum   hash.Hash
 	lines int // lines before the first row
-	row   int // bytes read since the last row ended
+	row   int // bytes read since the end of the last row
 }
 
 // errLong means that a row is longer than MaxRow.

@@ -67,8 +67,8 @@ type chain struct {
 	tokens int
 }
 
-// add returns a prompt that begins with the given tokens of another and continues
-// with more of its own.
+// add returns a new prompt. It begins with the blocks of the prompt from and continues with new
+// tokens, whose number is more.
 func (c *chains) add(from chain, more int) chain {
 	out := chain{slices.Clone(from.ids[:from.tokens/c.block]), from.tokens + more}
 	for len(out.ids) < (out.tokens+c.block-1)/c.block {

@@ -21,9 +21,9 @@ type Columns struct {
 	Hashes              string        // a list of ids of blocks
 	Block               int           // tokens of a block
 	Type                string        // kind of request
-	// Delay is the time between the previous answer of the session and this row. After is
-	// the time between this row's answer and the next row. Both are in Pauses; 0 means a
-	// millisecond.
+	// Delay is the time between the previous answer of the session and this row. After is the time
+	// between this row's answer and the next row of the session. Both are numbers in the unit
+	// Pauses; if Pauses is 0, the unit is a millisecond.
 	Delay, After string
 	Pauses       time.Duration
 	// Prefix is the number of tokens at the beginning of a prompt that repeat earlier text
@@ -31,7 +31,7 @@ type Columns struct {
 	// is not: it is the sum of both.
 	Prefix, Append string
 
-	id, parent     string // id of a row and of the row that it continues, for conversations that are trees
+	id, parent     string // ids of a row and of the row before it, if conversations form trees
 	text, messages string // what is sent
 }
 
@@ -43,7 +43,7 @@ func (c *Columns) Named() map[string]*string {
 	}
 }
 
-// Indexes of the values of a row.
+// The indexes of a row's values in an array with one slot for each column.
 const (
 	slotTime = iota
 	slotInput

@@ -16,7 +16,8 @@ func (r *Replay) Rates() (rates []float64, step time.Duration) {
 	step *= (r.Length()/step + mostSteps) / mostSteps
 	rates = make([]float64, max((r.Length()+step-1)/step, 1))
 	for _, row := range r.Measured() {
-		i := min(int((row.At-r.From)/step), len(rates)-1) // the last request may be sent at the very end
+		// A request at the very end belongs to the last interval.
+		i := min(int((row.At-r.From)/step), len(rates)-1)
 		rates[i] += 1 / min(step, max(r.Length()-step*time.Duration(i), time.Second)).Seconds()
 	}
 	return rates, step

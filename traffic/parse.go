@@ -52,7 +52,7 @@ type counted struct {
 	r     io.Reader
 	ends  []int64 // offsets of line ends that are not yet counted in lines
 	at    int64
-	lines int // number of lines that end before the last requested offset
+	lines int // number of lines that end before the last offset asked for
 }
 
 // Read implements io.Reader.

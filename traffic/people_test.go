@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// The mean of 10,000 conversations is within 4 standard errors of the declared one. The
-// ratio of the counts of n + 1 and of n turns is the same for every n, as far as 10,000
-// draws can tell.
+// For 10,000 conversations, the mean number of turns is within 4 standard errors of the declared
+// mean. After each turn a conversation continues with the same probability, within the accuracy of
+// 10,000 draws.
 func TestTurns(t *testing.T) {
 	const n = 10_000
 	for _, turns := range []traffic.Turns{{Mean: 6, Max: 20}, {Mean: 2, Max: 3}, {Mean: 1.5, Max: 8}, {Mean: 10.5, Max: 20}, {Mean: 4, Max: 4}, {}} {

@@ -241,7 +241,8 @@ type round struct {
 	} `json:"tools"`
 }
 
-// readRounds reads a round of a coding agent.
+// readRounds reads one row of a trace of coding agents. A row is one round: a prompt, an answer and
+// the tool calls after it.
 func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 	var r round
 	if err := json.Unmarshal(raw, &r); err != nil {

@@ -176,7 +176,8 @@ func (r *Replay) Parts(i int) []Part {
 	return parts
 }
 
-// Cut returns the beginning of parts with the given number of tokens.
+// Cut returns the first pieces of a prompt that together have the given number of tokens. It
+// shortens the last piece if necessary.
 func Cut(parts []Part, tokens int) []Part {
 	for i, p := range parts {
 		if tokens <= p.Tokens {
@@ -203,9 +204,9 @@ func keyOf(kind, id uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Repeats returns for each row in [from, end) how many tokens at the beginning of its
-// prompt also begin the prompt of an earlier row in the range, or of any other row in the
-// range if all is set. Prompts are cut to a context; 0 means no limit.
+// Repeats returns, for each row in [from, end), the number of tokens at the beginning of its prompt
+// that also begin the prompt of an earlier row in this range. If all is set, later rows in the
+// range count too. Prompts are cut to the given context, in tokens; 0 means no limit.
 func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	seen := map[[2]uint64]stem{}
 	out := make([]int, end-from)
@@ -233,8 +234,9 @@ func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	return out
 }
 
-// stem describes what rows have in common at one place of their prompts: the most tokens,
-// the row that has them, and the most of any other row.
+// stem is the state at one position that several prompts reach with the same tokens before it. most
+// is the largest number of tokens of a piece at this position, row is the row with that piece, and
+// next is the largest number among all other rows.
 type stem struct{ most, row, next int }
 
 // grow adds the parts of a row to seen.

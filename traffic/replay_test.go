@@ -67,9 +67,9 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// The prompts consist of the blocks [1,2] [1,2,3] [1,9] [5,2] of 4 tokens each. They begin
-// with 0, 8, 4 and 0 tokens of earlier prompts. Compared with all others, the first prompt
-// begins with 8 tokens of the second.
+// The four prompts consist of the blocks [1,2], [1,2,3], [1,9] and [5,2], with 4 tokens in a block.
+// They repeat 0, 8, 4 and 0 tokens from the beginning of an earlier prompt. If later prompts count
+// too, the first prompt has 8 tokens in common with the second.
 func TestRepeats(t *testing.T) {
 	r, err := fourRows(t).Replay(traffic.Stretch{})
 	if err != nil {

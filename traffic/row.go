@@ -125,7 +125,7 @@ func badJSON(raw []byte) error {
 	return fmt.Errorf("it is no JSON: %w", json.Unmarshal(raw, &all))
 }
 
-// short returns the beginning of foreign text.
+// short returns the beginning of text from a file, for an error message.
 func short(raw []byte) string {
 	const most = 40
 	if len(raw) <= most {

@@ -23,9 +23,9 @@ type Trace struct {
 	Format string // the name of a format, or "columns" if Columns describes it
 	Block  int    // tokens of a block of Recorded.Blocks; 0 if no row has any
 	Rows   []Recorded
-	// Empty is the number of rows that were left out: without a prompt, without an
-	// answer (such as a failed request), or without a time if the format allows such
-	// rows.
+	// Empty is the number of rows that were left out. A row is left out if it has no prompt or no
+	// answer (such as a failed request). In formats that allow rows without a time, these are left
+	// out too.
 	Empty int
 }
 
@@ -106,7 +106,7 @@ type entry struct {
 	afterKnown      bool
 	answered        int64 // when its answer ended, in nanoseconds; 0 if unknown
 	sent            int64 // when the request was sent, in nanoseconds; 0 if unknown
-	append          int   // tokens after Prefix, if Input does not include all
+	append          int   // new tokens of the prompt, if Input is not the whole prompt
 	grows, prefixed bool
 }
 
@@ -121,7 +121,7 @@ type traceParser struct {
 	server  string         // the first server in a file of samples
 }
 
-// add adds the row at a line; nil means that the line has no row.
+// add adds the row e, which was read at the given line. A nil row means that the line has none.
 func (p *traceParser) add(e *entry, line int) error {
 	if e == nil {
 		return nil
@@ -188,7 +188,7 @@ func (p *traceParser) arrange() (rows []Recorded, line int, err error) {
 	return rows, 0, nil
 }
 
-// begins makes the row follow no other row.
+// begins marks the row as the first of its session. Such a row waits for no earlier row.
 func (e *entry) begins() {
 	e.Wait = -1
 	if e.prefixed { // the row that it continues was sent before the trace began
@@ -198,7 +198,7 @@ func (e *entry) begins() {
 	}
 }
 
-// follow makes the row wait for the answer of another.
+// follow makes the row wait for the answer to the row parent.
 func (e *entry) follow(parent *entry) {
 	e.Session, e.Wait = parent.Session, -1
 	switch {

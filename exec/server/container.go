@@ -36,9 +36,8 @@ type container struct {
 	stop     context.CancelFunc
 }
 
-// container starts a server in a container. It adds what it learns of the image to
-// found. Like process it may return a container together with an error, which must
-// then be ended.
+// container starts a server in a container. It adds facts about the image to the fingerprint found.
+// If it returns both a container and an error, the caller must end the container.
 func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
 	r, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {

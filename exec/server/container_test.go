@@ -153,7 +153,7 @@ func TestContainer(t *testing.T) {
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	d.put(t, "since", "2026-11-21T20:00:00Z") // the container reports the time of its start only now
+	d.put(t, "since", "2026-11-21T20:00:00Z") // from now on it reports its start time
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}

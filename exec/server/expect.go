@@ -61,9 +61,8 @@ func hubName(s string) bool {
 	return ok && owner != "" && owner != "." && owner != ".." && name != "" && !strings.Contains(name, "/") && !strings.HasSuffix(name, ".gguf")
 }
 
-// meets reports whether a found value meets the expected one. GPUs may have shorter
-// names than the driver's: "1 x RTX PRO 6000" is met by "1 x NVIDIA RTX PRO 6000
-// Blackwell Server Edition".
+// meets reports whether a found value meets the value that the plan expects. The plan may shorten
+// the name of a GPU: "1 x NVIDIA RTX PRO 6000 Blackwell Server Edition" meets "1 x RTX PRO 6000".
 func meets(key, got, want string) bool {
 	if got == want {
 		return true

@@ -23,8 +23,8 @@ func killOne(pid int) {
 	}
 }
 
-// alive has no information here. The end of the process itself is waited for
-// elsewhere.
+// alive always returns false, because this system does not show process groups. The launcher waits
+// for the process itself elsewhere.
 func alive(int) bool { return false }
 
 // boot, startOf, marked and listener have no information here.

@@ -20,8 +20,8 @@ func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 func kill(group int)      { _ = syscall.Kill(-group, syscall.SIGKILL) }
 func killOne(pid int)     { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
-// exists reports whether the group has a member. A process that ended and was not yet
-// waited for counts.
+// exists reports whether the process group has a member. A process that has ended still counts
+// until its parent has waited for it.
 func exists(group int) bool {
 	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)
 }

@@ -27,8 +27,8 @@ type held struct {
 	left      bool        // the server could not be ended
 }
 
-// hold reserves the GPUs and the port of a server; its error names the run that has
-// them.
+// hold reserves the GPUs and the port of a server. If they are in use, the error names the run that
+// holds them.
 func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string)) (*held, error) {
 	h := &held{server: lease.Server{Holder: l.Holder, Mark: l.Holder.Run + "/" + s.Address()}}
 	h.server.Holder.Server = s.Address()
@@ -111,14 +111,15 @@ func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 	return nil
 }
 
-// takePort reserves the server's port, after checking that nothing uses it.
+// takePort reserves the server's port. It first checks that no program uses the port.
 func (l *Launcher) takePort(h *held, s *plan.Server) error {
 	fixed := fixedPort(s)
 	if fixed != 0 {
 		if err := l.lockPort(h, fixed); err != nil {
 			return err
 		}
-		// If the port were taken, whatever answers there would be measured.
+		// Check that the port is free. Otherwise tokgate would measure whatever answers on the
+		// port.
 		if err := bindable(fixed); err != nil {
 			return fmt.Errorf("port %d is not free: %w; leave port out for a free one", fixed, err)
 		}
@@ -202,7 +203,7 @@ func (h *held) update() error {
 	return h.note.Update(h.server)
 }
 
-// leave keeps the note, because the server could not be ended.
+// leave makes release keep the note about the server, because the server could not be ended.
 func (h *held) leave() { h.left = true }
 
 // release releases everything that is held.

@@ -232,8 +232,7 @@ func TestLeftoverChild(t *testing.T) {
 	}
 }
 
-// If the leftover and the new server are confined to different GPUs, the leftover is only
-// named.
+// A leftover that may use only other GPUs than the new server does not block it. Its name is shown.
 func TestLeftoverElsewhere(t *testing.T) {
 	withSMI(t)
 	l := childLauncher(t)

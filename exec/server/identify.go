@@ -138,10 +138,10 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	return f
 }
 
-// incarnation distinguishes a running server from a later one in its place, by the
-// start time in its Prometheus page and by facts of the machine. "" means not known.
-// A page that did not report the start time at first is not asked again, because it
-// may take long and give no answer.
+// incarnation returns values that identify the running server: the start time in its Prometheus
+// page, and facts of the machine. A server that is started later in its place has different values.
+// "" means not known. The start time is asked for only if start is set, because a page that does
+// not have it may take long to answer.
 func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 	var out [2]string
 	if start {

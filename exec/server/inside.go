@@ -105,7 +105,8 @@ func (r *reached) pageHint(err error) string {
 	return ""
 }
 
-// gpuSource finds the source of readings of the server's GPUs.
+// gpuSource sets w.GPU to a source of readings of the server's GPUs. If there is none, it sets
+// w.NoGPU to the reason.
 func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) {
 	stop = func() {}
 	gpus := t.GPUs

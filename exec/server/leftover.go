@@ -27,8 +27,8 @@ func (o leftover) String() string {
 	return fmt.Sprintf("%s on port %d, of %v", what, o.Port, o.Holder)
 }
 
-// conflicts returns an error unless s can be measured next to the leftover: both must
-// be confined to different GPUs.
+// conflicts returns an error if the server s cannot be measured while the leftover runs. It returns
+// nil only if their GPUs are known and different, and their ports differ.
 func (o leftover) conflicts(s lease.Server) error {
 	apart := len(o.GPUs) > 0 && len(s.GPUs) > 0 && o.Port != s.Port &&
 		!slices.ContainsFunc(o.GPUs, func(key string) bool { return slices.Contains(s.GPUs, key) })
@@ -120,8 +120,9 @@ func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[strin
 	return found, nil
 }
 
-// runs reports whether a recorded server is still there. A process is identified by
-// pid and start time, or by the mark that only it and its children carry.
+// runs reports whether a recorded server still exists. For a container it asks the runtime. A
+// process is found by its pid and start time, or by a mark in its environment and in that of its
+// children.
 func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 	if o.Container != "" {
 		c, err := findRuntime(l.Clock, o.Runtime)

@@ -163,8 +163,8 @@ func TestLogName(t *testing.T) {
 	}
 }
 
-// What vLLM 0.32 logged when its engine was killed, shortened. The reason precedes a
-// hundred lines of requests that failed after it.
+// The log is a shortened log of vLLM 0.32 whose engine was killed. The line with the reason comes
+// first. After it come a hundred lines about requests that failed for this reason.
 func TestEndOf(t *testing.T) {
 	died := engine.Of("vllm").Died
 	start := "(APIServer pid=1) INFO 11-22 05:14:59 [launcher.py:195] Route: /version, Methods: GET\n"

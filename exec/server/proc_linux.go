@@ -78,8 +78,8 @@ func alive(group int) bool {
 	return false
 }
 
-// marked lists the processes with the mark in their environment: those that a server
-// started, even if they left its group.
+// marked lists the processes that a server started, even if they left its process group. It finds
+// them by the mark in their environment.
 func marked(mark string) []int {
 	if mark == "" {
 		return nil

@@ -30,7 +30,7 @@ type child struct {
 	exited  chan struct{} // closed when the process ended
 	err     error         // the error of Wait; read it after exited
 	grace   func() time.Duration
-	closing bool          // set once it was asked to end
+	closing bool          // set when tokgate has asked the server to end
 	first   string        // the listening socket when it became ready; "" if not known
 	since   time.Duration // when the server became ready
 	spent   time.Duration // time spent finding out which process listens on the port
@@ -74,7 +74,8 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 	}()
 	h.server.Group, h.server.Start = c.cmd.Process.Pid, startOf(c.cmd.Process.Pid)
 	if err := h.update(); err != nil {
-		// A server that the next run could not find is not started.
+		// Give up. Without the note, the next run could not find the server if this run were
+		// killed.
 		return c, fmt.Errorf("could not note the server: %w", err)
 	}
 	state(fmt.Sprintf("started %s on port %d", words[0], h.port))
@@ -121,7 +122,8 @@ const (
 	lookOn    = time.Second
 )
 
-// replaced reports whether another process, or none, listens in place of the server.
+// replaced reports whether the server no longer listens on its port, even if a different process
+// does.
 func (c *child) replaced() bool {
 	now := c.Clock.Now()
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {

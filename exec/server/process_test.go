@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// launch is set in the file of the soak test, if that file is built.
+// launch is replaced by the soak test, which is built only with a build tag.
 var launch = func([]string) {}
 
 func childMain(mode string, args []string) {

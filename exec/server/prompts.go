@@ -25,7 +25,7 @@ import (
 // question bounds the time of one question while prompts are calibrated.
 const question = 2 * time.Minute
 
-// promptMaker makes the prompts of all workloads with the same settings.
+// promptMaker makes prompts. Workloads with the same settings share a promptMaker.
 type promptMaker struct{ *prompt.Maker }
 
 // prompts returns the source of prompts for the workload w. It learns how to make prompts of the
@@ -101,8 +101,8 @@ func (r *reached) countsKey(t prompt.Target, found metric.Fingerprint) string {
 	return "counts-" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// fitting returns the prompts of a data set: with input_tokens each, or with their own
-// lengths. None may exceed the context.
+// fitting returns the prompts of a data set, and checks that no prompt exceeds the context. A
+// prompt has the length input_tokens if the plan sets it, or else its own length.
 func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Options, window int) (exec.Prompts, error) {
 	if _, known := r.datasets[w]; known {
 		return r.rows(w), nil
@@ -138,8 +138,8 @@ func answersFit(w *plan.Workload, window int) error {
 	return nil
 }
 
-// rowsFit names the first row of w's data set that does not fit the context; 0 means
-// unknown.
+// rowsFit returns an error if a row of the data set does not fit the context of the server. The
+// error names the first such row. window is the context in tokens; 0 means unknown.
 func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int) error {
 	if window == 0 {
 		return nil

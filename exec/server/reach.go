@@ -10,12 +10,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reached is a server that is reached over HTTP.
+// reached is a server to which tokgate sends requests over HTTP.
 type reached struct {
 	*Launcher
 	server   *plan.Server
 	config   client.Config // of api
-	given    []string      // the GPUs that the server got; nil if the plan decides
+	given    []string      // GPUs that the server got; nil if the plan decides
 	state    func(string)
 	url      string
 	api      *client.HTTP
@@ -23,7 +23,7 @@ type reached struct {
 	datasets map[*plan.Workload]rowPrompts
 	items    map[*plan.Workload]taskPrompts
 	listed   []string     // ids in the server's list
-	gone     func() error // returns why the server is gone; nil if not known
+	gone     func() error // why the server has ended; nil if not known
 	log      func() string
 	cleanup  func() error     // ends the server; nil if tokgate did not start it
 	gpu      telemetry.Source // GPU of a simulator; nil: ask the vendor's tools

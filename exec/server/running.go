@@ -26,13 +26,13 @@ const Teardown = Grace + reaped
 // tick is the interval for checking whether a server has ended.
 const tick = 20 * time.Millisecond
 
-// running is a server that tokgate started on this machine, outside of its own
-// process.
+// running is a server that tokgate started on this machine, in a process or a container.
 type running interface {
 	// gone is the reason why the server is no longer there. It is nil if the server is
 	// there, or was asked to end.
 	gone() error
-	// instance distinguishes the server from a later one in its place; "" if not known.
+	// instance identifies the running server. A server that is started later in its place has a
+	// different value. "" if not known.
 	instance(context.Context) string
 	// settled is called when the server is ready: what listens from now on is this server.
 	settled()
@@ -67,7 +67,7 @@ func endOf(what, how, log string, died []string) error {
 	return &exec.ServerError{Err: fmt.Errorf("%s ended by itself: %s", what, cause(how, log)), Log: excerpt(log)}
 }
 
-// cause adds the reason in the log to how a server ended.
+// cause adds the reason to how, the description of a server's end. It finds the reason in the log.
 func cause(how, log string) string {
 	if line := firstWith(log[max(len(log)-tailSize/4, 0):], outOfMemory); line != "" {
 		return how + "; it ran out of memory: " + line
@@ -75,8 +75,8 @@ func cause(how, log string) string {
 	return how
 }
 
-// firstWith returns the first line of a log with any of these words, shortened; "" if
-// there is none.
+// firstWith returns the first line of the log that contains one of the given texts, cut to 200
+// bytes; "" if no line does.
 func firstWith(log string, any []string) string {
 	for line := range strings.Lines(log) {
 		if slices.ContainsFunc(any, func(words string) bool { return strings.Contains(line, words) }) {

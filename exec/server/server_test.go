@@ -329,8 +329,9 @@ func TestMinutesOverHTTP(t *testing.T) {
 		if !r.Complete || !run.Levels[0].Exact || r.Busy < 0.999 {
 			t.Errorf("complete %v (%s), exact %v, busy %v", r.Complete, r.Stopped, run.Levels[0].Exact, r.Busy)
 		}
-		// There are five waves of three steps. A request may wait up to one more step,
-		// until the current one is over.
+		// The requests run in five waves of three steps of 20 s, which is five minutes. At the
+		// start of a wave a request may wait for the end of a step, which adds at most one step per
+		// wave.
 		if took := r.End - r.Start; took < 5*time.Minute || took > 8*time.Minute {
 			t.Errorf("the round took %v, want five minutes and a bit", took)
 		}
@@ -366,9 +367,9 @@ func TestPromptsDoNotFit(t *testing.T) {
 	})
 }
 
-// The message names the row of a data set that does not fit. n words and spaces are 2·n +
-// 12 tokens of the built-in server: 16,350 words fit a context of 32,768 alone, but not
-// with an answer of 100.
+// The error names the row of a data set that does not fit the context. A prompt of n words has 2·n
+// + 12 tokens, because the built-in server counts words and spaces. So 16,350 words fit a context
+// of 32,768, but not together with an answer of 100 tokens.
 func TestRowsDoNotFit(t *testing.T) {
 	row := func(line, words, answer int) traffic.Row {
 		return traffic.Row{Line: line, Prompt: strings.Repeat("word ", words), MaxTokens: answer}
@@ -461,7 +462,7 @@ func TestPick(t *testing.T) {
 		{[]client.Model{a}, "", "another name", "a"}, // the only one
 		{[]client.Model{a, b}, "", "", ""},
 		{[]client.Model{a, b}, "", "b", "b"},
-		{[]client.Model{a, b}, "", "org/A", "a"}, // found by the model that was loaded
+		{[]client.Model{a, b}, "", "org/A", "a"}, // found by Root, the model that was loaded
 		{[]client.Model{a, b}, "b", "org/A", "b"},
 		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed; the completion shows if it exists
 		{nil, "", "", ""},

@@ -19,10 +19,9 @@ const (
 	lastSize = 160      // bytes of the last line, for a progress display
 )
 
-// tail captures a process's output of any length. The beginning goes to a file, the end
-// stays in memory. It handles whole lines, so that no secret is hidden by the cut between
-// two writes. It is safe for concurrent use. Once a write to the file has failed, it writes
-// no more to the file.
+// tail captures the output of a process, whatever its length. The beginning goes to a file; the end
+// stays in memory. It handles whole lines, because a secret that is cut in two by a write would not
+// be found. After an error it writes no more to the file. It is safe for concurrent use.
 type tail struct {
 	redactor record.Redactor
 
@@ -32,11 +31,11 @@ type tail struct {
 	partial []byte // an unfinished line
 	end     []byte // at most 2·tailSize
 	total   int    // bytes of complete lines so far
-	skipped bool   // some lines are not in the file
+	skipped bool   // set if some lines were not written to the file
 	last    string // the last line that is not empty, up to lastSize bytes
 	watch   func(line string)
 	closer  io.Closer // closes file; nil if there is none
-	// finished is set when the output has ended.
+	// finished is set when the server's output has ended.
 	finished bool
 }
 

@@ -100,8 +100,8 @@ func (v *virtual) check(context.Context) error {
 	return nil
 }
 
-// inside returns how the server is observed. Its page is written and read as over
-// HTTP. There is a GPU only if the profile has one.
+// inside returns how the server's own metrics and its GPU are read. The text of the metrics page is
+// the same as over HTTP. There is no GPU if the profile has none.
 func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *telemetry.Watch {
 	w := &telemetry.Watch{
 		Clock: v.Clock, Interval: max(s.Telemetry.Interval, l.Seldom),

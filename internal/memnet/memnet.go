@@ -81,7 +81,7 @@ type Listener struct {
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
-	leave func() // removes it from its network; nil if it is in none
+	leave func() // removes the listener from its network; nil without a network
 }
 
 // Listen returns a listener that is in no network.
@@ -123,9 +123,8 @@ func refused(a addr) error {
 	return &net.OpError{Op: "dial", Net: "memory", Addr: a, Err: os.NewSyscallError("connect", errRefused)}
 }
 
-// DialContext connects to the listener for any address, as
-// http.Transport.DialContext. Once the listener is closed it fails like a refused
-// connection.
+// DialContext connects to the listener, whatever the address. It has the form of
+// http.Transport.DialContext. After the listener is closed, the connection is refused.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := Pipe()
 	select {
@@ -283,7 +282,7 @@ func (h *half) closeRead() {
 type deadline struct {
 	timer   *time.Timer
 	expired bool
-	changes int // counts changes, so that a timer that fires late does not undo a newer one
+	changes int // number of changes, so that a late timer does not undo a newer deadline
 }
 
 // set changes the deadline of h; the zero time removes it.

@@ -44,7 +44,7 @@ func (d *Display) AnswersDone(server string, reading bool, done, due int) {
 	d.say(fmt.Sprintf("%s: %d in %s", a.title(), due, text.Clock((d.time() - a.since).Seconds())))
 }
 
-// sayAnswers writes a plain line about answers that have been under way for long.
+// sayAnswers writes a plain line about answers that are in progress, at most once every 30 s.
 func (d *Display) sayAnswers(now time.Duration) {
 	for _, a := range d.answers {
 		if now-a.lastLine >= lineEvery {
@@ -54,7 +54,7 @@ func (d *Display) sayAnswers(now time.Duration) {
 	}
 }
 
-// reading returns the line about answers that are under way.
+// reading returns the line of the display about answers that are in progress.
 func (d *Display) reading(a *answers, width int) line {
 	counts := fmt.Sprintf("%d/%d  %s", a.done, a.due, a.title())
 	room := min(max(width-1-text.Width(counts)-9, 0), 40)

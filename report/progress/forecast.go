@@ -116,8 +116,8 @@ func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	return p.spent, p.done
 }
 
-// each estimates how long one repetition of a part takes: from this run, otherwise
-// from an earlier run, otherwise from similar parts.
+// each estimates the duration of one repetition of a part. It uses the repetitions of this run, or
+// else an earlier run, or else similar parts of this run.
 func (f *Forecast) each(p *Part, now time.Duration) (time.Duration, bool) {
 	if took, n := p.seen(now); n > 0 {
 		return took / time.Duration(n), true

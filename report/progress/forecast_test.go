@@ -38,7 +38,7 @@ func TestForecast(t *testing.T) {
 	four := f.part("a", "w", "4")
 	four.begin(32 * sec)
 	is(42*sec, (30+20+40+10+2)*sec, true)
-	four.end(62 * sec) // the level took 30 s, and is expected to take as long on b
+	four.end(62 * sec) // the level took 30 s on server a; the forecast for server b is 30 s too
 	is(62*sec, (20+30+10+2)*sec, true)
 	f.part("b", "", "").begin(64 * sec)
 	is(69*sec, (20+30+5+4)*sec, true) // by now 4 s were spent next to one start

@@ -69,7 +69,7 @@ func (d *Display) of(l *level) string {
 	return fmt.Sprintf(" (%d of %d)", l.index, n)
 }
 
-// facts returns what a plain line says during a level.
+// facts returns the facts about a running level that a plain line shows.
 func (d *Display) facts(l *level) []string {
 	facts := []string{fmt.Sprintf("%d of %d", l.done, l.due), fmt.Sprintf("%d in flight", l.inFlight)}
 	if l.warming {

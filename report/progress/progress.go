@@ -58,10 +58,10 @@ type Display struct {
 	mu       sync.Mutex
 	started  time.Duration // time at which the run began, on its own clock
 	begun    time.Duration // by Now
-	servers  []*server     // servers that are starting, in order of their first state
+	servers  []*server     // starting servers, in the order of their first messages
 	index    int           // of the level, 1-based
 	levels   []*level      // levels that are running; at most two, side by side
-	answers  []*answers    // answers that servers of a comparison give, or score, in addition to their measured requests
+	answers  []*answers    // answers in progress besides measured requests, in a comparison
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
 	phase    string // the phase of the run whose lines are folded; "" if none is

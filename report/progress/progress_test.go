@@ -99,7 +99,7 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 	d.RunStarted(&metric.Run{ID: "20261120T140500Z-3f9c", Plan: "plans/chatbot.hcl"})
 	d.ServerStarting("vllm", "waiting for http://127.0.0.1:8000")
 	at(5 * time.Second)
-	for i := range 100 { // a server whose log changes all the time
+	for i := range 100 { // a server whose log changes every time
 		d.ServerStarting("vllm", fmt.Sprintf("%s %d%%", hostile, i))
 		at(5*time.Second + time.Duration(i)*300*time.Millisecond)
 	}
@@ -191,7 +191,7 @@ func TestLiveFrames(t *testing.T) {
 			if !s.shown {
 				t.Error("the cursor is still hidden")
 			}
-			// Colour does not change the text on the screen.
+			// The golden file is the same with and without colour.
 			golden(t, fmt.Sprintf("live-%d.txt", width), out.String())
 		}
 	}
@@ -402,8 +402,7 @@ func TestProbesAreNotCounted(t *testing.T) {
 	}
 }
 
-// A simulated run shows virtual time in everything except how long the user has to
-// wait, which is real time.
+// A simulated run shows virtual time. Only the time that the user still has to wait is real.
 func TestSimulated(t *testing.T) {
 	var out strings.Builder
 	wall, virtual := time.Duration(0), time.Duration(0)
@@ -435,7 +434,7 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// Two levels run side by side: each counts its own requests.
+// Two levels run at the same time. The display counts the requests of each level separately.
 func TestTwoLevels(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, Options{Now: func() time.Duration { return time.Second }, Forecast: levels(2)})

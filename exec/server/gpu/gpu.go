@@ -29,7 +29,7 @@ type GPU struct {
 	Persistence, MIG, ECC string
 }
 
-// Key identifies the GPU among all runs on this machine.
+// Key returns a name of the GPU that is the same in all runs on this machine.
 func (g GPU) Key() string {
 	if g.UUID != "" {
 		return "GPU " + g.ID + " " + g.UUID
@@ -170,7 +170,7 @@ func Confine(gpus []GPU) map[string]string {
 		// Engines require both variables to be equal if both are set.
 		return map[string]string{"CUDA_VISIBLE_DEVICES": list, "HIP_VISIBLE_DEVICES": list}
 	}
-	// By default CUDA orders GPUs by speed, and nvidia-smi by slot.
+	// Use the order of the PCI slots, as nvidia-smi does. By default CUDA orders GPUs by speed.
 	return map[string]string{"CUDA_VISIBLE_DEVICES": list, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 }
 
@@ -205,8 +205,8 @@ func Limits(gpus []GPU) string {
 	return strings.Join(parts, ", ")
 }
 
-// Modes writes the modes of the first GPU, and whether the others are alike. There
-// must be at least one GPU.
+// Modes writes the modes of the first GPU: persistence, MIG and ECC. It adds "not all alike" if the
+// modes of a later GPU differ. The list must have at least one GPU.
 func Modes(gpus []GPU) string {
 	var parts []string
 	g := gpus[0]

@@ -116,7 +116,7 @@ func TestRestrict(t *testing.T) {
 		{all, " 1 , 3", "1,3"},
 		{all, "GPU-22222222-aaaa", "2"},
 		{all, "GPU-2222", "2"}, // the beginning of a UUID is enough
-		{all, "0,7,1", "0"},    // CUDA stops at an unknown name
+		{all, "0,7,1", "0"},    // CUDA ignores all GPUs after an unknown name
 		{all, "0,0,1", "0"},
 		{all, "-1", ""},
 		{all, "0,-1,1", "0"},
