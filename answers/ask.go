@@ -95,8 +95,8 @@ func (a *Ask) Look(s Said) metric.Answer {
 	return out
 }
 
-// called reports whether the answer calls at least one tool, every called tool was offered, and the
-// arguments of every call are valid.
+// called reports whether the answer has at least one tool call and all of its calls are valid. A
+// call is valid if its tool was offered and its arguments match the tool's schema.
 func (a *Ask) called(calls []Call) bool {
 	for _, c := range calls {
 		schema, offered := a.tools[c.Name]

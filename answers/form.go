@@ -14,9 +14,9 @@ type Said = metric.Said
 // Call is one call of a tool.
 type Call = metric.ToolCall
 
-// An answer repeats itself if more than mostRepeated of the 4-grams in its last lastWords words
-// occurred earlier among those words. In ordinary languages this share is 0 to 0.2; in an answer
-// that goes round in a circle it is nearly 1.
+// An answer repeats itself if more than the share mostRepeated of its 4-grams occurred earlier.
+// Only the last lastWords words of the answer count. The share is 0 to 0.2 in ordinary language,
+// and nearly 1 in an answer that repeats the same words again and again.
 const (
 	lastWords    = 256
 	gram         = 4

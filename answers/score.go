@@ -18,7 +18,7 @@ var Matches = []string{"number", "exact", "contains", "choice", "json_schema", "
 type Rule struct {
 	Match   string         // one of Matches; "" if Pattern decides
 	Pattern *regexp.Regexp // its last match contains the answer
-	Group   int            // of Pattern; 0 means the whole match
+	Group   int            // the group of Pattern that is used; 0 means the whole match
 }
 
 // NeedsAnswer reports whether the rule needs to know the right answer.
@@ -109,8 +109,8 @@ func choice(text string) string {
 	return ""
 }
 
-// same reports whether a value equals the wanted one; a missing want allows any
-// value.
+// same reports whether a value equals the wanted value want, as JSON. If want is empty, any value
+// is accepted.
 func same(got any, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true

@@ -28,8 +28,8 @@ type Item struct {
 	Answer               string
 }
 
-// Prompt returns the text of the item with the given filler: words, each of which has a separator
-// before it.
+// Prompt returns the text of the item with filler words before and after the fact. A filler has a
+// separator before each word.
 func (i Item) Prompt(before, after string) string {
 	if i.Fact == "" {
 		return i.Head + before + after + i.Question

@@ -142,7 +142,8 @@ func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def
 	return out
 }
 
-// worst returns those answers of a workload on a server that are bad by the most metrics.
+// worst returns the worst answers of a workload on a server: those that are bad by the most
+// metrics.
 func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answer) {
 	type bad struct {
 		sample  *metric.Sample
@@ -200,7 +201,8 @@ func (b *builder) lost(list []compare.Lost) (out []Answer) {
 // exampleOf is the beginning of a quoted answer.
 const exampleOf = "for example "
 
-// quote returns a bad answer for a failed verdict on answers; "" if there is none.
+// quote returns a sentence that quotes a bad answer, for a failed verdict on answers. It returns ""
+// if there is no such answer.
 func (d *Document) quote(v *assert.Verdict) string {
 	list, name := d.Answers, v.Metric
 	for i := range d.Comparisons {

@@ -36,14 +36,14 @@ type Capacity struct {
 	Crossing     Number `json:"crossing"`
 	CrossingLow  Number `json:"crossing_low"`
 	CrossingHigh Number `json:"crossing_high"`
-	// Binding names the threshold that limits the capacity. AtPass and AtFail are its values at the
-	// loads Pass and Fail; "" if unknown.
+	// Binding names the threshold that limits the capacity. AtPass and AtFail are the values of the
+	// threshold's metric at the loads Pass and Fail; "" if unknown.
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
 	// NonMonotone lists contradictions: a load failed, and a higher load passed.
 	NonMonotone []Contradiction `json:"non_monotone"`
-	Confirmed   bool            `json:"confirmed"` // Pass held again on fresh requests
+	Confirmed   bool            `json:"confirmed"` // Pass was confirmed with fresh requests
 	Probes      []Probe         `json:"probes"`    // in the order of the search
 	Spent       float64         `json:"spent_s"`   // of all probes
 	Reason      string          `json:"reason"`    // why the search ended

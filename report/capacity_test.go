@@ -229,11 +229,12 @@ func TestCapacityKinds(t *testing.T) {
 			"~12 requests in flight (12 passes, 18 fails), not confirmed", "12 to 17"},
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true, Reason: "the search goes up to 125"},
 			"125+ requests in flight (the search goes up to 125)", "125+"},
-		// A fixed level fails at a load that the generator could not have sent during the search.
+		// The generator could not send the load 128 during the search. But a fixed level with this
+		// load failed.
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
 			"20+ requests in flight, and 128 fails (the generator was saturated at 40)", "20+"},
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "<1 requests in flight", "<1"},
-		// Load 8 passed first, failed its confirmation, and then the budget ended.
+		// Load 8 passed at first, but failed when it was confirmed. Then the budget ended.
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 12, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"<12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
 		{metric.Capacity{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true, Reason: "the server admitted 64 of 128"},

@@ -235,8 +235,8 @@ func (c *checker) repeats() {
 	}
 }
 
-// capacity checks that a limit meets its own thresholds, and lies where its probes
-// say.
+// capacity checks that the result of a search agrees with its probes. The limit must pass its own
+// thresholds, and must lie between loads that passed and failed.
 func (c *checker) capacity(x *Capacity) {
 	name := "the capacity of " + x.Workload + " on " + x.Server
 	if x.Pass > 0 && x.Fail > 0 && x.Pass >= x.Fail {
@@ -263,8 +263,8 @@ func (c *checker) capacity(x *Capacity) {
 	}
 }
 
-// claimed checks that no point estimate is called exact, and nothing that was
-// measured is called skipped.
+// claimed checks the words that results use. A point estimate must not be called exact, and a
+// measured value must not be called skipped.
 func (c *checker) claimed() {
 	for i := range c.doc.Capacities {
 		x := &c.doc.Capacities[i]
@@ -329,7 +329,8 @@ func (c *checker) change(x *Comparison, row *Change) {
 	}
 }
 
-// bound returns the threshold that a reading is about; nil if it is not known.
+// bound returns the plan's threshold for the metric and statistic of the reading; nil if there is
+// none.
 func (c *checker) bound(x *Capacity, r Reading) *Threshold {
 	for _, w := range c.doc.Workloads {
 		if w.Address != x.Workload {

@@ -89,8 +89,8 @@ func figure(keep int, name, stat string) Column {
 	}}
 }
 
-// gap returns the column of a statistic of itl. If a chunk holds several tokens, the number of them
-// is added, because a gap is then not the time of one token.
+// gap returns the column of a statistic of itl. If chunks hold several tokens, the cell also has
+// the number of tokens per chunk, because a gap is then longer than the time of one token.
 func gap(keep int, stat string) Column {
 	column := figure(keep, "itl", stat)
 	plain := column.Cell
@@ -114,7 +114,7 @@ func (c Column) as(head string) Column {
 // none if no case has.
 func AnswerColumns(cases []*Case) []Column { return present(answerColumns, cases) }
 
-// present returns the columns in which a case has a value; none if no case has.
+// present returns the columns that have a value in at least one case.
 func present(columns []Column, cases []*Case) []Column {
 	var out []Column
 	for _, c := range columns {

@@ -56,7 +56,7 @@ func Comment(w io.Writer, d *Document) error {
 type list struct {
 	head, noun string
 	rows       []string // at most listRows
-	left       int      // number of rows that were not written
+	left       int      // number of rows that are not shown
 }
 
 const listRows = 8

@@ -13,14 +13,14 @@ import (
 // Comparison is a comparison of a candidate with a control, on the same prompts.
 type Comparison struct {
 	Name      string `json:"name"`
-	Control   string `json:"control"`   // address of the server, or the folder of a stored control
+	Control   string `json:"control"`   // address of the server, or folder of a stored control
 	Candidate string `json:"candidate"` // address
 	// Paired means that rounds took turns, and each is compared with its partner.
 	// Otherwise the control was recorded at another time, and drift is not excluded.
 	Paired  bool   `json:"paired"`
 	Restart string `json:"restart,omitempty"` // "leg", "order" or "never"; "" if not paired
-	// SideBySide means that both legs of a round ran at the same time, on swapped
-	// GPUs.
+	// SideBySide means that both servers of a round ran at the same time. From round to round they
+	// swapped their GPUs.
 	SideBySide bool    `json:"side_by_side,omitempty"`
 	Rounds     int     `json:"rounds"`  // judged rounds of each side
 	Units      int     `json:"units"`   // independent observations among the rounds
@@ -30,8 +30,8 @@ type Comparison struct {
 	// Line is the result in one line for people: "mtp: yes for decode and chat; no
 	// for long_prefill".
 	Line string `json:"line"`
-	// Differences lists the observed and declared differences between the two
-	// servers, in order of the key.
+	// Differences lists the differences between the two servers, observed or declared, in the order
+	// of their keys.
 	Differences []Difference `json:"differences"`
 	Decisions   []Decision   `json:"decisions"` // one for each workload and level, in order of the plan
 	Changes     []Change     `json:"changes"`   // all measured changes, required or not
@@ -82,7 +82,7 @@ type Change struct {
 	// improvement that the plan requires. null if the plan has no limit.
 	Limit   Number `json:"limit"`
 	Improve bool   `json:"improve,omitempty"`
-	// Certifiable is the smallest tolerance that these data could have certified.
+	// Certifiable is the smallest tolerated change with which these data would have passed.
 	Certifiable Number  `json:"certifiable"`
 	Outcome     Outcome `json:"outcome"` // "skipped" without a limit, or if not applicable
 	Severity    string  `json:"severity"`

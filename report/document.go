@@ -108,7 +108,7 @@ type Plan struct {
 	Sources []Source `json:"sources,omitempty"`
 }
 
-// Cover is the plan's text at the head of the report.
+// Cover is the text for the top of the report, as written in the plan.
 type Cover struct {
 	Title        string   `json:"title,omitempty"`
 	Subtitle     string   `json:"subtitle,omitempty"`
@@ -192,10 +192,10 @@ type Case struct {
 	// case took turns with another server, Duration is the total of its rounds.
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
-	// RatesOver is the window of throughput and other rates. "steady" is the time with every slot
-	// busy, without ramp and drain. "all" is the time from the first measured request to the end of
-	// the last. "" means steady; early documents have no such field. Window is the length of that
-	// time in seconds, over all rounds.
+	// RatesOver is the period over which throughput and other rates are computed. "steady" is the
+	// time in which every slot was busy, without ramp and drain. "all" is the time from the first
+	// measured request to the end of the last one. "" means steady, in early documents. Window is
+	// the total length of the period over all rounds, in seconds.
 	RatesOver string  `json:"window,omitempty"`
 	Window    float64 `json:"window_s"`
 	Due       int     `json:"due"`       // measured requests that the plan asked for
@@ -297,7 +297,7 @@ type Look struct {
 	Requests int `json:"requests"` // number of requests judged, in the order of their starts
 	Planned  int `json:"planned"`  // number of planned looks, which share the allowed error
 	// Spent is the share of the allowed error that may be used up to and including this look. If
-	// absent, this look has the error divided by Planned.
+	// absent, the allowed error is divided equally between the planned looks.
 	Spent   float64 `json:"spent,omitempty"`
 	Outcome string  `json:"outcome,omitempty"` // "" if the decision is left to the end of the run
 }
@@ -354,8 +354,8 @@ type Summary struct {
 	Min         Number       `json:"min"`
 	Max         Number       `json:"max"`
 	Percentiles *Percentiles `json:"percentiles,omitempty"` // nil for level-wide metrics and readings
-	// Curve is the distribution of some metrics at 41 points: the nearest-rank values
-	// at 0, 2.5, 5 … 100% of all N, like the percentiles. Empty if it was not kept.
+	// Curve is the distribution of the metric at 41 points: the nearest-rank values at 0, 2.5, 5 …
+	// 100 % of all N observations. Only some metrics have it; empty if there is none.
 	Curve []Number `json:"curve,omitempty"`
 	// Estimated means that Percentiles are estimates from buckets.
 	Estimated bool `json:"estimated,omitempty"`
@@ -376,7 +376,8 @@ type Percentiles struct {
 	P999 Number `json:"p99.9"`
 }
 
-// Timeline is a stretch of one round, request by request. It shows why a level came out as it did.
+// Timeline shows the requests of one part of a round, one by one. It shows why a level has its
+// result.
 type Timeline struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`

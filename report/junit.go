@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// These are the types of go-junit-report with additional fields: consumers show a failure at the
-// file and line of its test case. Without a file, some consumers use the last word of the class
+// These types add fields to the types of go-junit-report. A test case needs a file and a line,
+// where consumers show a failure. Without a file, some consumers use the last word of the class
 // name as a file name.
 
 type testsuites struct {
@@ -122,8 +122,8 @@ func (j *junitWriter) suites() *testsuites {
 }
 
 // unjudged returns verdicts for cases and capacities that have none. A case without a load verdict
-// was never judged, which is an error. A required capacity without a verdict is an error too; a
-// capacity that is only measured is shown.
+// was never judged, which is an error. A capacity without a verdict is an error if the plan
+// requires a capacity. Otherwise the capacity is only shown.
 func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*Capacity) []Verdict {
 	var list []Verdict
 	judged, measured := map[string]bool{}, false
@@ -256,9 +256,9 @@ func seeds(cases []*Case) string {
 	return strings.Join(list, ", ")
 }
 
-// class is the classname of a verdict's testcase. With several servers it includes
-// the server, because consumers drop a testcase with a classname and name that they
-// saw before.
+// class returns the class name of a verdict's test case. If there are several servers, it includes
+// the server. Otherwise two test cases could have the same class name and name, and consumers drop
+// the second one.
 func (j *junitWriter) class(v *Verdict) string {
 	parts := []string{j.doc.Plan.Name}
 	switch {

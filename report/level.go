@@ -179,8 +179,8 @@ func countFailures(kinds map[metric.FailureKind]map[string]int) []Failure {
 	return out
 }
 
-// curved lists the metrics whose distributions are kept, and curvePoints the number
-// of points.
+// curved lists the metrics whose whole distribution is in the document. curvePoints is the number
+// of points of a distribution.
 var curved = []string{"ttft", "speed", "itl", "e2e"}
 
 const curvePoints = 41
@@ -259,7 +259,7 @@ func counted(s Summary, h metric.Histogram, why string) Summary {
 	return s
 }
 
-// each yields every percentile with its place.
+// each yields each percentile in (0, 100) with a pointer to its value.
 func (p *Percentiles) each() func(yield func(float64, *Number) bool) {
 	return func(yield func(float64, *Number) bool) {
 		for i, n := range []*Number{&p.P1, &p.P5, &p.P10, &p.P25, &p.P50, &p.P75, &p.P90, &p.P95, &p.P99, &p.P999} {

@@ -93,7 +93,7 @@ func TestTurns(t *testing.T) {
 	want := [][]string{
 		{"1", "1", "4", "102 ms", "103 ms", "0%"},  // (100 + 101 + 102 + 103) / 4 = 101.5
 		{"1", "2", "4", "202 ms", "203 ms", "50%"}, // 201.5
-		{"1", "3", "4", "302 ms", "∞", "0%"},       // (301 + 302 + 303) / 3; the fourth request has no value
+		{"1", "3", "4", "302 ms", "∞", "0%"},       // (301 + 302 + 303) / 3; one has no value
 	}
 	if diff := cmp.Diff(want, rows[:3]); diff != "" {
 		t.Error(diff)

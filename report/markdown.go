@@ -16,7 +16,8 @@ import (
 // other steps may have written to the same file.
 const MarkdownBytes = 900 << 10
 
-// The shares of MarkdownBytes, most important first.
+// The budgets of the parts of a summary, in bytes of MarkdownBytes. The most important part comes
+// first.
 const (
 	overviewBytes    = 50 << 10
 	problemsBytes    = 250 << 10
@@ -47,7 +48,7 @@ func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
 		out := m.verdict()
-		// Below 4 KiB only the verdict is written.
+		// If the size is below 4 KiB, write only the verdict.
 		if size >= 4<<10 {
 			out += m.overview() + m.comparisons() + m.problems()
 			out = fitting(out, m.strength(), m.consistency(), m.levels(), m.passed(), m.capacities(), m.environment(), m.definitions())
@@ -87,11 +88,12 @@ type markdown struct {
 	size int // bytes that the parts share
 }
 
-// share scales a part's budget, given in bytes of MarkdownBytes, to the size of
-// this summary.
+// share scales the budget of a part, which is given for a summary of MarkdownBytes, to the size of
+// this summary. Both are in bytes.
 func (m *markdown) share(bytes int) int { return bytes * m.size / MarkdownBytes }
 
-// section collects rows up to a limit in bytes, and counts those that did not fit.
+// section is a part of a summary. It collects rows up to a limit in bytes, and counts the rows that
+// did not fit.
 type section struct {
 	b      strings.Builder
 	budget int
@@ -327,7 +329,8 @@ func (s *section) table(title string, columns []Column, cases []*Case) {
 	s.grid(title, head, len(cases), func(i, j int) string { return columns[j].Cell(cases[i]) })
 }
 
-// grid writes a table with the given number of rows; at returns the text of a cell.
+// grid writes a table with the given number of rows. The function at returns the text of the cell
+// in row i and column j.
 func (s *section) grid(title string, head []string, rows int, at func(i, j int) string) {
 	lead := title + "| " + strings.Join(head, " | ") + " |\n" + strings.Repeat("|---:", len(head)) + "|\n"
 	for i := range rows {

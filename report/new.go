@@ -21,13 +21,13 @@ type Meta struct {
 	Folder      string              // of the reports, as given on the command line; "" if there is none
 	Calibration *metric.Calibration // nil: the run's own calibration is used
 	Strength    *Strength           // nil: not known
-	Each        metric.Each         // runs the levels; nil: one after the other
+	Each        metric.Each         // runs the work for all levels; nil: one by one
 	// Redacted replaces the plan's secrets in foreign text; "" means "[redacted]".
 	Redacted string
 }
 
-// New combines a run, its plan and its verdicts. p may be nil if a recorded run is
-// shown without its plan; run may not be nil.
+// New makes the document of a run from the run, its plan and its verdicts. run must not be nil. p
+// is nil if a recorded run is shown without its plan.
 func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	b := builder{run: run, declared: p, redact: redactor(p, m.Redacted)}
 	d := &Document{

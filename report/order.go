@@ -29,8 +29,8 @@ func (d *Document) inOrder(written map[string][]string) {
 	}
 }
 
-// places returns a function that gives the position of a key in the source of a block's for_each;
-// -1 if the source does not write the key.
+// places returns a function that looks up the place of a key in the plan file, among the keys of a
+// block's for_each. The function returns -1 if the plan file does not write the key.
 func places(written map[string][]string, kind string) func(name, key string) int {
 	return func(name, key string) int { return slices.Index(written[kind+"."+name], key) }
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// Keys that are all numbers are sorted, within the positions of their for_each. Other keys keep the
-// order of the run.
+// If all keys of a for_each are numbers, its instances are sorted by number, and keep the positions
+// of the for_each in the list. Instances with other keys keep their order.
 func TestByKey(t *testing.T) {
 	for _, c := range []struct{ have, want []string }{
 		{[]string{`w["1K"]`, `w["256K"]`, `w["32K"]`, `w["8K"]`}, []string{`w["1K"]`, `w["8K"]`, `w["32K"]`, `w["256K"]`}},

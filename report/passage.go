@@ -8,8 +8,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Passage is one window of an open loop over time: arrivals, and requests in flight. A level may
-// have several such windows: Windows is their number, and this is the first.
+// Passage shows one window of an open loop over time: the arrivals, and the requests in flight. A
+// level may have several such windows. The document has the first one; Windows is the number of
+// all.
 type Passage struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
@@ -77,7 +78,8 @@ func (b *builder) passages() []Passage {
 	return out[:min(len(out), mostPassages)]
 }
 
-// joined groups stretches into windows: each stretch begins where the one before ends.
+// joined groups the rounds of an open loop into windows. A window continues with the next round if
+// that round begins where the last one ends, and both belong to the same level or to stages.
 func joined(list []stretch) (windows [][]stretch) {
 	slices.SortStableFunc(list, func(x, y stretch) int { return cmp.Compare(x.round.WindowStart, y.round.WindowStart) })
 	for i, x := range list {

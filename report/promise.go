@@ -20,8 +20,8 @@ type Workload struct {
 	Address     string `json:"address"`
 	Title       string `json:"title,omitempty"` // for people; "": the address
 	Description string `json:"description,omitempty"`
-	// Users is the range of the number of people that one request in flight stands for: lowest and
-	// highest. Absent if unknown.
+	// Users is the number of people that one request in flight stands for, as a range: the lowest
+	// and the highest number. Absent if unknown.
 	Users   []float64 `json:"users_per_request,omitempty"`
 	Servers []string  `json:"servers"`      // addresses, in order of the plan
 	Input   int       `json:"input_tokens"` // of each prompt; 0 if the data set decides

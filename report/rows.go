@@ -44,8 +44,7 @@ func lengthsOf(list []int) Lengths {
 // RowHead is the head of the table that RowRows writes.
 var RowHead = []string{"Level", "Rows", "Again", "Prompt p5", "p50", "p95", "Answer p5", "p50", "p95"}
 
-// RowRows writes what was sent from a data set, level by level; nil if the cases have
-// none.
+// RowRows returns a table row for each case that sent rows of a data set; nil if no case did.
 func RowRows(cases []*Case) (rows [][]string) {
 	for _, c := range cases {
 		if c.Rows == nil {

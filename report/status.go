@@ -18,7 +18,7 @@ const (
 	StatusError Status = iota // also a pending verdict: a check without a result must not look fine
 	StatusFail
 	StatusInconclusive
-	StatusWarning // a check that only warns and did not pass
+	StatusWarning // a check that did not pass, but can only warn
 	StatusSkipped
 	StatusPass
 )
@@ -68,8 +68,8 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// effective writes how many independent requests the requests of a verdict count as, if the number
-// differs.
+// effective writes the number of independent requests that the requests of a verdict are worth. It
+// returns "" if this is the number of requests itself.
 func effective(v *Verdict) string {
 	if !v.Effective.OK || v.Effective.V >= float64(v.N) {
 		return ""
@@ -204,8 +204,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// mostHeadroom is the factor beyond which the distance from a limit no longer
-// matters.
+// mostHeadroom is the largest ratio between a limit and a value for which the ratio is shown.
 const mostHeadroom = 1000
 
 // Headroom writes how far from its limit a threshold on a time or a speed was met: "9.6 × to spare"

@@ -79,8 +79,7 @@ func (t *terminal) paint(p paint, s string) string {
 	return "\x1b[" + string(p) + "m" + s + "\x1b[0m"
 }
 
-// line writes one line. All output goes through it, so that everything goes through
-// text.Inert.
+// line writes one line. All output goes through line, so that text.Inert makes everything safe.
 func (t *terminal) line(s string) {
 	if t.err == nil {
 		_, t.err = t.w.WriteString(strings.TrimRight(text.Inert(s), " ") + "\n")
@@ -257,7 +256,7 @@ var marks = map[Status]struct {
 const verdictIndent = "          "
 
 // verdicts writes the verdicts for which the function of returns true. A passed or skipped verdict
-// has one line, others have all details.
+// gets one line. A verdict with any other status is written with all details.
 func (t *terminal) verdicts(of func(*Verdict) bool) {
 	left := 0
 	var list []*Verdict

@@ -88,7 +88,7 @@ func layout(columns []Column, cases []*Case) (rows [][]string, widths []int) {
 	return rows, fit(rows)
 }
 
-// fit returns the widths of the columns of rows.
+// fit returns the width that each column needs, in characters.
 func fit(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -107,9 +107,9 @@ func sum(widths []int) int {
 	return n
 }
 
-// wide writes a table whose last column is wrapped into the remaining width; words lists the
-// columns without numbers. The first two columns name the row. If there is no room for them, they
-// are written as a line above their rows.
+// wide writes a table. The text of its last column is wrapped into the remaining width. words lists
+// the columns without numbers. The first two columns name the row. If they do not fit, they are
+// written as a line above their rows.
 func (t *terminal) wide(rows [][]string, words ...int) {
 	if len(rows) < 2 {
 		return

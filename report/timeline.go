@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Limits on the number of timelines in a document, and on the length of each.
+// Limits on the number of timelines in a document, and on the size of one timeline.
 const (
 	mostTimelines = 6
 	mostSlots     = 48
@@ -37,9 +37,9 @@ func (b *builder) timelines(d *Document) []Timeline {
 	return all[:min(len(all), mostTimelines)]
 }
 
-// telling returns the smallest level with a requirement that did not hold, or else
-// the smallest load at which the capacity search saw a failure, or else the largest
-// level.
+// telling chooses the level whose timeline is shown. This is the smallest level at which a
+// requirement did not hold. If there is none, it is the smallest load that failed in the capacity
+// search. Otherwise it is the largest level.
 func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, failed bool) {
 	wrong, past := troubled(d, g)
 	var first, over, largest *metric.Level
@@ -67,8 +67,8 @@ func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, f
 	return largest, "the largest level measured", false
 }
 
-// troubled returns the levels of a group at which a requirement did not hold, and
-// those at which its capacity search saw a failure.
+// troubled returns two sets of levels of a group. wrong has the levels at which a requirement did
+// not hold. past has the levels that the capacity search found to fail.
 func troubled(d *Document, g *group) (wrong, past map[string]bool) {
 	wrong, past = map[string]bool{}, map[string]bool{}
 	for i := range d.Verdicts {

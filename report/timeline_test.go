@@ -18,7 +18,8 @@ func TestTimeline(t *testing.T) {
 		t.Fatalf("%d timelines, want that of the one workload that was measured", len(d.Timelines))
 	}
 	line := d.Timelines[0]
-	// ttfa had no value at level 1, so level 1 is the smallest level with a problem.
+	// A threshold on ttfa could not be judged at level 1. So level 1 is the smallest level with a
+	// problem.
 	if line.Level != "1" || line.Why != "the smallest level at which a requirement did not hold" {
 		t.Errorf("level %s because it is %s", line.Level, line.Why)
 	}

@@ -111,8 +111,8 @@ func (d *Document) join() {
 	}
 }
 
-// Above returns the capacity above a level that failed a threshold of the search; nil
-// if there is none.
+// Above returns the capacity that is higher than a level which failed one of the search's
+// thresholds; nil if there is none.
 func (d *Document) Above(v *Verdict) *Capacity {
 	if v.Kind != "sla" || v.Outcome != Fail || v.Severity == "warn" {
 		return nil

@@ -31,7 +31,7 @@ func Names(docs []*Document) []string {
 	return out
 }
 
-// beside is a table of one figure: a row for each load, a column for each document.
+// beside is a table of one metric. It has a row for each load and a column for each document.
 type beside struct {
 	title string
 	rows  [][]string // the first is the head

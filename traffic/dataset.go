@@ -158,7 +158,7 @@ func (in *input) first(b *bufio.Reader) (byte, error) {
 	}
 }
 
-// input hashes what is read, and bounds what is read for one row.
+// input is a reader that computes the hash of all bytes and limits the bytes of one row.
 type input struct {
 	r     io.Reader
 	sum   hash.Hash
@@ -169,7 +169,7 @@ type input struct {
 // errLong means that a row is longer than MaxRow.
 var errLong = fmt.Errorf("a row is longer than %d bytes", MaxRow)
 
-// Read implements io.Reader. The parsers pass on its errors.
+// Read implements io.Reader. The parsers return its errors unchanged.
 func (in *input) Read(p []byte) (int, error) {
 	if in.row > MaxRow {
 		return 0, errLong

@@ -80,7 +80,8 @@ type Format struct {
 	read  func(*traceParser, []byte) (*entry, error)
 }
 
-// Formats are the known formats. The first one whose marks a file has is used.
+// Formats lists the known formats. If a file has the marks of several formats, the first one
+// applies.
 var Formats = []Format{
 	{
 		Name: "aiperf", Doc: "AIPerf's own rows: Mooncake's, with sessions whose later turns wait by `delay` (ms) and go on from what was said before, or with `text_input` or `messages` in place of lengths",
@@ -145,10 +146,11 @@ func formatNamed(name string) *Format {
 	return nil
 }
 
-// ofAIPerf lists the names that occur in AIPerf's rows but not in Mooncake's.
+// ofAIPerf lists names that rows of AIPerf have and rows of Mooncake do not have.
 var ofAIPerf = []string{"session_id", "delay", "text_input", "messages"}
 
-// found returns the format of rows that have those names; nil if it is unknown.
+// found returns the format of a file; nil if no format is known. The function has reports whether
+// the rows of the file have a given name.
 func found(table bool, has func(string) bool) *Format {
 	all := func(names []string) bool { return !slices.ContainsFunc(names, func(n string) bool { return !has(n) }) }
 	for _, f := range []string{"bailian", "tracelab", "azure", "burstgpt", "tokgate", "aiperf", "mooncake"} {
@@ -168,8 +170,8 @@ func found(table bool, has func(string) bool) *Format {
 // ErrFormat means that a file has no known trace format.
 var ErrFormat = errors.New("its format is not known")
 
-// unknown returns the error for a file of unknown format. It says which names the file
-// would need.
+// unknown returns the error for a file whose format is not known. The error lists the names of
+// columns that known formats need.
 func unknown(names []string) error {
 	return fmt.Errorf("%w by %s: name it by format, or say by columns where times and lengths are", ErrFormat, short([]byte(strings.Join(names, ", "))))
 }

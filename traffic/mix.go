@@ -61,10 +61,9 @@ func (s Shares) Counts(given []int, n int) []int {
 	return counts
 }
 
-// Order returns the part of each request of a round, given the number of requests of
-// each part. The round is divided into strata that each have the right share of every
-// part, and the order within a stratum is random. A stratum has about one request of
-// the rarest part.
+// Order returns the part of each request in a round. counts is the number of requests of each part.
+// The round is divided into strata, which all have the right share of every part. Within a stratum
+// the order is random. A stratum has about one request of the rarest part.
 func Order(counts []int, random *rand.Rand) []int {
 	n, rarest := 0, 0
 	for _, c := range counts {

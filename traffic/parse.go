@@ -145,8 +145,8 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 	return rows, line, err
 }
 
-// eachRecord visits the header and the records of a table. line is the place of an
-// error.
+// eachRecord calls head with the header of a table, and row with each record. If it returns an
+// error, line is the line of the error.
 func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(fields []string, line int) error) (line int, err error) {
 	r := csv.NewReader(b)
 	r.ReuseRecord = true

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Turns is the distribution of the number of turns in a conversation: geometric from
-// 1, so that after each turn it continues with the same probability, and at most Max.
-// The zero Turns means one.
+// Turns is the distribution of the number of turns in a conversation. After each turn the
+// conversation continues with the same probability, up to Max turns. The zero Turns means one turn.
 type Turns struct {
 	Mean float64 // mean number of turns, from 1 to (Max + 1)/2; or Max, if all have Max turns
 	Max  int
@@ -26,7 +25,7 @@ func (t Turns) String() string {
 	return fmt.Sprintf("%v on average, %d at most", t.Mean, t.Max)
 }
 
-// Draw returns a number of turns, from u in [0, 1).
+// Draw returns a random number of turns. u is a random number from [0, 1).
 func (t Turns) Draw(u float64) int {
 	switch {
 	case t.Max <= 1:
@@ -44,8 +43,8 @@ func (t Turns) Draw(u float64) int {
 	return min(max(int(math.Ceil(n)), 1), t.Max)
 }
 
-// goesOn returns the probability q of another turn for which the mean is Mean; 1 if
-// all numbers are equally likely.
+// goesOn returns the probability that a conversation continues after a turn, so that the mean
+// number of turns is Mean. At 1, all numbers of turns up to Max are equally likely.
 func (t Turns) goesOn() float64 {
 	mean := func(q float64) float64 { // Σ n·qⁿ⁻¹ / Σ qⁿ⁻¹
 		sum, weights, w := 0.0, 0.0, 1.0

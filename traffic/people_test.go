@@ -47,9 +47,9 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// For 10,000 log-normal times of mean 20 s and coefficient of variation 1, the mean is
-// within 4 %, the median is 20/√2 s, and 84 % of the times are below the median times e^σ,
-// where σ = √ln 2.
+// The 10,000 think times are log-normal, with a mean of 20 s and a coefficient of variation of 1.
+// The sample mean is within 4 % of 20 s, and the median is 20/√2 s. With σ = √ln 2, 84 % of the
+// times are below the median times e^σ.
 func TestThink(t *testing.T) {
 	const n = 10_000
 	think := traffic.Think{Mean: 20 * time.Second, CV: 1}

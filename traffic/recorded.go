@@ -27,7 +27,8 @@ func readColumns(p *traceParser, raw []byte) (*entry, error) {
 	return p.values(&v)
 }
 
-// readGrowing is readColumns for sessions in which later rows continue earlier ones.
+// readGrowing reads rows in which later rows of a session continue earlier ones. It reads the same
+// columns as readColumns.
 func readGrowing(p *traceParser, raw []byte) (*entry, error) {
 	e, err := readColumns(p, raw)
 	if err == nil && e.session != "" && e.Text == nil {
@@ -36,7 +37,7 @@ func readGrowing(p *traceParser, raw []byte) (*entry, error) {
 	return e, err
 }
 
-// values makes a row from the values found under the names of the format.
+// values makes an entry from a row's values, which are in the order of the format's columns.
 func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 	for i := range v {
 		if string(v[i]) == "null" {
@@ -177,7 +178,7 @@ func tokens(v []byte) (int, error) {
 	return int(n), nil
 }
 
-// name returns a value without JSON's quotes.
+// name returns a JSON string without its quotes, and any other value unchanged.
 func name(v []byte) string {
 	if len(v) > 1 && v[0] == '"' {
 		var s string
@@ -225,7 +226,8 @@ func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 // ofRounds lists names that only a round of a coding agent has.
 var ofRounds = []string{"session_id", "input_tokens_total", "prefix_tokens", "timing_events"}
 
-// round is a round of a coding agent.
+// round is a row of a trace of coding agents. It has a prompt, an answer, and the tool calls after
+// it.
 type round struct {
 	Session string          `json:"session_id"`
 	Input   json.RawMessage `json:"input_tokens_total"`

@@ -11,12 +11,12 @@ import (
 
 // Stretch describes which part of a trace is replayed, and how.
 type Stretch struct {
-	From, To time.Duration // times since the trace's first request; To 0 means the end of the trace
+	From, To time.Duration // time since the trace's first request; To 0: until the end of the trace
 	// Spread is the largest random delay of a request. It undoes rounding, for traces whose times
 	// were rounded down to multiples of Spread. 0 means no delay.
 	Spread   time.Duration
 	Seed     int64 // of Spread
-	Truncate bool  // requests that do not fit a context are cut to it, see Recorded.Fit
+	Truncate bool  // shorten requests to the context length; see Recorded.Fit
 }
 
 // Replay is a stretch of a trace, ready to be replayed.
@@ -89,8 +89,9 @@ func (r *Replay) Rate() float64 { return float64(r.Due) / r.Length().Seconds() }
 // Measured returns the rows of the stretch.
 func (r *Replay) Measured() []Recorded { return r.Rows[r.First : r.First+r.Due] }
 
-// Before returns the first row that was sent within the time d before the given row of the
-// stretch. For rows before the stretch, d counts back from the stretch's beginning.
+// Before returns the index of the first row that was sent at most d before the given row. For a row
+// before the stretch, it returns the first row that was sent at most d before the start of the
+// stretch.
 func (r *Replay) Before(row int, d time.Duration) int {
 	from := r.From
 	if row > r.First {
@@ -239,7 +240,7 @@ func (r *Replay) Repeats(from, end, context int, all bool) []int {
 // next is the largest number among all other rows.
 type stem struct{ most, row, next int }
 
-// grow adds the parts of a row to seen.
+// grow adds the pieces of a row's prompt to the map seen.
 func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	chain := uint64(0)
 	for _, p := range parts {

@@ -11,7 +11,7 @@ import (
 
 // Row is one request of a data set.
 type Row struct {
-	Line int // line of the file on which it begins, 1-based
+	Line int // the first line of the row in its file, from 1
 	// Messages are the messages of a chat, as they were written: an array of objects,
 	// each with a role. nil if Prompt is the user's only message.
 	Messages json.RawMessage

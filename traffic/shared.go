@@ -30,9 +30,9 @@ const (
 // own.
 const LeastUnique = 64
 
-// ForHitRate chooses prefixes such that a server finds the share rate, in (0, 1), of the tokens
-// of its prompts in its cache. input is the number of tokens of a prompt. It fails if no prefix
-// can do this.
+// ForHitRate chooses prefixes for a wanted hit rate: a server finds the share rate of all prompt
+// tokens in its cache. rate is in (0, 1). input is the length of a prompt in tokens. It returns an
+// error if no prefix gives this rate.
 func ForHitRate(input int, rate float64) (Shared, error) {
 	want := rate * float64(input)
 	for block := wholeBlock; block >= leastBlock; block /= 2 {
@@ -55,10 +55,10 @@ func ForHitRate(input int, rate float64) (Shared, error) {
 // Most returns the length of the longest prefix, in tokens.
 func (s Shared) Most() int { return s.Tokens + s.More }
 
-// Of returns the group of the request with the given order, and the length of the group's
-// prefix with which it begins. draw is a random number of the request, and round a random
-// number that all requests of a round share. The share Longer of a round's requests has the
-// longer prefix, to within one request.
+// Of chooses the prefix of a request: its group, and how many tokens of the group's prefix it has.
+// draw is a random number of the request. round is a random number that all requests of a round
+// share. order is the request's number in the round. Within one request, the share Longer of a
+// round's requests has the longer prefix.
 func (s Shared) Of(draw, round uint64, order int) (group, tokens int) {
 	group, tokens = int(draw%uint64(s.Groups)), s.Tokens
 	begin := float64(round%(1<<20)) / (1 << 20)

@@ -31,7 +31,7 @@ type Trace struct {
 
 // Recorded is one request of a trace.
 type Recorded struct {
-	Line   int           // line of the file on which it begins, 1-based
+	Line   int           // the first line of the row in its file, from 1
 	At     time.Duration // when it was sent, since the trace's first request
 	Input  int           // tokens of its prompt, Prefix included; 0 if they follow from Text
 	Output int           // tokens of its answer, at least 1
@@ -191,7 +191,8 @@ func (p *traceParser) arrange() (rows []Recorded, line int, err error) {
 // begins marks the row as the first of its session. Such a row waits for no earlier row.
 func (e *entry) begins() {
 	e.Wait = -1
-	if e.prefixed { // the row that it continues was sent before the trace began
+	// The trace does not contain the row that this row continues.
+	if e.prefixed {
 		e.Input, e.Prefix = e.append+e.Prefix, 0
 	} else if e.grows {
 		e.Input = e.append

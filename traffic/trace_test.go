@@ -121,8 +121,8 @@ func TestFormats(t *testing.T) {
 			text: `{"at":"2026-01-02T03:04:05.5Z","in":10,"out":"3","user":7,"route":"/a","cached":0}` + "\n" + `{"at":"2026-01-02T03:04:06Z","in":20.0,"out":3,"user":7,"route":"/b","cached":14}`,
 			want: traffic.Trace{Format: "columns", Rows: []traffic.Recorded{
 				{Line: 1, Input: 10, Output: 3, Session: 1, Parent: -1, Wait: -1, Type: "/a"},
-				// The prompt shares at most 13 tokens with its parent: the tokens of the
-				// parent's prompt and answer.
+				// The prefix is at most 13 tokens, because the prompt and answer of the row before
+				// have 10 + 3 tokens.
 				{Line: 2, At: 500 * ms, Input: 20, Output: 3, Session: 1, Parent: 0, Prefix: 13, Wait: -1, Type: "/b"},
 			}}},
 		{name: "columns of a table", path: "own.csv", columns: &traffic.Columns{Time: "t", Unit: time.Microsecond, Input: "in", Output: "out", Hashes: "h", Block: 4},

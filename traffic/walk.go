@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// The functions below walk JSON that is known to be valid: a data set is decoded
-// once, and most of it is passed on as it is.
+// The functions below read JSON without decoding it. The JSON must be valid. They are used because
+// most of a data set is passed on unchanged.
 
 // space returns the first index from i on that is not white space.
 func space(b []byte, i int) int {

@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// Load of a calibration: streams at 50 tok/s that send all chunks of a step at once,
-// as a batch does. It takes about half a second.
+// The load of a calibration is 64 streams at 50 tok/s each. Every 20 ms all streams send a chunk at
+// the same time, as a batch does. A calibration takes about half a second.
 const (
 	calibrationStreams = 64
 	calibrationTokens  = 25
@@ -71,7 +71,8 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	read := make([]*arrivals, calibrationStreams)
 	left := 0
 	for i := range read {
-		// Each stream has a client of its own; the header identifies the stream.
+		// Use a client for each stream, because a header with the stream's number identifies the
+		// stream.
 		h, err := client.New(client.Config{
 			BaseURL: server.URL(), Now: l.Clock.Now, Dial: l.Dial, Engine: engine.Of("vllm"),
 			Headers: map[string]string{"X-Request-Id": strconv.Itoa(i)},

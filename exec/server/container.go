@@ -26,13 +26,13 @@ type container struct {
 	name     string
 	log      *tail
 	died     []string      // words of the container's log that report its end; see engine.Engine
-	follower *osexec.Cmd   // passes the log on; nil if it could not be started
+	follower *osexec.Cmd   // passes on the log; nil if it could not be started
 	followed chan struct{} // closed when the log has ended
 	exited   chan struct{} // closed when the container ended or can no longer be followed
 	state    containerState
 	err      error // why it can no longer be followed; read it after exited
 	grace    func() time.Duration
-	closing  bool // set once it was asked to end
+	closing  bool // set when tokgate has asked the container to end
 	stop     context.CancelFunc
 }
 
@@ -101,7 +101,7 @@ func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found m
 	return nil
 }
 
-// containerName is unique among all runs, and names its run.
+// containerName returns a name that no other container has. It contains the id of the run.
 func containerName(run, address string, port int) string {
 	safe := strings.TrimSuffix(strings.TrimPrefix(logName(address), "server-"), ".log")
 	return strings.Trim(fmt.Sprintf("tokgate-%s-%s-%d", strings.ToLower(run), safe, port), "-.")
@@ -192,7 +192,8 @@ func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	}
 	switch {
 	case gpus[0].Vendor == "amd":
-		// All GPUs share the kernel's interface; the variables select the GPUs to use.
+		// The container gets the kernel's devices, which all GPUs share. Variables of the
+		// environment select the GPUs.
 		return []string{"--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video", "--security-opt", "seccomp=unconfined"}, gpu.Confine(gpus)
 	case r.name == "podman":
 		for _, id := range gpu.IDs(gpus) {
@@ -200,8 +201,7 @@ func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 		}
 		return words, nil
 	}
-	// The value is a list of fields separated by commas; the quotes keep the GPUs in
-	// one field.
+	// The value is a list that is separated by commas. The quotes keep all GPUs in one field.
 	return []string{"--gpus", `"device=` + strings.Join(gpu.IDs(gpus), ",") + `"`}, nil
 }
 
@@ -296,8 +296,9 @@ func (c *container) end() error {
 	}
 	c.closing = true
 	if c.follower != nil && !c.over() {
-		// stop sends the signal that the image names. It also kills at the end of its
-		// time, but that time may change meanwhile, so this function kills by itself.
+		// The command "stop" sends the signal that the image names, and kills the container after a
+		// fixed time. But the grace period may change during the wait, so the code below ends the
+		// wait itself.
 		ctx, cancel := context.WithCancel(context.Background())
 		stopped := make(chan struct{})
 		seconds := strconv.Itoa(int(c.grace().Round(time.Second).Seconds()))

@@ -166,7 +166,7 @@ func TestContainer(t *testing.T) {
 	nothingHeld(t, l)
 }
 
-// vague removes the parts of words that differ between two runs.
+// vague replaces the parts of a command that are different in every run.
 func vague(words []string) []string {
 	for i, w := range words {
 		switch {
@@ -387,7 +387,7 @@ func TestLeftoverContainer(t *testing.T) {
 		if !d.has("there") || strings.Contains(d.read("calls"), "rm ") {
 			t.Error("it was removed without being asked to")
 		}
-		l.doubt, l.Reap = false, !noted // a label alone proves nothing: it may come from another pid namespace
+		l.doubt, l.Reap = false, !noted // the label's pid may belong to another pid namespace, so it proves nothing
 		target, err := l.Launch(t.Context(), containerServer(), say)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ func CPUTime() (time.Duration, bool) {
 	if syscall.GetProcessTimes(self, &created, &exited, &kernel, &user) != nil {
 		return 0, false
 	}
-	// A Filetime counts 100 ns; Nanoseconds would take it for a date.
+	// A Filetime holds a duration in units of 100 ns. Its method Nanoseconds is only for dates.
 	ticks := func(f syscall.Filetime) int64 { return int64(f.HighDateTime)<<32 | int64(f.LowDateTime) }
 	return time.Duration(ticks(kernel)+ticks(user)) * 100, true
 }

@@ -86,7 +86,7 @@ func TestLogFacts(t *testing.T) {
 	}
 }
 
-// FuzzLogFacts: any text may be in a log.
+// FuzzLogFacts: a log with any text is read without a crash.
 func FuzzLogFacts(f *testing.F) {
 	for name, log := range engineLogs {
 		f.Add(name, log)

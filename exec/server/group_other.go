@@ -7,8 +7,8 @@ import (
 	osexec "os/exec"
 )
 
-// Without process groups only the process itself is ended; processes that it started
-// remain.
+// This system has no process groups. So only the server's first process is ended; processes that it
+// started remain.
 
 func ownGroup(*osexec.Cmd) {}
 

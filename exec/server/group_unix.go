@@ -14,8 +14,8 @@ func ownGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// terminate asks the group to end, kill kills it. killOne is for a process that left
-// its group.
+// terminate asks the process group to end, and kill kills it. killOne kills a single process that
+// has left the group.
 func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 func kill(group int)      { _ = syscall.Kill(-group, syscall.SIGKILL) }
 func killOne(pid int)     { _ = syscall.Kill(pid, syscall.SIGKILL) }

@@ -33,7 +33,7 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	h := &held{server: lease.Server{Holder: l.Holder, Mark: l.Holder.Run + "/" + s.Address()}}
 	h.server.Holder.Server = s.Address()
 	if l.Holder.Run == "" {
-		h.server.Mark = "" // without a run, the mark would identify nobody
+		h.server.Mark = "" // without a run, the mark would not be unique
 	}
 	g := s.GPUs()
 	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {
@@ -77,7 +77,8 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	return h, nil
 }
 
-// takeGPUs locks as many GPUs as the plan needs, the best free ones first.
+// takeGPUs locks as many GPUs as the plan needs. It prefers free GPUs on which no other process
+// holds memory.
 func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 	n, among, err := gpu.Choose(g, h.inventory)
 	if err != nil {

@@ -293,7 +293,8 @@ func bin(t *testing.T) string {
 	return dir
 }
 
-// The tools run as programs, so both their output and their errors are tested.
+// The tools are shell scripts that run as programs. So the test covers their output and their
+// errors.
 func TestInventory(t *testing.T) {
 	for want, text := range map[string]string{
 		"4, driver 570.124.06, CUDA 12.8": fourGPUs,

@@ -48,10 +48,10 @@ func (r *reached) identify(ctx context.Context) (identity, error) {
 	return id, ctx.Err()
 }
 
-// unlisted returns the model to ask for if the request for the server's models failed
-// with err. An id in the plan needs no list: some servers cannot make one, and some
-// gateways refuse it. The completion shows whether the model is served. The model's
-// real name is tried only if there is no list at all.
+// unlisted returns the model to ask for if the server's list of models could not be read. err is
+// the error of that request. An id in the plan is used without a list: some servers cannot make
+// one, and some gateways refuse it. The first completion shows whether the id is right. The model's
+// own name is used only if the server has no list.
 func (r *reached) unlisted(err error) (string, bool) {
 	e, ok := errors.AsType[*client.Error](err)
 	switch {
@@ -159,8 +159,7 @@ func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 // replaced. Several servers may share one URL, and any of them may answer.
 const replicas = 8
 
-// replaced reports whether the server is no longer the first one, and what is known
-// of it now.
+// replaced reports whether the server is a different one than at first. now holds its incarnation.
 func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool, now [2]string) {
 	for range replicas {
 		other := false

@@ -55,8 +55,8 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 	}
 }
 
-// labels adds facts from the labels of the server's metrics page. Best effort: the
-// reason for an unreadable page is reported elsewhere.
+// labels adds facts from the labels of the server's metrics page. If the page cannot be read, it
+// adds nothing, and the reason is reported elsewhere.
 func (r *reached) labels(ctx context.Context, to metric.Fingerprint) {
 	e := r.config.Engine
 	if len(e.Labels) == 0 || r.server.Telemetry.Off {
@@ -70,8 +70,8 @@ func (r *reached) labels(ctx context.Context, to metric.Fingerprint) {
 	}
 }
 
-// pages returns a client for a metrics page. For the server's own page it sends the
-// server's key and headers; another host must not see them.
+// pages returns a client for a metrics page; "" is the page of the server under test. The client
+// sends the server's key and headers only if the page is on the server's host.
 func (r *reached) pages(page string) (h *client.HTTP, path string, err error) {
 	c, path := r.config, r.config.Engine.Pages.Metrics
 	if page != "" {

@@ -196,7 +196,7 @@ while :; do echo "0, GPU-a, 300.5, 90, 1024, 60, 1700"; sleep 0.02; done`
 
 const amd = `echo "$@" > "$0.args"; echo '{"gpu_data": [{"power": {"socket_power": {"value": 742, "unit": "W"}}}]}'`
 
-// The programs are real, so the test waits for what they print, however long that takes.
+// The test starts real programs. It waits for their output without a time limit.
 func TestInsideFindsTheGPUs(t *testing.T) {
 	process := func(change func(*plan.Server)) *plan.Server {
 		s := plain("vllm")

@@ -29,9 +29,9 @@ type Options struct {
 	// State is the folder in which runs record what they hold; see lease.Dir. ""
 	// records nothing, locks nothing and finds no leftovers.
 	State lease.Folder
-	// Holder is the name of this run for other runs.
+	// Holder describes this run, so that other runs can name it in their messages.
 	Holder lease.Holder
-	// Reap also removes containers without a note, whose runs may be alive.
+	// Reap also removes containers whose run has no note and may still be alive.
 	Reap bool
 	// Grace returns how long a server may take to end by itself. It is called repeatedly while
 	// the launcher waits. nil means the constant Grace.

@@ -45,8 +45,8 @@ func (l *Launcher) EndLeftovers(ctx context.Context, state func(string)) error {
 	return err
 }
 
-// leftovers finds servers that killed runs left behind. It removes those whose run is
-// certainly dead, and others on request. It returns those that it did not remove.
+// leftovers finds servers that killed runs left behind. It removes a server if the run is certainly
+// dead, or if the user asked for it. It returns the servers that it did not remove.
 func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(string)) ([]leftover, error) {
 	if l.State == "" {
 		return nil, nil
@@ -134,7 +134,8 @@ func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 	return o.leads() || len(marked(o.Mark)) > 0, nil
 }
 
-// leads reports whether the process that was started is still there.
+// leads reports whether the server's first process, the leader of its process group, is still
+// alive.
 func (o leftover) leads() bool {
 	return o.Group > 1 && o.Start != "" && startOf(o.Group) == o.Start
 }

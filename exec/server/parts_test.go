@@ -116,7 +116,7 @@ func TestQuantile(t *testing.T) {
 		{h(0, 0, 0, 0), h(99, 1, 0, 0), 0.99, 1 * ms}, // rank 99 of 100 is in the first bucket
 		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // rank 99 of 100 is in the second bucket
 		{h(0, 0, 0, 0), h(99, 0, 1, 0), 1, 10 * ms},   // the longest
-		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // only the counts after the first reading matter
+		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // the 7 counts of the first reading are subtracted
 		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // without an upper edge the lower one is used
 		{h(5, 0, 0, 0), h(5, 0, 0, 0), 0.99, 0},       // nothing new
 		{nil, h(1, 0, 0, 0), 0.99, 0},
@@ -140,8 +140,8 @@ func TestMeter(t *testing.T) {
 }
 
 func TestLate(t *testing.T) {
-	// The third chunk was never read. A step of the clock puts the second stamp
-	// before the write, which must not give a negative delay.
+	// The third chunk was never read. The second chunk was read before it was written, because the
+	// clock was set back; its delay counts as 0.
 	got := late([]time.Duration{10, 20, 30}, []time.Duration{12, 19})
 	if !slices.Equal(got, []time.Duration{2, 0}) {
 		t.Errorf("got %v, want 2, 0", got)
@@ -176,8 +176,8 @@ func TestEndOf(t *testing.T) {
 		name, log, err, begins string
 		lines                  int // of the excerpt
 	}{
-		// There are 103 lines from the first error on. The reason quotes the first ten,
-		// says that lines are left out, and quotes the last four.
+		// The log has 103 lines from its first error to its end. The excerpt has 15 lines: the
+		// first ten, a line about what is left out, and the last four.
 		{"the engine", log, "the engine process ended: (APIServer pid=1) WARNING 11-22 05:15:04 [core_client.py:817] [shutdown] MPClient: engine core exited unexpectedly; starting cleanup; then the server's process ended by itself: exit status 0", first, 15},
 		{"a traceback", start + "Traceback (most recent call last):\nValueError: x\n", "the server's process ended by itself: exit status 0", "Traceback", 2},
 		{"no error told", start + last, "the server's process ended by itself: exit status 0", start, 3},

@@ -62,7 +62,8 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 		}
 	}
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
-	// Processes that the server leaves behind may hold its output open.
+	// Limit the wait for the end of the output. Processes that the server leaves behind may keep it
+	// open.
 	c.cmd.WaitDelay = reaped
 	ownGroup(c.cmd)
 	if err := c.cmd.Start(); err != nil {
@@ -112,10 +113,10 @@ func (c *child) over() bool {
 	}
 }
 
-// Finding out who listens costs more with more connections. It may take lookFirst in all,
-// plus 1/lookShare of the time since the server became ready. If another process took the
-// place of one that ended, that end is known only a moment later; the check waits lookOn
-// for it.
+// Bounds on the time for finding out which process listens on the server's port. The search takes
+// longer if there are more connections. The total time may be lookFirst, plus 1/lookShare of the
+// time since the server became ready. If a different process listens, the server may have ended,
+// but its end is known only a moment later. The check waits for it, at most lookOn.
 const (
 	lookFirst = 200 * time.Millisecond
 	lookShare = 20
@@ -152,8 +153,9 @@ func (c *child) settled() {
 	c.first, c.since, c.before = listener(c.port), c.Clock.Now(), c.log.length()
 }
 
-// end implements running. It asks the group to end, then kills it and the processes
-// that left it. Children may outlive their parent and hold memory of the GPU.
+// end implements running. It asks the process group to end, and kills it if necessary. It also
+// kills processes that left the group. Child processes may outlive their parent and hold memory of
+// the GPU.
 func (c *child) end() error {
 	if c.closing {
 		return nil

@@ -58,7 +58,7 @@ func childMain(mode string, args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		os.Setenv("TOKGATE_TEST_CHILD", "stubborn-grandchild")
 		grandchild := osexec.Command(os.Args[0])
-		grandchild.Stdout = os.Stdout // the grandchild holds the process's output open
+		grandchild.Stdout = os.Stdout // keeps the output open after its parent has ended
 		if err := grandchild.Start(); err != nil {
 			panic(err)
 		}
@@ -121,7 +121,7 @@ func childServerOf(self, mode, dir string) *plan.Server {
 	}
 }
 
-// testHolder returns a holder with a run of its own.
+// testHolder returns a holder whose run id is used by no other test.
 func testHolder() lease.Holder {
 	return lease.Holder{Run: "test-" + rand.Text(), Plan: "test.hcl", PID: os.Getpid(), Started: "now"}
 }
@@ -233,7 +233,7 @@ func TestProcessIsNeverReady(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "was not ready after 1s") {
 		t.Errorf("error %v", err)
 	}
-	// On a stalled machine the server may not have printed its first word.
+	// The error has the log of the server, even if the log is still empty.
 	if _, ok := errors.AsType[*exec.ServerError](err); !ok {
 		t.Errorf("error %#v, want one with a log", err)
 	}
@@ -254,8 +254,7 @@ func TestProcessDiesUnderWay(t *testing.T) {
 	if resp, err := http.Get(url + "/die"); err == nil {
 		resp.Body.Close()
 	}
-	// The connection broke because the process ended. Waiting for the process takes
-	// another moment.
+	// The broken connection is noticed a moment before the end of the process.
 	eventually(t, l, func() bool { return target.Err() != nil })
 	if got := target.Err().Error(); got != "the server's process ended by itself: exit status 7" {
 		t.Errorf("error %q", got)

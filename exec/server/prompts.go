@@ -127,8 +127,9 @@ func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Option
 	return rows, nil
 }
 
-// answersFit names the first row whose answer does not fit the context after a prompt
-// of input_tokens. window 0 means unknown.
+// answersFit returns an error if a prompt of input_tokens and the answer of a row do not fit the
+// context together. The error names the first such row. window is the context in tokens; 0 means
+// unknown.
 func answersFit(w *plan.Workload, window int) error {
 	for _, row := range w.Prompt.Dataset.Rows {
 		if window > 0 && w.Input+row.MaxTokens > window {

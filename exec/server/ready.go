@@ -23,7 +23,7 @@ const (
 	soon  = 50 * time.Millisecond
 )
 
-// ready waits for the server's first completion.
+// ready waits until the server has completed its first request.
 func (r *reached) ready(ctx context.Context) (identity, error) {
 	caller := ctx
 	timeout := r.server.Ready.Timeout

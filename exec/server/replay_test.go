@@ -42,8 +42,8 @@ func TestLongReplayHits(t *testing.T) {
 	})
 }
 
-// replayHits replays the trace's third minute and compares what was found in the cache with
-// what the blocks imply.
+// replayHits replays the third minute of the trace. It compares the number of prompt tokens that
+// the server found in its cache with the number that follows from the ids of the blocks.
 func replayHits(t *testing.T, trace *traffic.Trace, s *plan.Server, config exec.Config) {
 	t.Helper()
 	r, err := trace.Replay(traffic.Stretch{From: 2 * time.Minute, To: 3 * time.Minute, Spread: 3 * time.Second, Seed: 1})

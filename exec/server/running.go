@@ -34,7 +34,8 @@ type running interface {
 	// instance identifies the running server. A server that is started later in its place has a
 	// different value. "" if not known.
 	instance(context.Context) string
-	// settled is called when the server is ready: what listens from now on is this server.
+	// settled is called when the server is ready. From then on, a process that listens on the port
+	// is taken for the server.
 	settled()
 	// end ends the server with everything that it started. It returns an error if something
 	// remains. A second call does nothing.

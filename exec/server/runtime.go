@@ -37,7 +37,7 @@ type cli struct {
 	path  string
 }
 
-// asked bounds the time of a short question to the runtime.
+// asked is the time limit for a short command of the container runtime.
 const asked = time.Minute
 
 // findRuntime finds the command line of a container runtime: the one that is named,
@@ -238,7 +238,8 @@ func (r *cli) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// labelled lists the containers on this machine whose tokgate is gone.
+// labelled lists containers on this machine that killed runs of tokgate left behind. It finds them
+// by their labels.
 func (r *cli) labelled(ctx context.Context) ([]lease.Server, error) {
 	format := `{{.Names}}`
 	for _, label := range []string{labelRun, labelPlan, labelServer, labelPID, labelStart, labelStarted, labelPort} {

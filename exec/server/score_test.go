@@ -94,8 +94,8 @@ func TestScores(t *testing.T) {
 	check(t, c, v)
 }
 
-// TestLongScoringTakesNoLonger: scoring 200 answers of 64 tokens takes no longer than
-// generating them, with the same number in flight, whatever the length of the prompts.
+// TestLongScoringTakesNoLonger: scoring 200 answers of 64 tokens takes no longer than generating
+// them. The number of requests in flight is the same. This holds for short and long prompts.
 func TestLongScoringTakesNoLonger(t *testing.T) {
 	for _, tt := range []struct{ input, atOnce int }{{32, 1}, {256, 16}, {256, 64}, {8192, 8}} {
 		c := clock.NewVirtual()

@@ -169,7 +169,7 @@ func TestEndpointIsNotReady(t *testing.T) {
 	}
 }
 
-// What a gateway hides is unknown, which is no error.
+// A gateway may hide facts that the plan expects. Such a fact is unknown, and there is no error.
 func TestExpectedOfAnEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
@@ -531,7 +531,7 @@ func TestCalibrate(t *testing.T) {
 		t.Error("calibrated without knowing the clock's origin")
 	}
 	if boot() == "" {
-		return // the starts of this machine cannot be distinguished
+		return // nothing tells one start of this machine from the next
 	}
 	// A calibration is used again if it was measured since the machine started.
 	l := New(Options{Clock: c, State: lease.Folder(t.TempDir())})

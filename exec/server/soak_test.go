@@ -74,7 +74,7 @@ func TestSoak(t *testing.T) {
 	close(next)
 	wg.Wait()
 
-	// The next run finds what killed tokgates left.
+	// The last run finds and ends the servers that killed runs of tokgate left behind.
 	l := New(Options{Clock: clock.NewReal(), State: state, Holder: lease.Holder{Run: run + "-last"}, Reap: true})
 	if _, err := l.leftovers(t.Context(), childServer(t, "serve"), func(string) {}); err != nil {
 		t.Error(err)

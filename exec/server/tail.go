@@ -46,7 +46,7 @@ func newLog(dir, address string, secrets record.Redactor) (*tail, error) {
 	if dir == "" {
 		return log, nil
 	}
-	// Not os.Create: the folder may contain a link to somebody else's file.
+	// Do not use os.Create, because the folder may contain a link to a file of a different user.
 	file, err := record.OpenIn(dir, logName(address), os.O_WRONLY|os.O_CREATE)
 	if err == nil {
 		if err = file.Truncate(0); err != nil {

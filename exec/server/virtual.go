@@ -128,7 +128,7 @@ type virtual struct {
 	Clock   *clock.Virtual
 	server  *sim.Virtual
 	flights []*virtualFlight // requests in flight, in order of start
-	ended   bool             // some of the flights are over
+	ended   bool             // set if at least one of the flights has ended
 	step    func()           // takes it
 	stop    func() bool      // stops the timer for the server's next step
 	next    time.Duration    // time at which that step is due
@@ -191,8 +191,8 @@ func askOf(r *client.Request) sim.Ask {
 	return out
 }
 
-// Score implements client.Scorer. It prefills the prompt and the answer; none of it
-// is in the cache.
+// Score implements client.Scorer. The server processes the prompt and the answer as one prompt, of
+// which nothing is in the cache.
 func (v *virtual) Score(ctx context.Context, r *client.Request, said, salt string, done func([]float64, error)) {
 	values := v.server.Logprobs(askOf(r), said)
 	whole := client.Request{API: r.API, Input: r.Input + len(values), Output: 1, Timeout: r.Timeout, Prompt: client.Prompt{Text: salt}}
@@ -211,7 +211,7 @@ func keyOf(name string) uint64 {
 	return h.Sum64()
 }
 
-// giveUp ends a request from the client's side.
+// giveUp cancels a request as the client would.
 func (v *virtual) giveUp(f *virtualFlight, err error) {
 	if f.over {
 		return

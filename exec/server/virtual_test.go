@@ -169,7 +169,7 @@ func sameSample(a, b *metric.Sample) bool {
 // TestFaultsInVirtualTime: every fault has the same effect on the client as over
 // HTTP, except faults of the connection, which virtual time does not have.
 func TestFaultsInVirtualTime(t *testing.T) {
-	// Messages that differ between HTTP and virtual time, and why.
+	// words maps each message over HTTP to the message in virtual time, if they differ.
 	words := map[string]string{
 		"not-sse": "the object itself is quoted over HTTP",
 		"die":     "over HTTP the words are those of the network",
@@ -307,8 +307,8 @@ func TestRunsAgree(t *testing.T) {
 						Levels: []plan.Level{{Name: "paused", N: 3, Requests: 12, Rounds: 1}},
 					},
 					{
-						// All requests fit into one step, because over sockets the
-						// requests of a burst arrive in any order.
+						// Requests of a burst arrive in random order over sockets. The order has no
+						// effect here, because all of them fit into one step.
 						Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto,
 						Levels: []plan.Level{{Name: "burst 10", N: 10, Requests: 30, Rounds: 3}},
 					},

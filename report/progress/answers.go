@@ -25,7 +25,8 @@ func (a *answers) title() string {
 	return "answers of " + a.server
 }
 
-// AnswersDone reports how many answers a server has given or scored.
+// AnswersDone reports progress: the server has given or scored done of due answers. reading is set
+// for scoring.
 func (d *Display) AnswersDone(server string, reading bool, done, due int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,11 +15,12 @@ type Forecast struct {
 	Rest  time.Duration // duration outside the parts, such as warm-up and teardown; 0 if unknown
 }
 
-// Part is the starts of a server, the visits of a level, or a capacity search.
+// Part is a kind of work that a run repeats: the starts of a server, the visits of a level, or a
+// capacity search.
 type Part struct {
 	Server   string
 	Workload string // "" for the starts of the server
-	Level    string // "" for the workload's capacity search
+	Level    string // "" for a capacity search
 	Times    int    // how often the part runs: a level once, or in a comparison once for each leg
 	// Took are the durations of earlier runs. Known is false if there were none.
 	Took  time.Duration

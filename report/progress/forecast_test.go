@@ -41,14 +41,14 @@ func TestForecast(t *testing.T) {
 	four.end(62 * sec) // the level took 30 s on server a; the forecast for server b is 30 s too
 	is(62*sec, (20+30+10+2)*sec, true)
 	f.part("b", "", "").begin(64 * sec)
-	is(69*sec, (20+30+5+4)*sec, true) // by now 4 s were spent next to one start
+	is(69*sec, (20+30+5+4)*sec, true) // 2 s of the 4 s outside the parts are over
 	f.part("b", "", "").end(74 * sec)
 	f.part("b", "w", "1").skip()
 	is(74*sec, 30*sec, true)
 }
 
-// The duration of an earlier run is the first estimate. Two levels that run side by side count half
-// of their time each. A search of unknown duration is listed in addition.
+// The durations of an earlier run are the first estimate. If two levels run at the same time, half
+// of each duration counts. A search of unknown duration is counted separately.
 func TestForecastOfAnEarlierRun(t *testing.T) {
 	const sec = time.Second
 	f := Forecast{Rest: 7 * sec, Parts: []Part{

@@ -25,8 +25,8 @@ func Repaint(env func(string) (string, bool), isTTY bool) bool {
 func (d *Display) paint(above string) {
 	width := d.width()
 	var b strings.Builder
-	// If the terminal has become narrower, each line of the old block takes several
-	// lines now.
+	// The terminal may have become narrower since the last paint. Then it shows each line of the
+	// old block as several lines.
 	up := 0
 	for _, w := range d.painted {
 		up += max((w+width-1)/width, 1)

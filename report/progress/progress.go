@@ -73,7 +73,7 @@ type Display struct {
 type server struct {
 	address, state string
 	since          time.Duration // time of the server's first state
-	said           string        // the state that the last plain line reported
+	said           string        // state in the last plain line about the server
 	saidAt         time.Duration
 	known          bool // a plain line was written
 }
@@ -265,7 +265,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.opt.Now()
-	// Before this level the server may have reported what it prepares; its line is removed.
+	// Remove the line about the server's preparations before this level, if there is one.
 	d.forget(l.Server)
 	if l.Probe == nil {
 		d.index++

@@ -236,7 +236,8 @@ type counter struct{ n int }
 
 func (c *counter) Write(b []byte) (int, error) { c.n++; return len(b), nil }
 
-// A terminal that becomes narrower wraps the old block. All of it is removed.
+// If the terminal becomes narrower, it wraps the lines of the old block. The display still removes
+// the whole block.
 func TestNarrowerTerminal(t *testing.T) {
 	var now time.Duration
 	s := &screen{t: t, width: 100, rows: []string{""}}

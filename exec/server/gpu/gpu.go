@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// GPU is one GPU of this machine, or a part of one.
+// GPU is one GPU of this machine, or a MIG part of a GPU.
 type GPU struct {
 	ID     string // the GPU as the job names it: its index, or a UUID if no tool lists it
 	UUID   string // ""
@@ -41,7 +41,7 @@ func (g GPU) Key() string {
 type Inventory struct {
 	GPUs   []GPU
 	Driver string // ""
-	CUDA   string // newest version that the driver supports, or ROCm's; "" if unknown
+	CUDA   string // newest version that the driver supports; on AMD, ROCm's version; "" if unknown
 	Why    string // why there is no GPU; "" if there is one
 }
 
@@ -174,7 +174,7 @@ func Confine(gpus []GPU) map[string]string {
 	return map[string]string{"CUDA_VISIBLE_DEVICES": list, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 }
 
-// IDs lists the GPUs as the job names them.
+// IDs returns the ids of the GPUs, which are indexes or UUIDs.
 func IDs(gpus []GPU) []string {
 	var ids []string
 	for _, g := range gpus {

@@ -121,7 +121,7 @@ func TestRestrict(t *testing.T) {
 		{all, "-1", ""},
 		{all, "0,-1,1", "0"},
 		{all, "MIG-1234", "MIG-1234"}, // a part of a GPU, which no list contains
-		{nil, "0,1", "0,1"},           // no tool lists GPUs, so the names are believed
+		{nil, "0,1", "0,1"},           // no tool lists GPUs, so these names are used
 		{nil, "x", "x"},
 	} {
 		if got := names(restrict(tt.all, "nvidia", tt.list)); got != tt.want {
