@@ -39,8 +39,8 @@ func example(r *jsonschema.Resolved) string {
 // deepest limits how deeply an example follows a schema that contains itself.
 const deepest = 16
 
-// instance returns a value that most schemas allow: the first of an enumeration or of
-// alternatives, the required members of an object, the smallest number.
+// instance returns a value that satisfies most schemas. It takes the first of several alternatives,
+// only the required members of an object, and the smallest number.
 func instance(s, root *jsonschema.Schema, depth int) any {
 	if s == nil || depth > deepest {
 		return nil

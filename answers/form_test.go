@@ -20,7 +20,7 @@ func TestRepeated(t *testing.T) {
 		{"three words", "a a a", 0},
 		{"four words", "a b c d", 0},
 		{"one word six times", "no no no no no no", 1 - 1.0/3}, // three 4-grams, of which one is distinct
-		{"one sign", strings.Repeat("!", 1000), 1 - 1.0/253},   // 253 4-grams in the last 256 characters, of which one is distinct
+		{"one sign", strings.Repeat("!", 1000), 1 - 1.0/253},   // 253 4-grams, all the same
 		{"ideographs count singly", strings.Repeat("好", 300), 1 - 1.0/253},
 		{"a circle of five words", strings.Repeat("the cat sat down . ", 60), 1 - 5.0/253},
 		{"only the end counts", strings.Repeat("x ", 500) + distinct(256), 0},

@@ -81,8 +81,7 @@ func plain(want json.RawMessage) string {
 
 var numbers = regexp.MustCompile(`-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?`)
 
-// lastNumber returns the last number in a text, with or without commas between
-// thousands.
+// lastNumber returns the last number in a text. Thousands may be separated by commas.
 func lastNumber(text string) (*big.Rat, bool) {
 	all := numbers.FindAllString(text, -1)
 	if len(all) == 0 {
@@ -116,7 +115,8 @@ func same(got any, want json.RawMessage) bool {
 		return true
 	}
 	v, ok := value(string(want))
-	if text, quoted := v.(string); quoted { // the data set may have JSON as a string
+	// The data set may contain the JSON value as a string.
+	if text, quoted := v.(string); quoted {
 		if inner, isJSON := value(text); isJSON {
 			v = inner
 		}

@@ -49,8 +49,8 @@ func TestRight(t *testing.T) {
 	}
 }
 
-// Solve gives the right answer, by the task's own rule, if it reads a task's prompt to the end,
-// with or without filler. If it reads only the first half, it finds only facts in that half.
+// Solve gives the right answer if it reads the whole prompt of a task, with or without filler. If
+// it reads only the first half, it does not find facts in the second half.
 func TestSolve(t *testing.T) {
 	words := strings.Repeat(" water", 2000)
 	for _, task := range Tasks {

@@ -20,8 +20,8 @@ type Task struct {
 	solve func(question, context string) (string, bool)
 }
 
-// Item is one question of a task. In a long prompt, filler surrounds Fact, or precedes Question
-// if there is no Fact.
+// Item is one question of a task. A long prompt contains filler: before and after Fact, or, without
+// a Fact, before Question.
 type Item struct {
 	Head, Fact, Question string
 	Depth                float64 // position of Fact in the filler, from 0 to 1

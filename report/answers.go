@@ -21,7 +21,7 @@ type Answer struct {
 	Order    int      `json:"order"`              // number of the request in its round, 0-based
 	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 if there is none
 	Metrics  []string `json:"metrics"`            // metrics by which it counts as bad
-	Why      string   `json:"why,omitempty"`      // why it is odd by the control's scores; "" if not scored
+	Why      string   `json:"why,omitempty"`      // why the control's scores make it odd; "": no score
 	Expected string   `json:"expected,omitempty"` // the right answer; "" if the row has none
 	Control  *string  `json:"control,omitempty"`  // the control's answer to the same prompt; null without a comparison, or if it was not recorded
 	Said     string   `json:"said"`
@@ -179,7 +179,8 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 	return out
 }
 
-// lost returns the prompts on which the candidate of a comparison does worst.
+// lost returns the prompts for which the candidate's answer is worst in comparison with the
+// control's answer.
 func (b *builder) lost(list []compare.Lost) (out []Answer) {
 	shown := map[bool]int{} // prompts shown, by whether scores are the reason
 	for _, x := range list {

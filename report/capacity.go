@@ -27,12 +27,12 @@ type Capacity struct {
 	// Kind is the kind of claim: "exact", "interpolated", "at_least", "below",
 	// "server_cap" or "unknown".
 	Kind string `json:"kind"`
-	// Pass is the largest load that certainly holds, and Fail the smallest that certainly does not;
-	// 0 if there is none.
+	// Pass is the largest load that passes with certainty. Fail is the smallest load that fails
+	// with certainty. 0 means that there is none.
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
-	// Crossing estimates the load at which the first threshold reaches its limit. CrossingLow and
-	// CrossingHigh are its interval; CrossingHigh is +Inf if nothing bounds it above.
+	// Crossing is the estimated load at which a threshold first reaches its limit. CrossingLow and
+	// CrossingHigh are the bounds of its interval. CrossingHigh is +Inf if there is no upper bound.
 	Crossing     Number `json:"crossing"`
 	CrossingLow  Number `json:"crossing_low"`
 	CrossingHigh Number `json:"crossing_high"`
@@ -61,7 +61,7 @@ type Contradiction struct {
 type Probe struct {
 	N        int     `json:"n"`
 	Purpose  string  `json:"purpose"`
-	Set      int     `json:"set"`      // a higher set shares no request with a lower one of the same n
+	Set      int     `json:"set"`      // probes of the same N share no request if their sets differ
 	Level    string  `json:"level"`    // name of the case with the probe's requests
 	Requests int     `json:"requests"` // judged
 	Outcome  string  `json:"outcome"`
@@ -222,8 +222,8 @@ func (c *Capacity) Facts() []string {
 	return append(append(list, end), c.Notes...)
 }
 
-// probeHead and the method row make the table of probes, which is the same in every output for
-// people.
+// probeHead is the head of the table of probes. The method row returns a row of the table. All
+// outputs for people use them.
 var probeHead = []string{"N", "Purpose", "Requests", "Outcome", "Took", "Binding"}
 
 func (p *Probe) row(c *Capacity) []string {

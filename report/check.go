@@ -51,7 +51,8 @@ func (c *checker) say(format string, args ...any) {
 // at names a case.
 func at(x *Case) string { return x.Workload + " at " + x.Level + " on " + x.Server }
 
-// sums checks that values counted twice agree.
+// sums checks that figures which the document contains twice agree, such as the failed requests in
+// total and by kind.
 func (c *checker) sums(x *Case) {
 	if x.Skipped != "" {
 		return
@@ -104,7 +105,7 @@ func (c *checker) order(x *Case) {
 	}
 }
 
-// units checks that each name has one meaning, and always a unit.
+// units checks that each metric has the unit of its definition.
 func (c *checker) units(x *Case) {
 	for i := range x.Metrics {
 		s := &x.Metrics[i]
@@ -130,8 +131,9 @@ func (c *checker) identities(x *Case) {
 		n := x.Summary(name).Stat("mean")
 		return n.V, n.OK && !math.IsInf(n.V, 0)
 	}
-	// Each of N requests in flight produces one answer in its duration. Failed requests may have
-	// produced any number of tokens.
+	// In a closed loop N requests are in flight at any time, and each takes the mean e2e to produce
+	// its tokens. This limits the throughput. Do not check a case with failed requests, because
+	// they may have produced any number of tokens.
 	throughput, ok1 := mean("throughput")
 	e2e, ok2 := mean("e2e")
 	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= enough && x.Failed == 0 && e2e > 0 {
@@ -141,7 +143,7 @@ func (c *checker) identities(x *Case) {
 				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e), metric.Format(metric.TokensPerSecond, most))
 		}
 	}
-	// The mean gap × the speed is the number of tokens in a chunk.
+	// The mean gap divided by the mean time per token must be the number of tokens in a chunk.
 	itl, ok1 := mean("itl")
 	tpot, ok2 := mean("tpot")
 	per, ok3 := mean("tokens_per_chunk")

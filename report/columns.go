@@ -14,7 +14,7 @@ import (
 // and on the page. Its head is the metric's title.
 type Column struct {
 	Head   string
-	Metric string             // the metric that it shows; "" for none or several
+	Metric string             // the metric in the column; "" for none or several
 	Cell   func(*Case) string // "–": no value
 	keep   int                // priority: if not all columns fit, those with the highest number are left out first
 }
@@ -104,7 +104,7 @@ func gap(keep int, stat string) Column {
 	return column
 }
 
-// as returns the column with a shorter head.
+// as returns a copy of the column with the given head, which is shorter.
 func (c Column) as(head string) Column {
 	c.Head = head
 	return c
@@ -188,7 +188,7 @@ func requests(c *Case) string {
 	return fmt.Sprintf("%d/%d", c.Completed, c.Due)
 }
 
-// window writes the length of the time over which rates were taken.
+// window writes the length of the time over which the rates of the case were computed.
 func window(c *Case) string {
 	if c.Window <= 0 {
 		return "–"

@@ -69,7 +69,8 @@ func (l *list) add(row func() string) {
 	l.rows = append(l.rows, row())
 }
 
-// first returns as many lines as fit into n rows, and the number of rows left out.
+// first returns the head and at most n rows of the list. If rows are left out, a last line says how
+// many.
 func (l *list) first(n int) string {
 	if len(l.rows) == 0 || n == 0 {
 		return ""
@@ -198,8 +199,9 @@ func (c *Comparison) ranked() []*Change {
 	return out
 }
 
-// unmet lists what failed, could not be measured or is undecided, with what would decide
-// it. Changes that failed are in their table, except answers with an example.
+// unmet lists checks that failed, could not be measured, or are undecided, with a note on what
+// would decide them. It leaves out changes that failed, because they are in a table of their own,
+// but keeps those that quote a bad answer.
 func (m *markdown) unmet() list {
 	l := list{noun: "row", head: problemHead}
 	for st := StatusError; st < StatusSkipped; st++ {

@@ -59,7 +59,7 @@ type Decision struct {
 	Why    string `json:"why"` // one line for people
 }
 
-// Change is one statistic of one metric on both sides.
+// Change is how one statistic of one metric differs between the control and the candidate.
 type Change struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"` // "capacity" for the capacity

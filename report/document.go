@@ -117,7 +117,8 @@ type Cover struct {
 	Notes        []string `json:"notes,omitempty"`
 }
 
-// Server is one server under test, as found at the start and at the end.
+// Server is one server under test. It describes what tokgate found at the start and at the end of
+// the measurement.
 type Server struct {
 	Address     string     `json:"address"`
 	Title       string     `json:"title,omitempty"` // for people; "": the address
@@ -126,7 +127,7 @@ type Server struct {
 	// Program is the image or command that started it; "" if nothing did.
 	Program string `json:"program,omitempty"`
 	Model   string `json:"model,omitempty"` // as in the plan; "" if the plan does not name it
-	// Starts holds the time of each start until the server was ready, in seconds.
+	// Starts holds, for each start of the server, the time until it was ready, in seconds.
 	Starts []float64 `json:"starts_s,omitempty"`
 	// Path is how its streams were read: "own transport", or "net/http: " with the reason; "" if
 	// not known.
@@ -145,7 +146,7 @@ type Property struct {
 type Calibration struct {
 	Streams  int     `json:"streams"`
 	Rate     Number  `json:"chunks_per_s"`
-	Delay50  float64 `json:"delay_p50_s"` // from the built-in server's write to our timestamp
+	Delay50  float64 `json:"delay_p50_s"` // from the write by the server to its receipt
 	Delay99  float64 `json:"delay_p99_s"`
 	CPU      Number  `json:"cpu"` // share of the cores it may use, in [0, 1]; null if unknown
 	Duration float64 `json:"duration_s"`
@@ -171,8 +172,8 @@ type Case struct {
 	// Largest is the rate at which the server completes requests while its queue is never empty, in
 	// requests per second. 0 if it was not measured, or if the load is not a rate.
 	Largest float64 `json:"largest_rate,omitempty"`
-	// Stage is the rate of a stage, or its rates at the beginning and the end; "" if the level is
-	// not a stage.
+	// Stage is the rate of a stage as text. If the rate changes, it is the rates at the beginning
+	// and at the end. "" if the level is not a stage.
 	Stage string `json:"stage,omitempty"`
 	// Speedup is the factor by which recorded traffic was replayed faster; 0 if the level is no
 	// replay. Rate is then the mean rate of the replay.
@@ -201,8 +202,8 @@ type Case struct {
 	Due       int     `json:"due"`       // measured requests that the plan asked for
 	Completed int     `json:"completed"` // of Due, those that ended correctly
 	Failed    int     `json:"failed"`    // of Due, those that ended with an error
-	// Canceled is the number of requests that the run itself cancelled when it was
-	// stopped. They neither completed nor failed, and count in no number.
+	// Canceled is the number of requests that the run cancelled because it was stopped. They count
+	// neither as completed nor as failed, and no other figure includes them.
 	Canceled int `json:"canceled,omitempty"`
 	// Failures counts the failed requests by kind, most frequent first.
 	Failures   []Failure `json:"failures"`
@@ -226,7 +227,7 @@ type Case struct {
 	// Turns holds the figures of conversations turn by turn, at most ten. Absent if
 	// there are none.
 	Turns []Turn `json:"turns,omitempty"`
-	// Rows describes what was sent from a data set. Absent if there is none.
+	// Rows describes the rows of a data set that were sent. Absent if the workload has no data set.
 	Rows *Rows `json:"rows,omitempty"`
 	// Series holds the server and GPU metrics over time, all rounds together; empty
 	// if none were reported.
@@ -250,8 +251,8 @@ func (c *Case) Load() float64 {
 	return float64(c.N)
 }
 
-// Series is one quantity over time. Points are readings in order of time, with none
-// between rounds.
+// Series is the values of one metric over time. Points are readings in the order of time. There are
+// no points for the time between rounds.
 type Series struct {
 	Metric string    `json:"metric"` // name of a metric.Def
 	Unit   string    `json:"unit"`
@@ -262,8 +263,8 @@ type Series struct {
 // Rows describes the rows of a data set that were sent at a level.
 type Rows struct {
 	Sent int `json:"sent"` // different rows
-	// Again is the number of requests whose prompt was sent before, at this level or another one. A
-	// prompt that two rows share counts as sent before.
+	// Again is the number of requests whose prompt was sent before in the run. If two rows have the
+	// same prompt, sending the second row counts too.
 	Again  int     `json:"again"`
 	Prompt Lengths `json:"prompt"` // of completed requests, in tokens by the server's count
 	Answer Lengths `json:"answer"`
@@ -276,7 +277,8 @@ type Lengths struct {
 	P95 int `json:"p95"`
 }
 
-// Turn holds the measurements of one turn over all conversations of a level.
+// Turn holds the results of one turn, over all conversations of a level. For example, turn 2 is the
+// second request of every conversation.
 type Turn struct {
 	From     int    `json:"from"` // 1-based
 	To       int    `json:"to"`   // equals From, but the last entry may cover several turns
@@ -361,8 +363,8 @@ type Summary struct {
 	Estimated bool `json:"estimated,omitempty"`
 }
 
-// Percentiles are nearest-rank over all N, with the worst ranked last (+Inf, or 0 if
-// higher is better).
+// Percentiles holds nearest-rank percentiles of all N observations. An observation without a value
+// ranks last, as +Inf, or as 0 if higher is better.
 type Percentiles struct {
 	P1   Number `json:"p1"`
 	P5   Number `json:"p5"`
@@ -413,7 +415,8 @@ type Verdict struct {
 	Outcome  Outcome `json:"outcome"`
 	Severity string  `json:"severity"` // "error" or "warn"
 	Warn     bool    `json:"warn"`     // by policy an inconclusive outcome only warns
-	// Cause of an error: "server", "generator" or "invalid"; else "".
+	// Cause is the cause of an error: "server", "generator" or "invalid". "" if the outcome is not
+	// an error.
 	Cause   string   `json:"cause,omitempty"`
 	Message string   `json:"message"` // one line. May quote foreign text
 	Needs   string   `json:"needs,omitempty"`

@@ -122,8 +122,8 @@ func TestLoadFacts(t *testing.T) {
 	if ttft.N != 120 || ttft.Worst != 16 {
 		t.Errorf("ttft n, worst = %d, %d, want 120, 16", ttft.N, ttft.Worst)
 	}
-	// 16 of 120 requests failed, 13%: the p75 falls on a request that completed, and the p90 does
-	// not.
+	// 16 of 120 requests failed, which is 13 %. Failed requests rank last, so the p75 is a
+	// completed request and the p90 is a failed one.
 	if math.IsInf(ttft.Percentiles.P75.V, 0) || !math.IsInf(ttft.Percentiles.P90.V, 1) {
 		t.Errorf("ttft p75, p90 = %v, %v, want a number, +Inf", ttft.Percentiles.P75, ttft.Percentiles.P90)
 	}

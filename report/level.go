@@ -152,8 +152,8 @@ func seriesOf(def metric.Def, l *metric.Level) (Series, bool) {
 	return out, len(out.At) > 0
 }
 
-// mostMessages bounds the number of different messages of one kind, and messageBytes
-// the length of each.
+// mostMessages is the largest number of different messages for one kind of failure. messageBytes is
+// the largest length of a message.
 const (
 	mostMessages = 5
 	messageBytes = 2000

@@ -24,7 +24,8 @@ func TestLevelValues(t *testing.T) {
 	if s := thirty.Summary("success"); !s.Value.OK || s.Value.V != 104.0/120 {
 		t.Errorf("success = %+v, want 104/120", s)
 	}
-	// The good block allows a million seconds, so every completed request is good.
+	// The workload's good block allows a latency of a million seconds, so every completed request
+	// is good.
 	if good, rate := thirty.Summary("goodput"), thirty.Summary("request_rate"); !good.Value.OK || good.Value != rate.Value {
 		t.Errorf("goodput = %+v, want the request rate %+v", good, rate)
 	}

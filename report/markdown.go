@@ -460,7 +460,8 @@ func MarkdownText(s string) string { return cell(s, 500) }
 // cell makes foreign text safe inside a table: one line, at most n bytes of
 // it, escaped.
 func cell(s string, n int) string {
-	// The text is cut before it is cleaned too, because a message may have megabytes.
+	// Cut the text before it is cleaned, because a message may have megabytes. Cut it again
+	// afterwards.
 	return cmp.Or(escape(text.Bytes(text.Inert(text.Line(text.Bytes(s, 8*n))), n)), " ")
 }
 

@@ -26,7 +26,7 @@ func TestByKey(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	// Verdicts on one instance keep their order among each other.
+	// Verdicts on the same instance keep their order.
 	d := Document{Verdicts: []Verdict{
 		{Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "a"}, {Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "b"},
 		{Kind: "load", Server: "s", Workload: `w["4K"]`, Name: "c"}, {Kind: "server", Server: "s", Name: "d"},

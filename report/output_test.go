@@ -101,7 +101,7 @@ func TestEscape(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"a|b", `a\|b`},
 		{"`x`", "\\`x\\`"},
-		{`a\|b`, `a\\\|b`}, // an escape in the foreign text does not cancel ours
+		{`a\|b`, `a\\\|b`}, // a backslash in the text does not cancel the escaping
 		{"<script>", "&lt;script&gt;"},
 		{"&lt;", "&amp;lt;"},
 		{"**b** _i_ ~~s~~", `\*\*b\*\* \_i\_ \~\~s\~\~`},
@@ -147,9 +147,9 @@ func TestTerminalIsSafe(t *testing.T) {
 					if clean := text.Line(line); clean != strings.Join(strings.Fields(line), " ") {
 						t.Errorf("width %d: control characters: %q", width, line)
 					}
-					// The last line is complete at any width, because scripts read it. A table
-					// keeps two columns at any width. A marker that was made harmless is one cell
-					// wider than before.
+					// These lines may be longer: the last line, which is always complete because
+					// scripts read it; tables in a narrow terminal, because they keep two columns;
+					// and a line with a harmless marker, which has one more cell.
 					if w := text.Width(line); w > most+2 && i < len(lines)-1 && width >= 80 {
 						t.Errorf("width %d: %d cells: %q", width, w, line)
 					}
@@ -238,7 +238,7 @@ func TestSamplesCSV(t *testing.T) {
 		{2, "sent_s", "0.1"},
 		{2, "ttft", "0.22"},                 // 200 ms × 1.1
 		{2, "ttfa", ""},                     // no answer came
-		{2, "tpot", "0.020999999999999998"}, // 420 ms / 20, all digits
+		{2, "tpot", "0.020999999999999998"}, // 420 ms / 20 tokens, with all digits
 		{2, "output", "21"},
 		{2, "cached", "0"},
 		{2, "failure", ""},

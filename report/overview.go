@@ -85,7 +85,8 @@ func (c *Comparison) binding() []*Change {
 	return list
 }
 
-// sign shows a change in a table. A change without a limit is not skipped.
+// sign returns the sign and word for a change in a table. A change without a limit gets its
+// direction, although its outcome is "skipped".
 func (c *Change) sign() string {
 	if c.Limit.OK || c.Outcome != Skipped {
 		return signs[c.status()]
@@ -99,8 +100,8 @@ func (c *Change) status() Status {
 	return v.Status()
 }
 
-// of returns the worst status of a group's verdicts, and their tally. A group without
-// verdicts was not judged.
+// of returns the worst status of a group's verdicts, and their counts. A group without verdicts has
+// the status of an error, because it was not judged.
 func (m *markdown) of(g *group) (Status, Tally) {
 	var list []Verdict
 	worst := StatusPass

@@ -25,8 +25,8 @@ type Workload struct {
 	Users   []float64 `json:"users_per_request,omitempty"`
 	Servers []string  `json:"servers"`      // addresses, in order of the plan
 	Input   int       `json:"input_tokens"` // of each prompt; 0 if the data set decides
-	// Mix lists the parts of a mix with their shares: "chat 70%"; absent if it is not
-	// a mix.
+	// Mix lists the parts of a mix with their shares, such as "chat 70%". Absent if the workload is
+	// not a mix.
 	Mix     []string `json:"mix,omitempty"`
 	Prompts string   `json:"prompts,omitempty"` // their source; "" if they are generated and unique
 	Output  int      `json:"output_tokens"`     // mean tokens; for natural answers, the maximum

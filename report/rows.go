@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// rowsOf describes what was sent from a data set; nil if nothing was.
+// rowsOf describes the rows of a data set that were sent; nil if none were.
 func rowsOf(samples []*metric.Sample) *Rows {
 	var out Rows
 	seen := map[int]bool{}

@@ -101,7 +101,9 @@ func tally(verdicts []Verdict) Tally {
 				t.Met++
 			}
 		}
-		counted := 0 // a comparison's own line repeats its requirements
+		// Count 1 for a requirement. The summary line of a comparison is not a requirement, because
+		// its changes are counted one by one.
+		counted := 0
 		if v.Required() {
 			counted = 1
 		}

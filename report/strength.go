@@ -1,7 +1,7 @@
 package report
 
-// Strength is what the gate would notice: regressions were planted in the reported
-// run, which was then judged again.
+// Strength is what the gate would notice. tokgate planted regressions in the recorded run and
+// judged the run again.
 type Strength struct {
 	// Says is the worst finding in one sentence, or the reason why nothing was
 	// planted.

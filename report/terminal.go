@@ -330,7 +330,8 @@ func (t *terminal) verdict(v *Verdict, st Status) {
 	}
 }
 
-// passed writes one line with value, limit and count, if they fit. The bounds are left out first.
+// passed writes a passed verdict in one line, with value, bounds, limit and number of requests. If
+// the line is too long, it leaves out the bounds, and then the number of requests.
 func (t *terminal) passed(v *Verdict) {
 	room := t.width - len(verdictIndent)
 	name := text.Line(v.Name)
@@ -363,8 +364,8 @@ func (t *terminal) passed(v *Verdict) {
 	}
 }
 
-// inShort writes a threshold's value, limit and headroom in two forms, with the number of requests
-// and without. It returns nil if the verdict has no value or limit.
+// inShort returns a threshold's value, limit and headroom in two forms: with and without the number
+// of requests. It returns nil if the verdict has no value or limit.
 func inShort(v *Verdict) []string {
 	th := v.Threshold
 	if th == nil || !v.Value.OK || !th.Limit.OK || th.Op == "" {
@@ -474,8 +475,8 @@ func (t *terminal) consistency() {
 	}
 }
 
-// strength writes what the gate would notice; the other outputs list the planted
-// regressions.
+// strength writes what the gate would notice. The terminal shows only a summary; all other reports
+// list the planted regressions.
 func (t *terminal) strength() {
 	if s := t.doc.Strength; s != nil {
 		t.line("")

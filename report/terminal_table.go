@@ -52,7 +52,8 @@ func (t *terminal) rows(rows [][]string, widths []int, words ...int) {
 	}
 }
 
-// row writes one row. Text that does not fit into the last cell continues on the next lines.
+// row writes one row of a table. If the last cell has too much text, the text continues on the next
+// lines.
 func (t *terminal) row(p paint, row []string, widths, words []int) {
 	last := len(row) - 1
 	for k, part := range text.Wrap(row[last], widths[last]) {

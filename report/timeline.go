@@ -87,7 +87,8 @@ func troubled(d *Document, g *group) (wrong, past map[string]bool) {
 	return wrong, past
 }
 
-// timeline shows the first round of l that has requests, without warm-up.
+// timeline shows the requests of a round, without warm-up. It chooses the first round of the level
+// that has requests.
 func (b *builder) timeline(l *metric.Level, why string) (Timeline, bool) {
 	t := Timeline{Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name), Why: why, Slots: l.N, Requests: []Bar{}}
 	i := slices.IndexFunc(l.Rounds, func(r *metric.Round) bool { return len(r.MeasuredSamples()) > 0 })

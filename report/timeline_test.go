@@ -63,8 +63,8 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 }
 
-// The interval of a probe is the one that the search used: it contains the value, and lies on the
-// side of the limit that the outcome shows.
+// The interval of a probe is the interval that the search used. It contains the probe's value, and
+// if the probe passed or failed, it is on one side of the limit.
 func TestReadings(t *testing.T) {
 	seen := 0
 	d := document()

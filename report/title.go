@@ -130,7 +130,8 @@ func (d *Document) Above(v *Verdict) *Capacity {
 	return nil
 }
 
-// Joining is the sentence for a level that failed below a capacity.
+// Joining returns a note for a level that failed although a higher load is reported as the
+// capacity. The note explains why both can be true.
 func Joining(v *Verdict, c *Capacity) string {
 	for _, p := range c.Probes {
 		if p.Outcome == "pass" && p.Set > 1 && (v.Level == strconv.Itoa(p.N) || v.Level == "burst "+strconv.Itoa(p.N)) {

@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// toldTurns is the number of turns with an entry of their own; later turns share one entry.
+// toldTurns is the number of turns that get an entry each. All later turns share one entry.
 const toldTurns = 9
 
 // turnsOf computes the figures of a level turn by turn; nil if it has no

@@ -30,8 +30,7 @@ type Dataset struct {
 
 // Options control how a data set is read.
 type Options struct {
-	// Column is the column of a CSV file that holds the prompts; "" if the file is
-	// not CSV.
+	// Column is the name of the column with the prompts in a CSV file; "" if the file is not CSV.
 	Column string
 }
 
@@ -102,8 +101,8 @@ func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
 	return &Dataset{Path: path, Hash: hex.EncodeToString(in.sum.Sum(nil)), Rows: rows}, nil
 }
 
-// begin returns the input without its byte order mark. The input is hashed and
-// bounded.
+// begin skips the byte order mark of the input, if there is one. The input computes its hash and
+// limits the bytes of a row.
 func begin(r io.Reader) (*input, *bufio.Reader) {
 	in := &input{sum: sha256.New(), r: r}
 	b := bufio.NewReaderSize(in, 1<<20)

@@ -44,8 +44,8 @@ func arrivals(r *rand.Rand, rate, shape float64, visit func(t float64)) {
 	}
 }
 
-// logNormal draws a length with that median and that standard deviation of the
-// logarithm.
+// logNormal draws a length in tokens, from 1 to most. The distribution is log-normal with the given
+// median; sigma is the standard deviation of the logarithm.
 func logNormal(r *rand.Rand, median, sigma float64, most int) int {
 	return min(max(int(median*math.Exp(sigma*r.NormFloat64())), 1), most)
 }
@@ -260,7 +260,8 @@ func aiperf(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// samples is what a run of tokgate at a rate records, as far as a replay reads it.
+// samples returns the recording of a tokgate run with an open loop. It has only the fields that a
+// replay reads.
 func samples(r *rand.Rand) []byte {
 	b := bytes.NewBufferString(`{"type":"header","schema":"tokgate.samples/1.3","synthetic":"` + synthetic + "\"}\n")
 	arrivals(r, 2, 1, func(t float64) {
@@ -281,8 +282,8 @@ func gateway(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// The examples of plans/traces are generated here. They are below 300 KB each and ten minutes long,
-// and each is recognised as its own format. -update writes them.
+// The test generates the example files in plans/traces; -update writes them. An example is ten
+// minutes long and has less than 300 KB. tokgate detects its format.
 func TestExamples(t *testing.T) {
 	for i, tt := range []struct {
 		file, format string

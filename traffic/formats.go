@@ -16,7 +16,7 @@ type Columns struct {
 	// Time is when a request was sent: a number of Unit, or a date and time. Input and
 	// Output are the tokens of its prompt and its answer.
 	Time, Input, Output string
-	Unit                time.Duration // unit of a number in Time; 0 means a second
+	Unit                time.Duration // unit of a number in Time; 0 means 1 s
 	Session             string        // session id; a row waits for earlier rows of its session
 	Hashes              string        // a list of ids of blocks
 	Block               int           // tokens of a block
@@ -26,9 +26,9 @@ type Columns struct {
 	// Pauses; if Pauses is 0, the unit is a millisecond.
 	Delay, After string
 	Pauses       time.Duration
-	// Prefix is the number of tokens at the beginning of a prompt that repeat earlier text
-	// of its session. Append is the number of tokens after them. If Append is named, Input
-	// is not: it is the sum of both.
+	// Prefix is the number of tokens at the beginning of a prompt that repeat earlier text of its
+	// session. Append is the number of tokens after the prefix. A format has either Append or
+	// Input, which is the sum of Prefix and Append.
 	Prefix, Append string
 
 	id, parent     string // ids of a row and of the row before it, if conversations form trees
@@ -170,8 +170,8 @@ func found(table bool, has func(string) bool) *Format {
 // ErrFormat means that a file has no known trace format.
 var ErrFormat = errors.New("its format is not known")
 
-// unknown returns the error for a file whose format is not known. The error lists the names of
-// columns that known formats need.
+// unknown returns the error for a file whose format is not known. The error quotes the names in the
+// file, and suggests what the plan can set.
 func unknown(names []string) error {
 	return fmt.Errorf("%w by %s: name it by format, or say by columns where times and lengths are", ErrFormat, short([]byte(strings.Join(names, ", "))))
 }

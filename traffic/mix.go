@@ -29,7 +29,7 @@ func (s Shares) Counts(given []int, n int) []int {
 	type part struct{ index, rank, rest int }
 	counts, parts, left := make([]int, len(s)), make([]part, len(s)), n
 	for i, share := range s {
-		due := share*(before+n) - Whole*given[i] // requests that are due, in millionths of a request
+		due := share*(before+n) - Whole*given[i] // due, in millionths of a request
 		whole := max(due/Whole, 0)
 		p := part{index: i, rest: due - whole*Whole}
 		switch off := whole*Whole - share*n; {

@@ -75,7 +75,8 @@ func (c *counted) line(offset int64) int {
 	return c.lines + 1
 }
 
-// eachElement visits the values of a JSON array. line is the place of an error.
+// eachElement calls row for each element of a JSON array. If it returns an error, line is the line
+// of the error.
 func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	c := &counted{r: b, lines: in.lines}
 	d := json.NewDecoder(c)
@@ -116,8 +117,9 @@ func arrayError(err error) error {
 	return fmt.Errorf("it is no JSON: %w", reason(err))
 }
 
-// parseCSV reads a table with a header. column holds the prompts. Columns with the
-// names of a row's members hold those members.
+// parseCSV reads a table with a header. The prompts are in the given column. The columns max_tokens
+// and answer are read too, if the table has them. If it returns an error, line is the line of the
+// error.
 func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, err error) {
 	at, length, answer := 0, 0, 0
 	line, err = eachRecord(b, in, func(header []string) error {

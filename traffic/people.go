@@ -67,8 +67,8 @@ func (t Turns) goesOn() float64 {
 	return (low + high) / 2
 }
 
-// Think is the time that a person thinks between an answer and the next message. It
-// is log-normal, or constant if CV is 0.
+// Think is the time for which a user thinks between an answer and the next message. It has a
+// log-normal distribution, or is constant if CV is 0.
 type Think struct {
 	Mean time.Duration
 	CV   float64 // coefficient of variation

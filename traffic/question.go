@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Question returns the text of a row that may be shortened or extended: its prompt, or its
-// user's last message. It fails if that message is not text or has pictures, whose tokens
-// no tokenizer counts.
+// Question returns the text of a row that may be made shorter or longer: the prompt, or the last
+// message of the user. It returns an error if this message is not text, or has images, because no
+// tokenizer counts the tokens of an image.
 func (r *Row) Question() (string, error) {
 	if r.Messages == nil {
 		return r.Prompt, nil

@@ -71,7 +71,7 @@ func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 	return e, nil
 }
 
-// lengths reads the lengths of a row, or its text.
+// lengths reads the lengths of a row's prompt and answer, or the text of the prompt.
 func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 	if v[slotText] != nil || v[slotMessages] != nil {
 		e.Text = &Row{}

@@ -23,13 +23,14 @@ type Stretch struct {
 type Replay struct {
 	*Trace
 	Stretch
-	// Rows are all rows of the trace in their order, with their times in the replay. The
-	// stretch is the Due rows from First on.
+	// Rows holds all rows of the trace in their order, with their times in the replay. The rows to
+	// measure are Due rows, beginning with the row First.
 	Rows       []Recorded
 	First, Due int
 }
 
-// Replay returns a stretch of a trace. It fails if nothing was sent in it.
+// Replay prepares a part of a trace for a replay. It returns an error if no request was sent in
+// this part.
 func (t *Trace) Replay(s Stretch) (*Replay, error) {
 	r := &Replay{Trace: t, Stretch: s, Rows: t.Rows}
 	if s.Spread > 0 {
@@ -128,13 +129,13 @@ func (r *Replay) TooLong(context int) *Recorded {
 	return nil
 }
 
-// HasMessages reports whether rows of the stretch have messages to send.
+// HasMessages reports whether at least one row in the replayed part has messages to send.
 func (r *Replay) HasMessages() bool {
 	return slices.ContainsFunc(r.Measured(), func(row Recorded) bool { return row.Text != nil && row.Text.Messages != nil })
 }
 
-// Longest returns the largest number of tokens of a request of the stretch, prompt
-// and answer together.
+// Longest returns the length of the longest request in the replayed part of the trace. The length
+// is the tokens of the prompt and the answer together.
 func (r *Replay) Longest() int {
 	most := 0
 	for _, row := range r.Measured() {
@@ -143,7 +144,7 @@ func (r *Replay) Longest() int {
 	return most
 }
 
-// Means returns the mean lengths of the stretch, in tokens.
+// Means returns the mean lengths of prompts and answers in the replayed part, in tokens.
 func (r *Replay) Means() (input, output float64) {
 	for _, row := range r.Measured() {
 		input, output = input+float64(row.Input), output+float64(row.Output)
@@ -158,7 +159,7 @@ type Part struct {
 	Tokens int
 }
 
-// Parts returns the pieces of a row's prompt.
+// Parts returns the pieces of which the prompt of row i consists, in order.
 func (r *Replay) Parts(i int) []Part {
 	row := &r.Rows[i]
 	var parts []Part
@@ -197,7 +198,7 @@ const (
 	ofAnswers
 )
 
-// keyOf spreads an id over 64 bits (the finalizer of SplitMix64).
+// keyOf makes a key from an id by spreading it over 64 bits. It uses the last step of SplitMix64.
 func keyOf(kind, id uint64) uint64 {
 	x := id + kind*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -275,10 +276,10 @@ func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	return sum
 }
 
-// HitRate returns the share of the stretch's prompt tokens that a cache which forgets nothing would
-// find: the tokens with which an earlier request began too. Requests count from the row with index
-// from. A real cache finds less if those requests are still being processed. It is 0 if the lengths
-// of prompts are unknown.
+// HitRate returns the share of the prompt tokens that a cache would find if it forgot nothing.
+// These are the tokens at the beginning of a prompt that an earlier request began with too. Earlier
+// requests count from the row with index from. A real cache finds less, because an earlier request
+// may not be processed yet. HitRate is 0 if the lengths of prompts are not known.
 func (r *Replay) HitRate(from, context int) float64 {
 	sum, all := 0, 0
 	for i, n := range r.Repeats(from, r.First+r.Due, context, false) {

@@ -40,15 +40,15 @@ func (r *Row) Fields() map[string]json.RawMessage {
 	return out
 }
 
-// Text returns all text of its prompt or messages. It leaves out what pictures and
-// tools add.
+// Text returns the text of the row's prompt, or of all its messages. It does not include what
+// images and tools add to the prompt.
 func (r *Row) Text() string {
 	if r.Messages == nil {
 		return r.Prompt
 	}
 	var b strings.Builder
 	var messages []struct{ Content json.RawMessage }
-	_ = json.Unmarshal(r.Messages, &messages) // readRow refused anything that is not a chat
+	_ = json.Unmarshal(r.Messages, &messages) // cannot fail: readRow accepts only a chat
 	for _, m := range messages {
 		var text string
 		var parts []struct{ Text string }

@@ -16,10 +16,10 @@ type Shared struct {
 	Longer       float64
 }
 
-// Bounds for prefixes that are computed from a hit rate. Servers find whole blocks of
-// a prompt in their caches. A prefix whose length is a multiple of 128 loses nothing
-// to blocks of 16 (vLLM on GPUs), 32, 64 or 128 tokens (vLLM on CPUs). A shorter
-// prompt has a smaller unit.
+// Bounds for prefixes that are computed from a hit rate. Servers find only whole blocks of a prompt
+// in their caches. Blocks have 16 tokens (vLLM on GPUs), 32, 64 or 128 tokens (vLLM on CPUs), so a
+// prefix with a multiple of 128 tokens is always found whole. Shorter prompts use a smaller
+// multiple.
 const (
 	wholeBlock = 128
 	leastBlock = 16

@@ -33,7 +33,7 @@ type Trace struct {
 type Recorded struct {
 	Line   int           // the first line of the row in its file, from 1
 	At     time.Duration // when it was sent, since the trace's first request
-	Input  int           // tokens of its prompt, Prefix included; 0 if they follow from Text
+	Input  int           // tokens of the prompt, with the prefix; 0: they follow from Text
 	Output int           // tokens of its answer, at least 1
 	// Blocks are the ids of the blocks of the prompt after Prefix, the last of which may
 	// be partial. The same id stands for the same text. nil if that part belongs to the
@@ -42,8 +42,8 @@ type Recorded struct {
 	// Session is the number of the request's session, from 1; 0 for none. Parent is the
 	// index in Rows of the row for whose answer the request waited; -1 for none.
 	Session, Parent int
-	// Prefix is the number of tokens of its parent's prompt and answer with which the
-	// prompt begins.
+	// Prefix is the number of tokens with which the prompt repeats the beginning of its parent's
+	// prompt and answer.
 	Prefix int
 	// Wait is the time between the end of the parent's answer and this request. A negative value
 	// means that it is unknown. The request is then sent at At, but not before the parent is
@@ -116,9 +116,9 @@ type traceParser struct {
 	entries []entry
 	hashes  int
 	empty   int
-	rows    map[string]int // the last row of each session in the file so far
+	rows    map[string]int // last row read so far of each session
 	at      [slots]int     // indexes of the columns of a table
-	server  string         // the first server in a file of samples
+	server  string         // only samples of this server are read: the first in the file
 }
 
 // add adds the row e, which was read at the given line. A nil row means that the line has none.

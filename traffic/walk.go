@@ -83,8 +83,8 @@ func members(b []byte, visit func(name string, v []byte)) {
 	}
 }
 
-// checkMessages returns an error if messages are not a chat. The server decides about
-// everything but the role of a message: text, images, calls of tools.
+// checkMessages returns an error if the messages are not a chat: a list of objects with a role. The
+// content of a message is left to the server to check.
 func checkMessages(raw []byte) error {
 	if raw[0] != '[' {
 		return errors.New("its messages are no list")

@@ -28,9 +28,9 @@ type container struct {
 	died     []string      // words of the container's log that report its end; see engine.Engine
 	follower *osexec.Cmd   // passes on the log; nil if it could not be started
 	followed chan struct{} // closed when the log has ended
-	exited   chan struct{} // closed when the container ended or can no longer be followed
+	exited   chan struct{} // closed when the container ended or can no longer be watched
 	state    containerState
-	err      error // why it can no longer be followed; read it after exited
+	err      error // why it can no longer be watched; valid after exited is closed
 	grace    func() time.Duration
 	closing  bool // set when tokgate has asked the container to end
 	stop     context.CancelFunc
@@ -249,7 +249,7 @@ func (c *container) gone() error {
 	if c.closing || !c.over() {
 		return nil
 	}
-	// The log may not be complete yet.
+	// Wait a moment for the rest of the log.
 	within(c.Clock, always(reaped), c.read)
 	log := c.log.String()
 	if c.err != nil {

@@ -70,7 +70,8 @@ esac
 exit 0
 `
 
-// dock holds the files of one scripted docker.
+// dock is a script in place of docker. dir is the folder with the files that the script reads and
+// writes.
 type dock struct{ dir string }
 
 func newDock(t *testing.T, mode string) dock {
@@ -189,7 +190,7 @@ func nothingHeld(t *testing.T, l *Launcher) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".start") {
-			continue // skip the duration of a start
+			continue // the file holds the duration of a start
 		}
 		t.Errorf("%s is still held", e.Name())
 	}
@@ -387,7 +388,7 @@ func TestLeftoverContainer(t *testing.T) {
 		if !d.has("there") || strings.Contains(d.read("calls"), "rm ") {
 			t.Error("it was removed without being asked to")
 		}
-		l.doubt, l.Reap = false, !noted // the label's pid may belong to another pid namespace, so it proves nothing
+		l.doubt, l.Reap = false, !noted // the label's pid may be of another namespace
 		target, err := l.Launch(t.Context(), containerServer(), say)
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ const foreignEvery = 10 * time.Second
 // run.
 type foreign struct {
 	list func(context.Context) ([]int, error)
-	run  string // the mark of the run's own processes
+	run  string // id of the run, with which the marks of its processes begin
 	now  func() time.Duration
 
 	mu    sync.Mutex

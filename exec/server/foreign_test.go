@@ -26,8 +26,8 @@ func sleeper(t *testing.T, environ ...string) int {
 	return cmd.Process.Pid
 }
 
-// The mark identifies processes of the run on the GPUs, including those of its other
-// servers.
+// Processes with the mark of this run are not counted as foreign, even if they belong to a
+// different server of the run.
 func TestForeignProcesses(t *testing.T) {
 	own, other := sleeper(t, "A=1", markName+"=run-1/vllm"), sleeper(t, markName+"=run-1/another")
 	alien, someone := sleeper(t, markName+"=run-10/vllm"), os.Getpid()

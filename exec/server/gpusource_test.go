@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// If nothing reports values of a server's GPUs, the reason is reported. A condition
-// of the plan on them is then an error, never a pass.
+// If no source reports values of a server's GPUs, the reason is reported. If the plan has a
+// condition on these values, the missing values are an error and never a pass.
 func TestGPUSource(t *testing.T) {
 	none := 0
 	process := func() *plan.Server { return &plan.Server{Name: "s", Process: &plan.Process{}} }

@@ -24,7 +24,7 @@ type held struct {
 	port      int
 	locks     []*lease.Note
 	note      *lease.Note // nil if nothing is noted
-	left      bool        // the server could not be ended
+	left      bool        // set if the server could not be ended
 }
 
 // hold reserves the GPUs and the port of a server. If they are in use, the error names the run that

@@ -36,8 +36,8 @@ func inventory(ctx context.Context) gpu.Inventory {
 	}, os.Getenv)
 }
 
-// describe adds facts about a server that was started here: how it was started, its
-// GPUs, and the machine.
+// describe adds facts about a server that tokgate started: its command line, its GPUs and the
+// machine.
 func describe(s *plan.Server, gpus []gpu.GPU, of gpu.Inventory, secrets record.Redactor, f metric.Fingerprint) {
 	if words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args); len(words) > 0 {
 		f["flags"] = secrets.Text(strings.Join(words, " "))

@@ -41,7 +41,7 @@ func (r *reached) identify(ctx context.Context) (identity, error) {
 		return id, err
 	}
 	r.listed = ids(models)
-	// Best effort: not every server reports a version.
+	// Ignore an error, because not every server reports a version.
 	if version, err := r.api.Version(ctx); err == nil {
 		id.version = version
 	}
@@ -64,8 +64,8 @@ func (r *reached) unlisted(err error) (string, bool) {
 		(e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
 }
 
-// pick returns the model to ask for: the id in the plan, else the model's real name,
-// else the only model in the list.
+// pick returns the model to ask for. This is the id in the plan if it is set, or else the model
+// with the plan's name for it, or else the only model in the list.
 func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	by := func(f func(client.Model) bool) (client.Model, bool) {
 		i := slices.IndexFunc(models, f)
@@ -110,9 +110,9 @@ func ids(models []client.Model) []string {
 
 // fingerprint holds what was observed; a key that could not be observed is missing.
 func (r *reached) fingerprint(id identity) metric.Fingerprint {
-	// A list without the model's origin has only the name under which it is served,
-	// which may be a gateway's. Then the plan's own name is used. But a model that
-	// the plan expects must be observed, not taken from the plan.
+	// The server's list may contain only the name under which a model is served, and this name may
+	// come from a gateway. In this case the plan's name for the model is used. But if the plan
+	// expects a certain model, the name must come from the server and not from the plan.
 	declared := r.server.Model
 	if _, expected := r.server.Expect["model"]; expected {
 		declared = ""
@@ -178,7 +178,8 @@ func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool,
 // the budget.
 const lastLook = 15 * time.Second
 
-// same identifies the server again after the load.
+// same returns an error unless the server after the load is the server that was there before the
+// load.
 func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]string) error {
 	if r.gone != nil {
 		if err := r.gone(); err != nil {

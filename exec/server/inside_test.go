@@ -211,7 +211,7 @@ func TestInsideFindsTheGPUs(t *testing.T) {
 		scripts map[string]string
 		server  *plan.Server
 		power   float64
-		args    string // arguments of the program, compared at their end
+		args    string // the last arguments of the program
 		why     string
 	}{
 		{"nvidia-smi", map[string]string{"nvidia-smi": nvidia, "amd-smi": amd}, process(nil), 300.5, "-lms 100", ""},

@@ -55,9 +55,9 @@ func histograms() map[string]*metrics.Float64Histogram {
 	return out
 }
 
-// quantile returns the upper edge of the bucket with the quantile q in (0, 1] of what
-// was counted between two readings, or the lower edge if there is no upper one. It is
-// 0 if nothing was counted.
+// quantile returns the quantile q, in (0, 1], of the observations between two readings of a
+// histogram. The value is the upper edge of a bucket, or the lower edge if the bucket has no upper
+// one. It is 0 if there was no observation.
 func quantile(before, after *metrics.Float64Histogram, q float64) time.Duration {
 	if before == nil || after == nil || len(before.Counts) != len(after.Counts) {
 		return 0

@@ -49,8 +49,9 @@ func boot() string {
 	return strings.TrimSpace(string(id))
 }
 
-// ended reports whether a process in the given state has ended. A zombie remains until its
-// parent waits for it, and in a container without an init nobody does.
+// ended reports whether a process with the given state has ended. A zombie has ended too. It
+// remains until its parent waits for it, which may never happen in a container without an init
+// process.
 func ended(state byte) bool { return state == 'Z' || state == 'X' }
 
 // pids lists all processes.

@@ -22,10 +22,10 @@ func startOf(pid int) string {
 // its parent has waited for it.
 func alive(group int) bool { return exists(group) }
 
-// marked returns nothing: other systems do not show the environment of a process.
+// marked always returns nil, because this system does not show the environment of a process.
 func marked(string) []int { return nil }
 
-// listener returns nothing: the socket on a port is not known here.
+// listener always returns "", because this system does not show which socket listens on a port.
 func listener(int) string { return "" }
 
 // boot is not known here.

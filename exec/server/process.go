@@ -144,8 +144,8 @@ func (c *child) replaced() bool {
 	return c.over() || listener(c.port) != c.first
 }
 
-// instance implements running. The process may be a supervisor that restarts the
-// server when it dies, so the listening socket identifies the server.
+// instance implements running. The process may be a supervisor that restarts the server when the
+// server dies. So the listening socket, not the process, identifies the server.
 func (c *child) instance(context.Context) string { return listener(c.port) }
 
 // settled implements running.

@@ -196,8 +196,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// The command transformers serve lists the contents of its download cache, not the loaded
-// model.
+// The server lists no model, so the plan must set served_as. The command transformers serve is such
+// a server: it lists its download cache, not the loaded model.
 func TestProcessThatListsNoModel(t *testing.T) {
 	s := childServer(t, "unlisted")
 	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "the server lists none; set served_as") {

@@ -217,7 +217,8 @@ func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 	return out
 }
 
-// fits explains why w's longest request does not fit the context; 0 means unknown.
+// fits returns an error if the longest request of the workload w does not fit the context. The
+// context is in tokens; 0 means unknown.
 func fits(w *plan.Workload, context int) error {
 	if long := w.TooLong(context); long != "" {
 		return errors.New(long)

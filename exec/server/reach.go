@@ -19,7 +19,7 @@ type reached struct {
 	state    func(string)
 	url      string
 	api      *client.HTTP
-	servedAs string // id to send; "" if the server is asked for it
+	servedAs string // model id to send; "" if the list of models decides
 	datasets map[*plan.Workload]rowPrompts
 	items    map[*plan.Workload]taskPrompts
 	listed   []string     // ids in the server's list

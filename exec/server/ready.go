@@ -82,7 +82,7 @@ func hopeless(err error) bool {
 		return true
 	}
 	e, ok := errors.AsType[*client.Error](err)
-	return ok && e.Status >= 300 && e.Status < 500 && // a redirect that is not followed now will not be later
+	return ok && e.Status >= 300 && e.Status < 500 && // a redirect that is not followed stays so
 		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooEarly && e.Status != http.StatusTooManyRequests ||
 		errors.Is(err, errModel)
 }
@@ -118,8 +118,8 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		if i == 0 {
 			first = err
 		}
-		// A model without a chat template, or a server without one of the APIs, may
-		// have the other.
+		// If the error is final, try the second API. A model may have no chat template, and a
+		// server may have only one of the APIs.
 		if !hopeless(err) {
 			break
 		}

@@ -26,7 +26,7 @@ func TestReset(t *testing.T) {
 		{"sglang", 0, 200, 1, 0, false},
 		{"sglang", 2, 200, 3, 500 * time.Millisecond, false},
 		{"sglang", 1000, 200, 40, 10 * time.Second, true}, // tried every 250 ms for 10 s
-		{"vllm", 0, 404, 1, 0, false},                     // the server offers no reset, which is no error
+		{"vllm", 0, 404, 1, 0, false},                     // no reset, which is not an error
 		{"llama.cpp", 0, 200, 0, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {

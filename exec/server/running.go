@@ -28,8 +28,8 @@ const tick = 20 * time.Millisecond
 
 // running is a server that tokgate started on this machine, in a process or a container.
 type running interface {
-	// gone is the reason why the server is no longer there. It is nil if the server is
-	// there, or was asked to end.
+	// gone returns the reason why the server no longer runs. It returns nil if the server runs, or
+	// if tokgate has asked it to end.
 	gone() error
 	// instance identifies the running server. A server that is started later in its place has a
 	// different value. "" if not known.
@@ -59,8 +59,8 @@ func always(d time.Duration) func() time.Duration { return func() time.Duration 
 // outOfMemory lists words with which engines report that memory ran out.
 var outOfMemory = []string{"out of memory", "OutOfMemoryError", "cudaMalloc failed", "not enough memory", "Cannot allocate memory"}
 
-// endOf explains why a started server is gone: how its process or container ended,
-// and the reason in its log.
+// endOf returns an error that explains why a started server ended. what is the process or
+// container, how is the way it ended. The reason comes from the log.
 func endOf(what, how, log string, died []string) error {
 	if words := firstWith(log, died); words != "" {
 		return &exec.ServerError{Err: fmt.Errorf("the engine process ended: %s; then %s ended by itself: %s", words, what, cause(how, log)), Log: excerpt(log)}

@@ -18,8 +18,8 @@ import (
 	"github.com/tokgate/tokgate/exec/server/lease"
 )
 
-// Labels of a container. They identify a leftover, and distinguish it from containers
-// of a tokgate that is alive.
+// Labels of a container. With them tokgate finds a server that a killed run left behind, and leaves
+// alone the containers of runs that are alive.
 const (
 	labelRun     = "tokgate.run"
 	labelPlan    = "tokgate.plan"
@@ -92,7 +92,7 @@ func (r *cli) output(ctx context.Context, env []string, words ...string) (string
 	return strings.TrimSpace(out.String()), nil
 }
 
-// runtimeError is an error in the runtime's own words.
+// runtimeError is an error with the message of the container runtime.
 type runtimeError struct{ runtime, call, said string }
 
 func (e *runtimeError) Error() string { return fmt.Sprintf("%s %s: %s", e.runtime, e.call, e.said) }
@@ -139,7 +139,7 @@ func (r *cli) image(ctx context.Context, name string) (image, bool, error) {
 	return i, true, nil
 }
 
-// readImage reads an id followed by a JSON list of digests.
+// readImage reads the output of the runtime about an image: its id, and a JSON list of digests.
 func readImage(out string) (i image, err error) {
 	id, digests, _ := strings.Cut(out, " ")
 	i.ID = id

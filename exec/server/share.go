@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// prefixOf returns the shared beginning of a prompt of w; the zero Prefix if it
-// shares none.
+// prefixOf returns the beginning that a prompt of the workload w shares with other prompts. It
+// returns the zero Prefix if prompts share nothing.
 func prefixOf(w *plan.Workload, salt uint64, id exec.PromptID) prompt.Prefix {
 	s := w.Prompt.Shared
 	switch {
@@ -28,8 +28,8 @@ func hashOf(format string, args ...any) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, format, args...)
 	x := h.Sum64()
-	// Apply the finalizer of SplitMix64, because the low bits of FNV depend on the last
-	// byte alone.
+	// Mix the bits as SplitMix64 does at its end. Without this, the low bits of FNV depend only on
+	// the last byte.
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

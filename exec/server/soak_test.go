@@ -44,7 +44,7 @@ func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("make soak")
 	}
-	d := newDock(t, "serve") // only one container can run at a time
+	d := newDock(t, "serve") // the stand-in can run only one container at a time
 	d.put(t, "image", "")
 	t.Setenv("TMPDIR", t.TempDir())
 	state := lease.Folder(t.TempDir())

@@ -14,7 +14,7 @@ import (
 // Bounds of a captured log, in bytes.
 const (
 	tailSize = 64 << 10 // the end, kept in memory
-	fileSize = 16 << 20 // the beginning, then the end, kept on disk
+	fileSize = 16 << 20 // size of the file: the beginning of the log, then its end
 	lineSize = 16 << 10 // longer lines are cut into pieces
 	lastSize = 160      // bytes of the last line, for a progress display
 )
@@ -148,7 +148,7 @@ func (t *tail) length() int {
 	return t.total
 }
 
-// since returns the end of the log, without its first n bytes.
+// since returns the end of the log. It leaves out what the first n bytes of the log contained.
 func (t *tail) since(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

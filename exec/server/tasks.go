@@ -62,8 +62,9 @@ func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, 
 	return r.items[w], nil
 }
 
-// virtualItem returns an item for the built-in server in virtual time: with a few
-// words of filler in place of many, and the number of tokens that it should have.
+// virtualItem returns an item of a task for the built-in server in virtual time. To save time, the
+// text has only a few words of filler. tokens is the number of tokens that the full text would
+// have.
 func virtualItem(w *plan.Workload, row int) (text string, tokens int) {
 	const words = 40
 	task, _ := answers.FindTask(w.Prompt.Task)

@@ -20,16 +20,16 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// Virtual launches simulators in virtual time in place of the servers of a plan. The
-// engine's token events go directly to the client's state machine, without sockets,
-// goroutines or text. A stand-in serves whatever model is asked for. What the plan expects
-// of a server is not checked on its stand-in.
+// Virtual launches simulators in virtual time in place of the servers of a plan. Events of the
+// engine go directly to the client's state machine, without sockets, goroutines or text. A
+// simulator serves any model that is asked for, and is not checked against what the plan expects of
+// its server.
 type Virtual struct {
 	Clock *clock.Virtual
 	// Dir is the plan's folder. Relative paths of profiles begin there.
 	Dir string
-	// Change may change the profile of each server before its start; nil changes
-	// none. Seed is added to the plan's seed.
+	// Change may change the profile of each server before the server starts; nil changes nothing.
+	// Seed is added to the plan's seed.
 	Change func(*plan.Server, *sim.Profile)
 	Seed   int64
 	// Seldom is the shortest interval for reading the servers' metrics; 0 means the
@@ -146,8 +146,8 @@ func newVirtual(c *clock.Virtual, s *sim.Virtual) *virtual {
 	return v
 }
 
-// virtualFlight is one request. It is the sim.Listener that passes events to a
-// client.Stream.
+// virtualFlight is one request in flight. As a sim.Listener it receives the events of the request
+// and passes them to a client.Stream.
 type virtualFlight struct {
 	v      *virtual
 	ctx    context.Context
@@ -223,8 +223,8 @@ func (v *virtual) giveUp(f *virtualFlight, err error) {
 	}
 }
 
-// settle handles an instant after everything in it has run: cancelled requests end,
-// and all requests that were sent reach the engine together.
+// settle runs at the end of each instant of virtual time. It ends the requests that were cancelled.
+// Then it gives all requests that were sent at this instant to the engine together.
 func (v *virtual) settle() {
 	for _, f := range v.flights {
 		if !f.over && f.ctx.Err() != nil {
@@ -313,8 +313,8 @@ func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 	f.stream.Event(at, e)
 }
 
-// End implements sim.Listener. It reports the ending as package client would over
-// HTTP.
+// End implements sim.Listener. It reports the end of a request in the same way as package client
+// does over HTTP.
 func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
 	words = text(words)
 	switch how {

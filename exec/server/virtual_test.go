@@ -169,7 +169,7 @@ func sameSample(a, b *metric.Sample) bool {
 // TestFaultsInVirtualTime: every fault has the same effect on the client as over
 // HTTP, except faults of the connection, which virtual time does not have.
 func TestFaultsInVirtualTime(t *testing.T) {
-	// words maps each message over HTTP to the message in virtual time, if they differ.
+	// words lists the faults whose messages differ between HTTP and virtual time, with the reason.
 	words := map[string]string{
 		"not-sse": "the object itself is quoted over HTTP",
 		"die":     "over HTTP the words are those of the network",
@@ -263,8 +263,7 @@ func deadNetwork(samples ...*metric.Sample) {
 	}
 }
 
-// belowTheStream lists the faults that a client's measurements cannot show, with the
-// reason.
+// belowTheStream lists the faults that have no effect on a client's measurements, with the reason.
 var belowTheStream = map[string]string{
 	"redirect": "is followed", "conn-close": "a connection's", "close-after": "a connection's",
 	"byte-by-byte": "one packet in no time", "gzip": "is unpacked", "crlf": "bytes", "bom": "bytes", "no-space": "bytes",
@@ -350,8 +349,7 @@ func TestRunsAgree(t *testing.T) {
 	}
 }
 
-// timing holds the times of a measured request that a judgement uses, from the start
-// of its round.
+// timing holds what a verdict uses of a measured request. Times are from the start of the round.
 type timing struct {
 	Scheduled, Sent, First, Last, End time.Duration
 	Usage                             metric.Usage

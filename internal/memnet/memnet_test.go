@@ -179,7 +179,8 @@ func TestCloseWrite(t *testing.T) {
 	})
 }
 
-// A dial waits for an Accept, until its context ends or the listener closes.
+// A dial waits for the listener to accept it. The wait ends if the context of the dial ends or the
+// listener closes.
 func TestDialWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Listen()

@@ -21,18 +21,18 @@ type Part struct {
 	Server   string
 	Workload string // "" for the starts of the server
 	Level    string // "" for a capacity search
-	Times    int    // how often the part runs: a level once, or in a comparison once for each leg
+	Times    int    // how often the part runs: once, or in a comparison once per leg
 	// Took are the durations of earlier runs. Known is false if there were none.
 	Took  time.Duration
 	Known bool
-	// Size is the work of one repetition, in a unit that all levels share, so that the duration of
-	// one level gives an estimate for the others. 0 means that the work is not known and all levels
-	// count alike.
+	// Size is the work of one repetition. All levels use the same unit, so that the duration of one
+	// level gives an estimate for all others. 0 means that the work is not known, and all levels
+	// are expected to take equally long.
 	Size float64
 	// Beside is set if this part always runs together with a second part of the same kind.
 	Beside bool
 
-	skipped bool // the remaining repetitions are not run
+	skipped bool // set if no more repetitions of the part will run
 	done    int
 	spent   time.Duration // time of the repetitions that are over
 	going   bool
@@ -108,8 +108,8 @@ func (p *Part) skip() {
 	}
 }
 
-// seen returns how long the part took in the repetitions so far, and their number. The current
-// repetition counts too if its pace shows when it will end.
+// seen returns the total duration of the part's repetitions so far, and their number. It includes
+// the running repetition if its remaining time can be estimated.
 func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	if p.going && p.rest > 0 {
 		return p.spent + now - p.since + p.rest, p.done + 1

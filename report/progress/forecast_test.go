@@ -30,8 +30,8 @@ func TestForecast(t *testing.T) {
 	one := f.part("a", "w", "1")
 	one.begin(12 * sec)
 	one.rest = 15 * sec // at 17 s: 5 s spent + 15 s left = 20 s for 20 units of work
-	// Still to come are 15 s of this level, levels of 40, 20 and 40 s, a start of 10 s, 2 s before
-	// the next level, and 2 s next to the other start.
+	// The remaining time is the sum of 15 s for this level, 40, 20 and 40 s for three levels, 10 s
+	// for a start, and 2 s outside the parts for that start.
 	is(17*sec, (15+40+20+40+10+2)*sec, true)
 	one.end(32 * sec)
 	is(32*sec, (40+20+40+10+2)*sec, true)
@@ -41,7 +41,7 @@ func TestForecast(t *testing.T) {
 	four.end(62 * sec) // the level took 30 s on server a; the forecast for server b is 30 s too
 	is(62*sec, (20+30+10+2)*sec, true)
 	f.part("b", "", "").begin(64 * sec)
-	is(69*sec, (20+30+5+4)*sec, true) // 2 s of the 4 s outside the parts are over
+	is(69*sec, (20+30+5+4)*sec, true) // 4 s outside the parts so far, so 4 s for the second start
 	f.part("b", "", "").end(74 * sec)
 	f.part("b", "w", "1").skip()
 	is(74*sec, 30*sec, true)

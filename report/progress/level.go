@@ -38,8 +38,8 @@ func (l *level) numbers() []string {
 	return out
 }
 
-// eta returns the remaining time of the level: by the pace of the finished requests,
-// or by the expected duration before any finished.
+// eta returns the remaining time of the level. It uses the pace of the finished requests. Before
+// the first request has finished, it uses the expected duration.
 func (l *level) eta(now time.Duration) (time.Duration, bool) {
 	switch {
 	case l.done >= l.due:

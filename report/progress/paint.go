@@ -70,8 +70,7 @@ func (d *Display) color(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
-// block returns what is shown: servers that are starting, and the levels that are
-// running.
+// block returns the lines of the display: the starting servers and the running levels.
 func (d *Display) block(width int) []line {
 	now := d.opt.Now()
 	var lines []line
@@ -123,7 +122,8 @@ func (d *Display) lines(l *level, width int) []line {
 	return append(lines, line{fit(facts, width-1), "2"})
 }
 
-// fit joins as many of the facts as fit, and always the first.
+// fit joins facts to a line of at most the given width. It leaves out the last facts if they do not
+// fit, but never the first fact.
 func fit(facts []string, width int) string {
 	out := facts[0]
 	for _, f := range facts[1:] {

@@ -38,7 +38,7 @@ type Options struct {
 }
 
 const (
-	// paintEvery bounds the repainting to ten times a second.
+	// paintEvery is the shortest time between two repaints of the display.
 	paintEvery = 100 * time.Millisecond
 	// lineEvery is the time between plain lines within a level.
 	lineEvery = 30 * time.Second
@@ -81,7 +81,7 @@ type server struct {
 // level is a level that is running.
 type level struct {
 	server, workload, name string
-	reported               [3]string // server, workload and name as they were reported, which may hold escape sequences
+	reported               [3]string // server, workload and name as reported; may hold escapes
 	index                  int       // of the level, 1-based
 	probe                  string    // the purpose of a capacity search's probe; "" for a level of the plan
 	due, done, failed      int
@@ -93,7 +93,7 @@ type level struct {
 	measured               bool          // one has
 	expected               time.Duration
 	ttft                   ring
-	tokens, took           ring // tokens of each stream after its first chunk, and the time in which they came
+	tokens, took           ring // of each stream after its first chunk: tokens, and their time
 	lastLine               time.Duration
 }
 
@@ -299,7 +299,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	return nil
 }
 
-// running returns the running level of that name; nil if there is none.
+// running returns the running level with the given server, workload and name; nil if there is none.
 func (d *Display) running(server, workload, name string) *level {
 	i := slices.IndexFunc(d.levels, func(l *level) bool { return l.reported == [3]string{server, workload, name} })
 	if i < 0 {

@@ -14,7 +14,7 @@ import (
 
 // GPU is one GPU of this machine, or a MIG part of a GPU.
 type GPU struct {
-	ID     string // the GPU as the job names it: its index, or a UUID if no tool lists it
+	ID     string // the job's name for the GPU: its index, or its UUID if no tool lists it
 	UUID   string // ""
 	Name   string // "NVIDIA H100 80GB HBM3"; "" if unknown
 	Vendor string // nvidia | amd
@@ -63,8 +63,8 @@ func visible(vendor string, getenv func(string) string) (name, list string, set 
 	return "", "", false
 }
 
-// restrict keeps the GPUs that list names, in its order. As in CUDA, the first
-// unknown name ends the list. If no tool lists any GPU, all names are believed.
+// restrict returns the GPUs that the parameter list names, in the order of list. As in CUDA, the
+// first unknown name ends the list. If no tool lists any GPU, all names are accepted.
 func restrict(all []GPU, vendor, list string) []GPU {
 	var out []GPU
 	for id := range strings.SplitSeq(list, ",") {

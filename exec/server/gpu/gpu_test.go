@@ -120,7 +120,7 @@ func TestRestrict(t *testing.T) {
 		{all, "0,0,1", "0"},
 		{all, "-1", ""},
 		{all, "0,-1,1", "0"},
-		{all, "MIG-1234", "MIG-1234"}, // a part of a GPU, which no list contains
+		{all, "MIG-1234", "MIG-1234"}, // a MIG part, which no list contains
 		{nil, "0,1", "0,1"},           // no tool lists GPUs, so these names are used
 		{nil, "x", "x"},
 	} {
