@@ -9,9 +9,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Example returns an answer that meets the requirements: the JSON of response_format,
-// or else a call of the first tool. ok is false if neither is required, or if no
-// example of the schema is found.
+// Example returns an answer that meets the requirements. It is the JSON that response_format
+// requires, or else a call of the first tool. ok is false if nothing is required, or if no example
+// of the schema can be found.
 func (a *Ask) Example() (s Said, ok bool) {
 	switch {
 	case a == nil:
@@ -36,7 +36,7 @@ func example(r *jsonschema.Resolved) string {
 	return string(raw)
 }
 
-// deepest limits how deeply an example follows a schema that contains itself.
+// deepest is the largest depth of an example whose schema contains itself.
 const deepest = 16
 
 // instance returns a value that satisfies most schemas. It takes the first of several alternatives,

@@ -19,7 +19,7 @@ func TestRepeated(t *testing.T) {
 		{"nothing", "", 0},
 		{"three words", "a a a", 0},
 		{"four words", "a b c d", 0},
-		{"one word six times", "no no no no no no", 1 - 1.0/3}, // three 4-grams, of which one is distinct
+		{"one word six times", "no no no no no no", 1 - 1.0/3}, // three 4-grams, all the same
 		{"one sign", strings.Repeat("!", 1000), 1 - 1.0/253},   // 253 4-grams, all the same
 		{"ideographs count singly", strings.Repeat("好", 300), 1 - 1.0/253},
 		{"a circle of five words", strings.Repeat("the cat sat down . ", 60), 1 - 5.0/253},
@@ -97,7 +97,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A requirement that cannot be read is reported and not checked.
+// If a requirement on answers cannot be read, it is reported, and answers are not checked for it.
 func TestReadRefuses(t *testing.T) {
 	for _, fields := range []string{
 		`{"response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "("}}}}`,

@@ -21,12 +21,12 @@ type Rule struct {
 	Group   int            // the group of Pattern that is used; 0 means the whole match
 }
 
-// NeedsAnswer reports whether the rule needs to know the right answer.
+// NeedsAnswer reports whether a data set must contain the right answer for this rule.
 func (r Rule) NeedsAnswer() bool { return r.Match != "json_schema" && r.Match != "tool_call" }
 
-// Right reports whether an answer is right. want is the right answer as JSON. form holds the
-// findings on the given answer's form. Reasoning that a model writes into its text ends with
-// </think>; it is left out of the comparison.
+// Right reports whether an answer is right. want is the right answer as JSON. form holds what was
+// found about the form of the answer. If a model writes its reasoning into the text, everything up
+// to the last </think> is ignored.
 func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Found {
 	text := s.Text
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
@@ -96,9 +96,9 @@ var (
 	letters  = regexp.MustCompile(`\b([A-J])\b`)
 )
 
-// choice returns the letter that an answer to a multiple-choice question names. It looks for the
-// letter after the last "answer", "choice" or "option", then at the beginning of the answer, and
-// then for the last single letter from A to J.
+// choice returns the letter that an answer to a multiple-choice question names. It first looks
+// after the last word "answer", "choice" or "option", and then at the beginning of the answer. If
+// there is no letter, it takes the last single letter from A to J.
 func choice(text string) string {
 	for _, pattern := range []*regexp.Regexp{answered, opened, letters} {
 		if all := pattern.FindAllStringSubmatch(text, -1); len(all) > 0 {
@@ -124,7 +124,7 @@ func same(got any, want json.RawMessage) bool {
 	return ok && jsonschema.Equal(got, v)
 }
 
-// calls reports whether the first call is the wanted one: {"name": …, "arguments": {…}}.
+// calls reports whether the first tool call is the wanted call want: {"name": …, "arguments": {…}}.
 func calls(made []Call, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true

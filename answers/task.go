@@ -15,7 +15,7 @@ import (
 type Task struct {
 	Name  string
 	Doc   string // one line
-	Match string // how its answers are compared with the right ones
+	Match string // how an answer is compared with the right answer
 	write func(r *rand.Rand) Item
 	solve func(question, context string) (string, bool)
 }
@@ -65,7 +65,7 @@ func FindTask(name string) (Task, bool) {
 	return Task{}, false
 }
 
-// Item returns the n-th item for a seed.
+// Item returns item number n of the task. The same seed gives the same items.
 func (t Task) Item(seed int64, n int) Item {
 	return t.write(rand.New(rand.NewPCG(uint64(seed), uint64(n)<<8^uint64(len(t.Name)))))
 }
@@ -77,9 +77,9 @@ const (
 	asking     = "\n\nQuestion: "
 )
 
-// Solve answers a prompt of one of the tasks by reading only the given share of its context, from
-// the beginning. ok is false if the prompt is not from a task. The built-in server uses Solve for
-// its answers.
+// Solve answers the prompt of a task. It reads only the first part of the context, as large as the
+// given share. ok is false if the prompt is not from a task. The built-in server uses Solve to
+// answer.
 func Solve(prompt string, share float64) (answer string, ok bool) {
 	if !strings.HasPrefix(prompt, fillerHead) {
 		return "", false

@@ -11,19 +11,19 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Answer is a bad answer, with the answer that it is compared with. The texts are foreign; the
-// middle of a long one is left out.
+// Answer is a bad answer, together with the answer that it is compared with. The texts are not
+// written by tokgate. The middle of a long text is left out.
 type Answer struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
 	Level    string   `json:"level"`
 	Round    int      `json:"round"`              // 0-based
-	Order    int      `json:"order"`              // number of the request in its round, 0-based
+	Order    int      `json:"order"`              // number of the request in its round, from 0
 	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 if there is none
-	Metrics  []string `json:"metrics"`            // metrics by which it counts as bad
-	Why      string   `json:"why,omitempty"`      // why the control's scores make it odd; "": no score
+	Metrics  []string `json:"metrics"`            // names of the metrics that make it a bad answer
+	Why      string   `json:"why,omitempty"`      // why the control's scores make it odd, or ""
 	Expected string   `json:"expected,omitempty"` // the right answer; "" if the row has none
-	Control  *string  `json:"control,omitempty"`  // the control's answer to the same prompt; null without a comparison, or if it was not recorded
+	Control  *string  `json:"control,omitempty"`  // the control's answer; null if none was recorded
 	Said     string   `json:"said"`
 }
 

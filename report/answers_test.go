@@ -78,8 +78,8 @@ func TestWorstAnswers(t *testing.T) {
 	}
 }
 
-// Answers quoted in a failed verdict reach what CI systems read, and are harmless
-// there.
+// A failed verdict quotes answers. The quotes are in the files that CI systems read, and cannot do
+// harm there.
 func TestAnswersAreQuoted(t *testing.T) {
 	d := answered()
 	for name, write := range map[string]func(*bytes.Buffer) error{

@@ -23,7 +23,8 @@ func redactor(p *plan.Plan, with string) *strings.Replacer {
 		return strings.NewReplacer()
 	}
 	with = cmp.Or(with, "[redacted]")
-	// Longest first: if one secret begins like another, the longer one must be removed whole.
+	// Sort the longest secret first. If one secret is the beginning of a second one, the longer
+	// secret must be removed as a whole.
 	secrets := slices.Clone(p.Secrets)
 	slices.SortStableFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string

@@ -16,13 +16,13 @@ import (
 type Capacity struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	Over     string `json:"over"` // unit of the load: "closed" and "burst": requests; "rate": requests per second; "speedup": times the recorded traffic
+	Over     string `json:"over"` // load: "closed", "burst" in requests; "rate" in requests per second; "speedup" as a factor
 	// Step is the size of one level. From, UpTo, Require, Pass, Fail, Crossing and the probes' N
 	// are multiples of Step; 0 means 1.
 	Step    float64 `json:"step,omitempty"`
 	From    int     `json:"from"`
 	UpTo    int     `json:"up_to"`
-	Require int     `json:"require,omitempty"` // 0 if it was only measured
+	Require int     `json:"require,omitempty"` // 0 if no capacity is required
 
 	// Kind is the kind of claim: "exact", "interpolated", "at_least", "below",
 	// "server_cap" or "unknown".
@@ -44,7 +44,7 @@ type Capacity struct {
 	// NonMonotone lists contradictions: a load failed, and a higher load passed.
 	NonMonotone []Contradiction `json:"non_monotone"`
 	Confirmed   bool            `json:"confirmed"` // Pass was confirmed with fresh requests
-	Probes      []Probe         `json:"probes"`    // in the order of the search
+	Probes      []Probe         `json:"probes"`    // in the order in which they ran
 	Spent       float64         `json:"spent_s"`   // of all probes
 	Reason      string          `json:"reason"`    // why the search ended
 	Notes       []string        `json:"notes"`
@@ -65,7 +65,7 @@ type Probe struct {
 	Level    string  `json:"level"`    // name of the case with the probe's requests
 	Requests int     `json:"requests"` // judged
 	Outcome  string  `json:"outcome"`
-	Binding  string  `json:"binding,omitempty"` // the threshold that failed, or that is nearest to its limit
+	Binding  string  `json:"binding,omitempty"` // that failed or is nearest to its limit
 	Shown    string  `json:"shown,omitempty"`   // its value
 	Note     string  `json:"note,omitempty"`
 	Spent    float64 `json:"spent_s"`
@@ -176,7 +176,8 @@ func (c *Capacity) unit() string {
 // OfRate reports whether the search was for a rate.
 func (c *Capacity) OfRate() bool { return c.Over == string(metric.OpenLoop) }
 
-// Load is level n in units of Over. Amount writes it without the unit of a rate, and Named with it.
+// Load returns level n as a load in units of Over. Amount writes this load without the unit of a
+// rate. Named writes it with the unit.
 func (c *Capacity) Load(n int) float64  { return c.steps().Load(n) }
 func (c *Capacity) Amount(n int) string { return c.steps().Amount(n) }
 func (c *Capacity) Named(n int) string  { return c.steps().Named(n) }
@@ -185,7 +186,8 @@ func (c *Capacity) steps() metric.Capacity {
 	return metric.Capacity{Over: metric.LoadKind(c.Over), Step: c.Step}
 }
 
-// Estimate is the crossing in units of Over: "9.3".
+// Estimate writes the estimated load at which a threshold reaches its limit, in units of Over, such
+// as "9.3".
 func (c *Capacity) Estimate() string { return c.estimate(c.Crossing.V) }
 
 func (c *Capacity) estimate(n float64) string {

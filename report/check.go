@@ -150,7 +150,8 @@ func (c *checker) identities(x *Case) {
 	if !ok1 || !ok2 || !ok3 || x.Completed < enough || tpot <= 0 || per <= 0 {
 		return
 	}
-	// The first chunk may have a single token, so the other chunks may have more than the mean.
+	// The first chunk may have only one token. Then the average of all later chunks is larger than
+	// the average of all chunks.
 	most, tokens := per, float64(x.OutputTokens)/float64(x.Completed)
 	if chunks := tokens / per; chunks > 1.5 {
 		most = max(per, (tokens-1)/(chunks-1))
@@ -292,7 +293,8 @@ func (c *checker) joined() {
 	}
 }
 
-// decisions checks that an answer agrees with the rows below it.
+// decisions checks that the answer of a comparison agrees with the changes for the same workload
+// and level.
 func (c *checker) decisions(x *Comparison) {
 	for _, d := range x.Decisions {
 		for i := range x.Changes {

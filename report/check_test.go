@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Check accepts the documents of the other tests, which are consistent, and
-// finds documents of the fixture that are not.
+// Check finds nothing in consistent documents. It finds the error in each document that is changed
+// to contain one.
 func TestCheck(t *testing.T) {
 	if found := Check(passing()); len(found) > 0 {
 		t.Errorf("a document in which everything is fine: %q", found)
@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 		{"no unit", func(d *Document) {
 			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "accept_rate[0]"})
 		}, "accept_rate[0] has no unit"},
-		// One request at a time, with 21 tokens in 800 ms: 26 tok/s.
+		// The load is one request at a time, with 21 tokens in 800 ms, which is 26 tok/s.
 		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = some(100) }, "is more than 1 requests of"},
 		{"a stream that is held back", func(d *Document) { d.Cases[0].Summary("itl").Mean = some(0.0021) }, "tokens, but a chunk holds 7 tokens"},
 		{"the same load twice", func(d *Document) {
@@ -114,8 +114,8 @@ func TestCheckOfStages(t *testing.T) {
 	}
 }
 
-// A level that was cut short lacks records of requests that were never sent. Its success is that of
-// the requests that were.
+// The level was cut short, so some requests were never sent and have no record. Its success is
+// computed from the requests that were sent, which is consistent.
 func TestCheckOfWhatWasCutShort(t *testing.T) {
 	d := passing()
 	d.Cases[0].Completed = 40

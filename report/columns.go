@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Column is one column of the table of levels, the same in the terminal, in Markdown
-// and on the page. Its head is the metric's title.
+// Column is one column of the table of levels. The terminal, Markdown and the HTML page use the
+// same columns. Head is the title of the metric.
 type Column struct {
 	Head   string
 	Metric string             // the metric in the column; "" for none or several

@@ -17,14 +17,14 @@ const (
 	CommentBytes = 60_000
 )
 
-// Comment writes the document as a comment on a pull request, in GitHub flavoured
-// Markdown. It has the verdict, the answer of each comparison, the changes with their
-// bounds, the capacities, and what failed or would decide the run.
+// Comment writes the document as a comment on a pull request, in GitHub flavoured Markdown. It has
+// the verdict, the answer of each comparison, the changes with their bounds, the capacities, and
+// what failed or would decide the run.
 //
-// The first two lines are hidden. <!-- tokgate:NAME --> has the plan's name, by which an earlier
-// comment is found. <!-- red -->, <!-- changed --> or <!-- same --> means: not green, green with a
-// difference that a comparison found, or green without one. Foreign text is escaped, as in
-// Markdown.
+// The first two lines are hidden. The first, <!-- tokgate:NAME -->, has the plan's name, with which
+// an earlier comment is found. The second is <!-- red --> if the run is not green, <!-- changed -->
+// if it is green and a comparison found a difference, or <!-- same --> if it is green without a
+// difference. Foreign text is escaped in the same way as in Markdown.
 func Comment(w io.Writer, d *Document) error {
 	m := &markdown{doc: d, size: MarkdownBytes}
 	head := fmt.Sprintf("<!-- tokgate:%s -->\n<!-- %s -->\n%s", marker(d.Plan.Name), d.news(), m.headline())
@@ -83,7 +83,7 @@ func (l *list) first(n int) string {
 	return out
 }
 
-// marker makes a plan's name fit for a hidden comment.
+// marker changes a plan's name so that it is safe in an HTML comment.
 func marker(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
@@ -98,7 +98,7 @@ func marker(name string) string {
 	return cmp.Or(strings.Trim(name, "-"), "plan")
 }
 
-// news classifies the run as red, changed or same.
+// news classifies the run for the hidden line of a comment: "red", "changed" or "same".
 func (d *Document) news() string {
 	if d.ExitCode != 0 || d.Outcome != Pass {
 		return "red"

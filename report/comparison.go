@@ -15,8 +15,9 @@ type Comparison struct {
 	Name      string `json:"name"`
 	Control   string `json:"control"`   // address of the server, or folder of a stored control
 	Candidate string `json:"candidate"` // address
-	// Paired means that rounds took turns, and each is compared with its partner.
-	// Otherwise the control was recorded at another time, and drift is not excluded.
+	// Paired means that rounds of both servers took turns, and that each round is compared with its
+	// partner. If it is false, the control was recorded at a different time, and a drift between
+	// the two times is possible.
 	Paired  bool   `json:"paired"`
 	Restart string `json:"restart,omitempty"` // "leg", "order" or "never"; "" if not paired
 	// SideBySide means that both servers of a round ran at the same time. From round to round they
@@ -53,8 +54,8 @@ type Difference struct {
 type Decision struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"`
-	// Answer is "yes" (something better, nothing worse), "no" (the reverse),
-	// "mixed", "no difference" (none was found), or "unknown".
+	// Answer is "yes" (something is better and nothing is worse), "no" (something is worse and
+	// nothing is better), "mixed", "no difference" (none was found), or "unknown".
 	Answer string `json:"answer"`
 	Why    string `json:"why"` // one line for people
 }
@@ -100,7 +101,7 @@ type Pair struct {
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
 	Change    Number `json:"change"`
-	// Note explains why a round lies far from the others; "" if it does not.
+	// Note explains why a round is far from all other rounds; "" if it is not.
 	Note string `json:"note,omitempty"`
 }
 

@@ -111,9 +111,9 @@ func drawnLevel(r *rand.Rand, server, name string, rounds, each int, factor, fai
 	return l
 }
 
-// A comparison's own line agrees with its requirements: it never passes above a
-// failure, and never says "no" next to a pass. A comparison that was not possible is
-// never green, not even in JUnit.
+// The summary line of a comparison agrees with the verdicts on its changes. It does not pass if a
+// change failed, and does not say "no" if all changes passed. A comparison that was not possible is
+// never green, also in JUnit.
 func TestComparisonLines(t *testing.T) {
 	seen := map[Outcome]int{}
 	for seed := range uint64(400) {
@@ -125,7 +125,7 @@ func TestComparisonLines(t *testing.T) {
 		seen[own.Outcome]++
 		worst := Outcome(Pass)
 		rank := map[Outcome]int{Skipped: 0, Pass: 1, Inconclusive: 2, Fail: 3, Error: 4}
-		invalid := false // at some level that is compared
+		invalid := false // set if a server or a load is not valid
 		for _, x := range d.Verdicts {
 			if x.Kind == "load" && x.Outcome != Pass || x.Kind == "server" && x.Outcome == Error {
 				invalid = true

@@ -16,9 +16,9 @@ import (
 // levelStats lists the statistics of LevelsCSV, in order.
 var levelStats = []string{"mean", "min", "p1", "p5", "p50", "p90", "p95", "p99", "max"}
 
-// statsOf lists the statistics of metrics with this scope. Metrics from readings have no
-// percentiles, and metrics from buckets have no minimum and maximum. A level-wide metric has one
-// value, under the name of the metric.
+// statsOf returns the statistics that a table has for metrics of the given scope. There are no
+// percentiles of readings, and no minimum and maximum of buckets. A level-wide metric has a single
+// value, whose column has the name of the metric.
 func statsOf(scope metric.Scope) []string {
 	switch scope {
 	case metric.PerLevel:
@@ -31,9 +31,9 @@ func statsOf(scope metric.Scope) []string {
 	return levelStats
 }
 
-// LevelsCSV writes one row for each case, including probes of capacity searches, in base units with all
-// digits: ttft_p95 in seconds, throughput in tokens a second. A missing value is an empty field, an infinite
-// one "+Inf".
+// LevelsCSV writes one row for each case, including the probes of capacity searches. Values are in
+// base units with all digits: ttft_p95 in seconds, throughput in tokens per second. A missing value
+// is an empty cell, and an infinite value is "+Inf".
 func LevelsCSV(w io.Writer, d *Document) error {
 	out := csv.NewWriter(w)
 	head := []string{"run", "started", "plan", "simulated", "server", "workload", "level", "kind", "n", "probe", "skipped",

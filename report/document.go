@@ -32,7 +32,7 @@ const Schema = "tokgate.results/1"
 type Document struct {
 	Schema string `json:"schema"` // always Schema
 	Tool   string `json:"tool"`   // tokgate's version
-	Run    string `json:"run"`    // unique, sortable by start time; for a simulated run computed from its plan
+	Run    string `json:"run"`    // unique, sortable by start time; if simulated, a digest
 	Plan   Plan   `json:"plan"`
 	Host   string `json:"host,omitempty"` // machine that generated the load; "" if not recorded
 	// Folder is the folder of the run's reports, as given on the command line; "" if
@@ -100,9 +100,9 @@ type Plan struct {
 	// MeasureOnly means that the plan deliberately requires nothing.
 	MeasureOnly bool   `json:"measure_only,omitempty"`
 	Currency    string `json:"currency,omitempty"` // of the prices; "" if the plan has none
-	// Cover is the head of the report; nil without a report block.
+	// Cover is the text at the top of the report; nil if the plan has no report block.
 	Cover   *Cover   `json:"cover,omitempty"`
-	Servers []string `json:"servers"` // every address that the plan declares
+	Servers []string `json:"servers"` // addresses of all servers in the plan
 	// Sources holds the plan's files, the plan itself first. It is empty if the plan is not
 	// available or too long.
 	Sources []Source `json:"sources,omitempty"`
@@ -129,8 +129,8 @@ type Server struct {
 	Model   string `json:"model,omitempty"` // as in the plan; "" if the plan does not name it
 	// Starts holds, for each start of the server, the time until it was ready, in seconds.
 	Starts []float64 `json:"starts_s,omitempty"`
-	// Path is how its streams were read: "own transport", or "net/http: " with the reason; "" if
-	// not known.
+	// Path is how the client read the server's streams: "own transport", or "net/http: " and the
+	// reason for not using its own transport. "" if not known.
 	Path  string `json:"path,omitempty"`
 	Error string `json:"error,omitempty"` // why it could not be measured; untrusted text
 	Log   string `json:"log,omitempty"`   // end of its log, if Error is set; untrusted text
@@ -148,7 +148,7 @@ type Calibration struct {
 	Rate     Number  `json:"chunks_per_s"`
 	Delay50  float64 `json:"delay_p50_s"` // from the write by the server to its receipt
 	Delay99  float64 `json:"delay_p99_s"`
-	CPU      Number  `json:"cpu"` // share of the cores it may use, in [0, 1]; null if unknown
+	CPU      Number  `json:"cpu"` // share of the allowed cores, in [0, 1]; null if unknown
 	Duration float64 `json:"duration_s"`
 }
 
@@ -166,8 +166,8 @@ type Case struct {
 	Description string `json:"description,omitempty"`
 	Kind        string `json:"kind"` // "closed": N in flight; "burst": N at once; "rate": by Rate
 	N           int    `json:"n"`    // 0 for a rate
-	// Rate is the rate of an open loop, in requests per second. Cut is the reason why
-	// it ended before its schedule: "stalled" or "full".
+	// Rate is the rate of an open loop, in requests per second. Cut is set if the open loop ended
+	// before its schedule: "stalled" or "full".
 	Rate float64 `json:"rate,omitempty"`
 	// Largest is the rate at which the server completes requests while its queue is never empty, in
 	// requests per second. 0 if it was not measured, or if the load is not a rate.
@@ -175,17 +175,17 @@ type Case struct {
 	// Stage is the rate of a stage as text. If the rate changes, it is the rates at the beginning
 	// and at the end. "" if the level is not a stage.
 	Stage string `json:"stage,omitempty"`
-	// Speedup is the factor by which recorded traffic was replayed faster; 0 if the level is no
-	// replay. Rate is then the mean rate of the replay.
+	// Speedup is the factor by which recorded traffic was replayed faster. The field Rate is then
+	// the mean rate of the replay. 0 if the level is not a replay.
 	Speedup float64 `json:"speedup,omitempty"`
 	Cut     string  `json:"cut,omitempty"`
 	Natural bool    `json:"natural,omitempty"` // the model ended its answers by itself
 	// Exact means that the server's own tokenizer sized the prompts.
 	Exact bool `json:"exact"`
-	// Asked is a digest of the description of the requests: runs with different
-	// digests sent different workloads. "" if not recorded.
+	// Asked is a digest of the workload's requests as the plan describes them. Two runs with
+	// different digests sent different workloads. "" if not recorded.
 	Asked string `json:"asked,omitempty"`
-	// Probe is set for a level that a capacity search chose; nil for one of the plan.
+	// Probe is set for a level that a capacity search chose; nil for a level of the plan.
 	Probe   *CaseProbe `json:"probe,omitempty"`
 	Skipped string     `json:"skipped,omitempty"` // why it was not run; "" if it was
 	// At is when the first measured request was sent, in seconds from the start of the run.
@@ -208,8 +208,8 @@ type Case struct {
 	// Failures counts the failed requests by kind, most frequent first.
 	Failures   []Failure `json:"failures"`
 	Reconnects int       `json:"reconnects"` // resent because a reused connection had died
-	// InputTokens and OutputTokens are totals over completed measured requests, by
-	// the server's usage.
+	// InputTokens and OutputTokens are sums over all measured requests that completed. The server
+	// counted the tokens.
 	InputTokens  int     `json:"input_tokens"`
 	OutputTokens int     `json:"output_tokens"`
 	Rounds       []Round `json:"rounds"`
@@ -224,8 +224,8 @@ type Case struct {
 	// Notes are remarks on how the case was run.
 	Notes   []string  `json:"notes"`
 	Metrics []Summary `json:"metrics"` // in the order of metric.Defs
-	// Turns holds the figures of conversations turn by turn, at most ten. Absent if
-	// there are none.
+	// Turns holds the results of conversations by turn, at most ten entries. Absent if there are no
+	// conversations.
 	Turns []Turn `json:"turns,omitempty"`
 	// Rows describes the rows of a data set that were sent. Absent if the workload has no data set.
 	Rows *Rows `json:"rows,omitempty"`
@@ -290,8 +290,8 @@ type Turn struct {
 
 // CaseProbe explains why a capacity search measured a level.
 type CaseProbe struct {
-	Purpose string `json:"purpose"` // purpose of the first visit: "ladder", "bisect", "confirm", …
-	Set     int    `json:"set"`     // a higher set shares no request with a lower one of the same n
+	Purpose string `json:"purpose"` // purpose of the first probe: "ladder", "bisect", "confirm", …
+	Set     int    `json:"set"`     // probes of the same N share no request if their sets differ
 }
 
 // Look is a planned moment at which a level was judged while it ran.
@@ -301,15 +301,15 @@ type Look struct {
 	// Spent is the share of the allowed error that may be used up to and including this look. If
 	// absent, the allowed error is divided equally between the planned looks.
 	Spent   float64 `json:"spent,omitempty"`
-	Outcome string  `json:"outcome,omitempty"` // "" if the decision is left to the end of the run
+	Outcome string  `json:"outcome,omitempty"` // "" if the look decided nothing
 }
 
 // Failure is one kind of failed request.
 type Failure struct {
 	Kind  string `json:"kind"` // metric.FailureKind
 	Count int    `json:"count"`
-	// Messages holds the most frequent messages of the kind, at most five. Foreign
-	// text.
+	// Messages holds the most frequent messages of the kind, at most five. Their text is not
+	// written by tokgate.
 	Messages []Message `json:"messages"`
 }
 
@@ -327,10 +327,10 @@ type Round struct {
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
 	Window   float64 `json:"window_s"`
-	Busy     Number  `json:"busy"`              // share of the slots' time that was spent on requests or on the declared pause
+	Busy     Number  `json:"busy"`              // share of the slots' time in requests or declared pauses
 	CPU      Number  `json:"cpu"`               // share of the allowed cores; null if unknown
 	GCPause  float64 `json:"gc_pause_s"`        // the longest
-	Delay    float64 `json:"delay_s"`           // p99 of how late a goroutine that was ready ran
+	Delay    float64 `json:"delay_s"`           // p99 delay with which a ready goroutine ran
 	Stall    float64 `json:"stall_s"`           // longest stop of the whole generator
 	Complete bool    `json:"complete"`          // false: cut short
 	Stopped  string  `json:"stopped,omitempty"` // why it was
@@ -343,10 +343,10 @@ type Summary struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
 	Better string `json:"better"`        // "lower", "higher" or "neutral"
-	Of     string `json:"of"`            // what is observed: "request", "gap", "level", "reading" or "histogram" (a request in a bucket of the server)
+	Of     string `json:"of"`            // "request", "gap", "level", "histogram" (a request in a bucket of the server) or "reading"
 	Why    string `json:"why,omitempty"` // why there is no value; "" if there is one
 	N      int    `json:"n"`             // number of observations, including those counted as worst
-	Worst  int    `json:"worst"`         // of N, those without a value: failed, or completed without the metric
+	Worst  int    `json:"worst"`         // those of N that have no value, such as failures
 	// LeftOut is the number of answers that came in a single chunk. A metric of streaming has no
 	// value for these answers, so N does not count them.
 	LeftOut int `json:"left_out,omitempty"`
@@ -359,7 +359,7 @@ type Summary struct {
 	// Curve is the distribution of the metric at 41 points: the nearest-rank values at 0, 2.5, 5 …
 	// 100 % of all N observations. Only some metrics have it; empty if there is none.
 	Curve []Number `json:"curve,omitempty"`
-	// Estimated means that Percentiles are estimates from buckets.
+	// Estimated means that Percentiles are estimated from the buckets of a histogram.
 	Estimated bool `json:"estimated,omitempty"`
 }
 
@@ -414,7 +414,7 @@ type Verdict struct {
 	Name     string  `json:"name"` // stable across runs
 	Outcome  Outcome `json:"outcome"`
 	Severity string  `json:"severity"` // "error" or "warn"
-	Warn     bool    `json:"warn"`     // by policy an inconclusive outcome only warns
+	Warn     bool    `json:"warn"`     // inconclusive only warns, by the plan's policy
 	// Cause is the cause of an error: "server", "generator" or "invalid". "" if the outcome is not
 	// an error.
 	Cause   string   `json:"cause,omitempty"`
@@ -460,7 +460,7 @@ func (d *Document) Write(w io.Writer) error {
 	return err
 }
 
-// Seal adds a checksum to an indented JSON object, or replaces the one that it has.
+// Seal sets the checksum of an indented JSON object, which is its last field.
 func Seal(object []byte) []byte {
 	b := object[:max(len(object)-len("\n}"), 0)]
 	if at := bytes.LastIndex(object, []byte(sumHead)); at >= 0 {
@@ -469,13 +469,13 @@ func Seal(object []byte) []byte {
 	return fmt.Appendf(bytes.Clone(b), sumLine, sha256.Sum256(b))
 }
 
-// The last field of a document: the sum of everything before it.
+// A document ends with a field that holds the checksum of everything before it.
 const (
 	sumHead = ",\n  \"sum\": \""
 	sumLine = sumHead + "%x\"\n}\n"
 )
 
-// maxDocument bounds the size of a document in bytes; one of 10,000 levels has 60 MB.
+// maxDocument is the largest size of a document, in bytes. A document with 10,000 levels has 60 MB.
 const maxDocument = 512 << 20
 
 // ReadDocument reads what Write wrote. It returns an error for a document that was

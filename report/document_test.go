@@ -100,7 +100,7 @@ func TestLoadFacts(t *testing.T) {
 	if got, want := c.OutputTokens, 104*21; got != want {
 		t.Errorf("output tokens = %d, want %d", got, want)
 	}
-	// The windows of the two rounds are 2 s to 48 s each.
+	// Each of the two rounds has a window from 2 s to 48 s, so 2 × 46 s = 92 s.
 	if c.Window != 92 {
 		t.Errorf("window = %v, want 92", c.Window)
 	}
@@ -198,7 +198,8 @@ func FuzzReadDocument(f *testing.F) {
 		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
 		"verdicts": [{"outcome": "no", "kind": "no", "line": -3, "threshold": {}}, {"workload": "w", "kind": "server"}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		d, err := ReadDocument(bytes.NewReader(Seal(in))) // without a valid sum hardly any input would be read
+		// Add a valid checksum. Without it, nearly every input would be refused.
+		d, err := ReadDocument(bytes.NewReader(Seal(in)))
 		if err != nil {
 			return
 		}

@@ -22,9 +22,9 @@ const secret = "sk-very-secret-token"
 
 func ms(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
 
-// fixture is one recorded run with everything that a run may contain: two servers,
-// one of which did not start; levels that pass, fail and were never run; failed
-// requests; a metric without values; infinite percentiles.
+// fixture is a recorded run with everything that a run may contain. It has two servers, one of
+// which did not start. It has levels that pass, fail or were never run, failed requests, a metric
+// without values, and infinite percentiles.
 func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	run := &metric.Run{
 		ID: "20261120T140500Z-3f9c", Tool: "0.1.0", Plan: "plans/chatbot.hcl",
@@ -117,7 +117,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	probe.Probe, probe.Looks = &metric.Probe{Purpose: "bisect"}, []metric.Look{{Requests: 40, Planned: 2, Outcome: "inconclusive"}, {Requests: 80, Planned: 2, Outcome: "pass"}}
 	probe.Notes = []string{"it ended early: certain after 80 requests"}
 	thirty.Rounds[0].Health.Stall = 40 * time.Millisecond
-	// The samples of this level are due every 100 ms.
+	// rate makes an open-loop level from a closed-loop level, whose samples are due every 100 ms.
 	rate := func(name string, perSecond, ttft float64) *metric.Level {
 		l := level(`vllm["on"]`, name, 1, 40, ttft)
 		l.Kind, l.N, l.Rate, l.Saturation = metric.OpenLoop, 0, perSecond, []float64{9.2, 9.6, 9.4}

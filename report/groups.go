@@ -7,7 +7,8 @@ type group struct {
 	capacities       []*Capacity
 }
 
-// groups returns every server × workload with a case or a verdict, in order.
+// groups returns a group for each pair of server and workload that has a case or a verdict, in the
+// order of the document.
 func groups(d *Document) []*group {
 	var list []*group
 	byKey := map[string]*group{}

@@ -40,8 +40,8 @@ const (
 	// passBytes is the length to which Jenkins cuts the output of a passed case by
 	// default (jenkinsci/junit-plugin, CaseResult.java, HALF_MAX_SIZE).
 	passBytes = 1000
-	// bodyBytes keeps a body below the 65,535 characters that a GitHub check run
-	// accepts as summary or text (docs.github.com, REST API, check runs).
+	// bodyBytes is the largest length of a body. It is below 65,535 characters, the limit of GitHub
+	// for the text of a check run (docs.github.com, REST API, check runs).
 	bodyBytes = 60_000
 	// lineBytes keeps a message readable as one line.
 	lineBytes = 2_000
@@ -189,7 +189,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 		}
 		total += took
 		tc := j.testcase(v, took)
-		s.AddTestcase(tc.Testcase) // the library counts it; our own list is written
+		s.AddTestcase(tc.Testcase) // the library only counts it; the next line adds what is written
 		s.Testcases = append(s.Testcases, tc)
 	}
 	s.Time = seconds(total)
@@ -223,7 +223,7 @@ func (j *junitWriter) properties(server string, cases []*Case) []Property {
 	return list
 }
 
-// capacityProperties returns the results of the capacity searches.
+// capacityProperties returns the results of the capacity searches as properties of a test suite.
 func capacityProperties(capacities []*Capacity) []Property {
 	var list []Property
 	for _, c := range capacities {
@@ -241,7 +241,8 @@ func capacityProperties(capacities []*Capacity) []Property {
 	return list
 }
 
-// seeds lists the different seeds of the cases' rounds in order of first use.
+// seeds lists the seeds of all rounds of the cases, without repetition, in the order of their first
+// use.
 func seeds(cases []*Case) string {
 	var list []string
 	seen := map[int64]bool{}
@@ -313,8 +314,8 @@ func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
 	return tc
 }
 
-// run adds a testcase if no verdict shows that the run failed: it was interrupted, or ended before
-// it measured anything.
+// run adds a test case for a run that failed without a failed verdict. Such a run was interrupted,
+// or ended before it measured anything.
 func (j *junitWriter) run() {
 	d := j.doc
 	if d.ExitCode == 0 || j.out.Failures > 0 || j.out.Errors > 0 {
@@ -387,7 +388,7 @@ func (j *junitWriter) caseOf(v *Verdict) *Case {
 	return j.cases[[3]string{v.Server, v.Workload, v.Level}]
 }
 
-// noted adds a verdict's notes to its one line.
+// noted adds the notes of a verdict to its message, in one line.
 func noted(message string, notes []string) string {
 	for _, n := range notes {
 		message += " · " + attr(n)

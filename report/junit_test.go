@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// node is an XML element as a consumer reads it, parsed without the types that wrote it.
+// node is an XML element as a consumer reads it. It does not use the types that wrote the element.
 type node struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -398,8 +398,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, fmt.Errorf("no space left on device") }
 
-// Whatever text a server or a plan contains, the file parses, keeps its structure,
-// and has the visible part of the text.
+// FuzzJUnitText: for any text from a server or a plan, the XML file is valid, keeps its structure,
+// and contains the visible part of the text.
 func FuzzJUnitText(f *testing.F) {
 	f.Add(hostile)
 	f.Add("]]>")

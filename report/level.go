@@ -53,7 +53,7 @@ func (b *builder) level(l *metric.Level) Case {
 	return c
 }
 
-// largest is the mean of the rates at saturation; 0 if there are none.
+// largest returns the mean of the rates that were measured at saturation; 0 if there are none.
 func largest(l *metric.Level) float64 {
 	sum := 0.0
 	for _, x := range l.Saturation {
@@ -131,7 +131,7 @@ func (b *builder) requests(c *Case, samples []*metric.Sample) {
 	c.Failures = append(c.Failures, countFailures(failures)...)
 }
 
-// seriesOf joins a metric's series of all rounds of a level.
+// seriesOf returns the series of a metric over all rounds of a level, as one series.
 func seriesOf(def metric.Def, l *metric.Level) (Series, bool) {
 	joined := metric.Series{}
 	for _, r := range l.Rounds {
@@ -217,8 +217,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		s.Why, d.Values, d.Until = why, nil, nil
 	}
 	stat := func(kind metric.StatKind, p float64) Number {
-		// If no request has the metric, there is no percentile: a column of infinities would look
-		// like a measurement.
+		// If no request has the metric, leave the percentiles out. A column of infinite values
+		// would look like a measurement.
 		if len(d.Values) == 0 {
 			return Number{}
 		}

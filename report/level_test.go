@@ -99,8 +99,9 @@ func TestTurns(t *testing.T) {
 	if diff := cmp.Diff(want, rows[:3]); diff != "" {
 		t.Error(diff)
 	}
-	// Waits are 1,000 to 1,003 ms and 1,100 to 1,103 ms: the mean is 1,051.5 ms, and the p95 has
-	// rank 8 of 8.
+	// The last row has turns 10 and 11 of four conversations. The TTFT is 1,000 to 1,003 ms in turn
+	// 10, and 1,100 to 1,103 ms in turn 11. The mean is 1,051.5 ms, and the p95 is the largest of
+	// the 8 values.
 	if diff := cmp.Diff([]string{"1", "10 to 11", "8", "1.05 s", "1.1 s", "0%"}, rows[9]); diff != "" {
 		t.Error(diff)
 	}

@@ -115,7 +115,7 @@ func (s *section) row(text func() string) {
 	s.left++
 }
 
-// close returns the section with a note on what was left out.
+// close returns the text of the section. If rows were left out, a note at the end says how many.
 func (s *section) close(noun string) string {
 	if s.left == 0 {
 		return s.b.String()
@@ -457,8 +457,8 @@ func (m *markdown) environment() string {
 // bytes, escaped.
 func MarkdownText(s string) string { return cell(s, 500) }
 
-// cell makes foreign text safe inside a table: one line, at most n bytes of
-// it, escaped.
+// cell makes foreign text safe inside a table. It returns one line with at most n bytes of the
+// text, escaped.
 func cell(s string, n int) string {
 	// Cut the text before it is cleaned, because a message may have megabytes. Cut it again
 	// afterwards.

@@ -18,11 +18,11 @@ import (
 type Meta struct {
 	ExitCode    int
 	Host        string              // "": not recorded
-	Folder      string              // of the reports, as given on the command line; "" if there is none
+	Folder      string              // folder of the reports, as the user gave it; "" if none
 	Calibration *metric.Calibration // nil: the run's own calibration is used
 	Strength    *Strength           // nil: not known
 	Each        metric.Each         // runs the work for all levels; nil: one by one
-	// Redacted replaces the plan's secrets in foreign text; "" means "[redacted]".
+	// Redacted is the text that replaces the plan's secrets; "" means "[redacted]".
 	Redacted string
 }
 

@@ -59,12 +59,13 @@ func (d *Document) Night() metric.Night {
 		if c.Over != string(metric.ClosedLoop) {
 			limit.Stat = c.Over
 		}
-		// A limit that is bounded on one side only is not a figure: "125+" on one night and "130+"
-		// on the next cannot be compared.
+		// Use the limit only if it is bounded on both sides. "125+" on one night and "130+" on the
+		// next night cannot be compared.
 		if c.Pass > 0 && c.Fail > 0 {
 			add(limit, c.Load(c.Pass), 0)
 		} else if c.OfRate() && c.Pass > 0 && c.Crossing.OK {
-			// The certified value depends on how much time was available; the estimate does not.
+			// Use the estimated limit of a rate. The certified limit also depends on how much time
+			// the search had.
 			add(limit, c.Crossing.V*c.Step, 0)
 		}
 	}

@@ -79,7 +79,7 @@ func TestMarkdownTablesAreWhole(t *testing.T) {
 			want = 0
 			continue
 		}
-		// Adjacent bars of a table share a character, so they are counted one by one.
+		// Count the bars one by one, because adjacent empty cells share a bar.
 		n := 0
 		for rest := strings.TrimSpace(line); ; n++ {
 			loc := unescaped.FindStringIndex(rest)
@@ -121,8 +121,8 @@ func TestEscape(t *testing.T) {
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// No line of the terminal output can be taken for a command, contains a foreign
-// control character, or is much wider than requested.
+// The terminal output is safe: no line can be taken for a command, contains a control character
+// from a server, or is much wider than requested.
 func TestTerminalIsSafe(t *testing.T) {
 	for _, d := range []*Document{document(), big(20), nothing()} {
 		for _, width := range []int{0, 1, 80, 200} {
@@ -194,7 +194,7 @@ func TestLastLine(t *testing.T) {
 	for _, tt := range tests {
 		d := &Document{Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
 		if tt.exit == 130 {
-			d.Stopped = "interrupted" // the outcome's word already says it
+			d.Stopped = "interrupted" // the headline already says it
 		}
 		var b bytes.Buffer
 		if err := Terminal(&b, d, 80, false); err != nil {
@@ -293,7 +293,8 @@ func TestOutputErrors(t *testing.T) {
 	}
 }
 
-// A line for each workload comes first, with both sides of a comparison.
+// The overview of a summary has a line for each workload. The line shows the values of both servers
+// of a comparison.
 func TestOverviewOfComparisons(t *testing.T) {
 	d := passing()
 	change := func(workload, level, metric string, o Outcome, limit bool) Change {
@@ -327,8 +328,8 @@ func TestOverviewOfComparisons(t *testing.T) {
 	}
 }
 
-// The reason why a server could not be measured is printed once, also if its verdict
-// has only the beginning of it.
+// The reason why a server could not be measured is printed once, even if the verdict on the server
+// repeats the beginning of it.
 func TestTerminalSaysAServersErrorOnce(t *testing.T) {
 	d := passing()
 	s := &d.Servers[0]

@@ -20,7 +20,7 @@ type Passage struct {
 	Levels  []string  `json:"levels"`
 	Begins  []float64 `json:"begins_s"`
 	Windows int       `json:"windows"`
-	At      float64   `json:"at_s"`   // from the start of the run
+	At      float64   `json:"at_s"`   // start of the window, since the start of the run
 	Step    float64   `json:"step_s"` // length of each of the following steps, in seconds
 	// Arrivals is the number of measured requests that were due in each step. InFlight is, for each
 	// step, the largest number of requests in flight at the same time: due and not yet ended.
@@ -92,7 +92,7 @@ func joined(list []stretch) (windows [][]stretch) {
 	return windows
 }
 
-// passage counts the requests of one window.
+// passage makes the Passage of one window from the requests in it.
 func (b *builder) passage(window []stretch) Passage {
 	first := window[0]
 	from, to := first.round.WindowStart, window[len(window)-1].round.WindowEnd

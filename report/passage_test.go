@@ -24,8 +24,8 @@ func loop(name string, stage *metric.Stage, from, to time.Duration, due ...int) 
 	return &metric.Level{Server: "s", Workload: "w", Name: name, Kind: metric.OpenLoop, Rate: 1, Stage: stage, Rounds: []*metric.Round{r}}
 }
 
-// sums joins the 48 steps of a passage into groups of 12: it adds the steps of a group or, with
-// most, takes their maximum.
+// sums joins the 48 steps of a passage into four groups of 12 steps. It returns the sum of each
+// group or, if most is set, the maximum of each group.
 func sums(steps []int, most bool) (out []int) {
 	for part := range slices.Chunk(steps, passageSteps/4) {
 		n := 0
@@ -61,8 +61,8 @@ func TestPassages(t *testing.T) {
 	if diff := cmp.Diff([]string{"calm", "spike"}, p.Levels); diff != "" || p.Begins[1] != 24 || p.Windows != 1 || p.At != 10 || p.Step != 1 {
 		t.Errorf("%s%+v", diff, p)
 	}
-	// Steps of 12 s, from 10 s to 58 s: requests are due at 20 s; at 35, 36, 36 and 37 s; and at 50
-	// s.
+	// The window is from 10 s to 58 s. It is checked in four parts of 12 s. Requests are due at 20
+	// s, then at 35, 36, 36 and 37 s, and at 50 s.
 	if diff := cmp.Diff([]int{1, 0, 4, 1}, sums(p.Arrivals, false)); diff != "" {
 		t.Error("arrivals", diff)
 	}

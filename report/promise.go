@@ -28,14 +28,14 @@ type Workload struct {
 	// Mix lists the parts of a mix with their shares, such as "chat 70%". Absent if the workload is
 	// not a mix.
 	Mix     []string `json:"mix,omitempty"`
-	Prompts string   `json:"prompts,omitempty"` // their source; "" if they are generated and unique
+	Prompts string   `json:"prompts,omitempty"` // source of the prompts; "" if generated and unique
 	Output  int      `json:"output_tokens"`     // mean tokens; for natural answers, the maximum
-	Jitter  Number   `json:"jitter"`            // answers are Output·(1±Jitter) long; in [0, 1)
+	Jitter  Number   `json:"jitter"`            // answers have Output·(1±Jitter) tokens; in [0, 1)
 	Natural bool     `json:"natural,omitempty"` // the model ends its answers by itself
 	Bounds  []Bound  `json:"bounds"`            // in order of the plan
 }
 
-// Bound is one threshold of a workload, with the levels at which it applies.
+// Bound is one threshold of a workload. It names the levels at which the threshold applies.
 type Bound struct {
 	Threshold Threshold `json:"threshold"`
 	At        []string  `json:"at"`       // names of levels
@@ -45,13 +45,14 @@ type Bound struct {
 	Line      int       `json:"line,omitempty"` // 1-based; 0: unknown
 }
 
-// Source is one file of the plan. Foreign text, without the plan's secrets.
+// Source is one file of the plan. Its text is not written by tokgate; the plan's secrets are
+// removed from it.
 type Source struct {
 	File string `json:"file"`
 	Text string `json:"text"`
 }
 
-// sourceBytes bounds the size of all kept files of a plan together.
+// sourceBytes is the largest total size of the plan files that a document keeps, in bytes.
 const sourceBytes = 256 << 10
 
 func (b *builder) workload(w *plan.Workload) Workload {
@@ -139,7 +140,7 @@ func (b *builder) sources() []Source {
 	return out
 }
 
-// Lines are the source's lines, made safe to show.
+// Lines returns the lines of the source, made safe to show.
 func (s Source) Lines() []string {
 	lines := strings.Split(strings.TrimSuffix(s.Text, "\n"), "\n")
 	for i, l := range lines {

@@ -72,7 +72,8 @@ func isShare(th *plan.Threshold) bool {
 // it may be infinite, so it is not shown.
 const farthest = 4.999
 
-// reading converts distances from the limit back into values.
+// reading computes the value and the bounds of a threshold's metric from t, which holds their
+// distances from the limit.
 func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 	out := Reading{Metric: th.Metric.Name, Stat: th.Stat.String(), Outcome: t.Outcome.String()}
 	upward := isShare(th) && th.Metric.Better != metric.LowerIsBetter || th.Op == plan.Greater || th.Op == plan.GreaterEqual
@@ -88,7 +89,7 @@ func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 		return some(th.Limit * math.Exp(log))
 	}
 	out.Value, out.Low, out.High = at(t.Log), at(t.Low), at(t.High)
-	if upward { // a lower bound, for which a bad value is low
+	if upward { // for a lower limit the bounds change places
 
 		out.Low, out.High = out.High, out.Low
 	}

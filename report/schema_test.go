@@ -168,7 +168,8 @@ func TestDocumentsConformToTheSchema(t *testing.T) {
 	}
 }
 
-// The validator finds errors: otherwise the test above would prove nothing.
+// The validator of the schema finds errors. If it found none, the tests that use it would prove
+// nothing.
 func TestValidatorFindsErrors(t *testing.T) {
 	s := readSchema(t)
 	tests := []struct{ name, change, want string }{

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Status is how an output shows a verdict: its outcome with its severity and policy, ordered from
-// bad to good.
+// Status is how an output shows a verdict. It follows from the verdict's outcome, severity and
+// policy. The values are ordered from bad to good.
 type Status int
 
 // The ways to show a verdict.
@@ -194,7 +194,7 @@ func (d *Document) Headline() string {
 func (v *Verdict) Required() bool {
 	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}
 	if judged.Kind == verdict.KindCompare && v.Workload == "" {
-		return false // a comparison's own line repeats its changes
+		return false // a comparison's summary line repeats its changes
 	}
 	return judged.Required() || v.Outcome == Fail && v.Severity != "warn"
 }
@@ -209,8 +209,9 @@ func plural(n int, noun string) string {
 // mostHeadroom is the largest ratio between a limit and a value for which the ratio is shown.
 const mostHeadroom = 1000
 
-// Headroom writes how far from its limit a threshold on a time or a speed was met: "9.6 × to spare"
-// or, below a factor of two, "12% to spare". It is "" for other verdicts.
+// Headroom writes how far a passed threshold on a time or a speed is from its limit. It is a factor
+// such as "9.6 × to spare", or below a factor of two a share such as "12% to spare". For all other
+// verdicts it is "".
 func (v *Verdict) Headroom() string {
 	t := v.Threshold
 	if v.Outcome != Pass || t == nil || !v.Value.OK || !t.Limit.OK || t.Unit == string(metric.Ratio) {

@@ -3,8 +3,7 @@ package report
 // Strength is what the gate would notice. tokgate planted regressions in the recorded run and
 // judged the run again.
 type Strength struct {
-	// Says is the worst finding in one sentence, or the reason why nothing was
-	// planted.
+	// Says is the worst result in one sentence, or the reason why no regression was planted.
 	Says    string    `json:"says"`
 	Basis   string    `json:"basis,omitempty"` // the basis of the numbers; "" if nothing was planted
 	Planted []Planted `json:"planted"`

@@ -10,9 +10,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// TerminalSummary writes the document in brief: one line for each comparison and each
-// workload, what failed, and the outcome as the last line. As in Terminal no line can
-// be taken for a command by a CI system.
+// TerminalSummary writes the document in brief: one line for each comparison and each workload,
+// then what failed. The outcome is the last line. A CI system cannot take any line for a command.
 func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 	t := &terminal{w: bufio.NewWriter(w), doc: d, width: max(cmp.Or(width, 80), minWidth), color: color}
 	t.header()
@@ -47,7 +46,7 @@ func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 // mostRepeated bounds how many failed checks are repeated at the end.
 const mostRepeated = 12
 
-// repeat writes one line for each check that did not pass.
+// repeat writes one line for each reason why a check failed or has no result.
 func (t *terminal) repeat() {
 	var list []*Verdict
 	for i := range t.doc.Verdicts {

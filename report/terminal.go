@@ -412,7 +412,7 @@ func (t *terminal) skipped(list []*Verdict) {
 		t.line(lead + text.Inert(l))
 	}
 	if message != "" {
-		// The problem itself has an entry of its own, so its beginning is enough here.
+		// Write only the beginning of the message, because the problem has an entry of its own.
 		t.para(verdictIndent, dim, text.Cut(message, 3*(t.width-len(verdictIndent))/2))
 	}
 }
@@ -488,7 +488,7 @@ func (t *terminal) strength() {
 	}
 }
 
-// last writes the last line, which scripts and hurried people read.
+// last writes the last line of the output, with the outcome and the exit code.
 func (t *terminal) last() {
 	p := map[Outcome]paint{Pass: greenB, Inconclusive: yellB, Fail: redB, Error: redB}[t.doc.Outcome]
 	if t.doc.ExitCode != 0 && p == greenB {

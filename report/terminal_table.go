@@ -25,7 +25,7 @@ func (t *terminal) table(cases []*Case) {
 	}
 }
 
-// columns writes a table with as many of the columns as fit.
+// columns writes a table of the cases. If not all columns fit the width, it leaves some out.
 func (t *terminal) columns(columns []Column, cases []*Case) {
 	rows, widths := layout(columns, cases)
 	for sum(widths) > t.width && len(columns) > 2 {

@@ -89,7 +89,8 @@ func TestCurve(t *testing.T) {
 	if len(s.Curve) != curvePoints {
 		t.Fatalf("%d points", len(s.Curve))
 	}
-	// Six requests each take 200, 220 … 380 ms. Step 20 of 40 is the p50, the 30th of 60 requests.
+	// Every value from 200 to 380 ms in steps of 20 ms is the TTFT of six requests. The curve has
+	// 41 points, so point 20 is the p50, which is the 30th of 60 values.
 	for i, want := range map[int]float64{0: 0.2, 20: 0.28, 38: 0.38, 40: 0.38} {
 		if got := s.Curve[i].V; math.Abs(got-want) > 1e-9 {
 			t.Errorf("point %d is %v, want %v", i, got, want)

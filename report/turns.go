@@ -42,8 +42,8 @@ func turnsOf(samples []*metric.Sample) []Turn {
 // TurnHead is the head of the table that TurnRows writes.
 var TurnHead = []string{"Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached"}
 
-// TurnRows writes the figures of conversations turn by turn, level by level; nil if
-// the cases have none.
+// TurnRows returns a table row for each turn of each level's conversations; nil if no level has
+// conversations.
 func TurnRows(cases []*Case) [][]string {
 	var rows [][]string
 	for _, c := range cases {

@@ -13,8 +13,8 @@ import (
 // sorts them as text, but readers expect them as declared.
 type writer struct{ locals map[string]hcl.Expression }
 
-// writtenKeys returns the keys of each block with a for_each, by "type.name", in the order of
-// the source. Keys that the source computes are missing.
+// writtenKeys returns the for_each keys of each block in the order of the plan file. The map's keys
+// are "type.name". Keys that the plan file computes are left out.
 func writtenKeys(files map[string]*hcl.File) map[string][]string {
 	w := writer{map[string]hcl.Expression{}}
 	each := map[string]hcl.Expression{}

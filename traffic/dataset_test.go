@@ -204,7 +204,7 @@ func FuzzDataset(f *testing.F) {
 	})
 }
 
-// table returns a data set of that many rows, in the usual format of chat data sets.
+// table returns a data set with the given number of rows, in the usual JSON format of chats.
 func table(rows int) []byte {
 	var b bytes.Buffer
 	text := strings.Repeat("What is the capital of the country? ", 25)
@@ -227,7 +227,8 @@ func BenchmarkDataset(b *testing.B) {
 	}
 }
 
-// "ab" and "abcd" share two bytes: all of one and half of the other.
+// The prompts "ab" and "abcd" both begin with "ab". These two bytes are all of the first prompt and
+// half of the second.
 func TestShares(t *testing.T) {
 	d, err := parse(t, "a.jsonl", `{"prompt":"abcd"}`+"\n"+`{"prompt":"x"}`+"\n"+`{"prompt":"ab"}`+"\n"+`{"prompt":"yz"}`+"\n"+`{"prompt":"yz","tools":[1]}`, "")
 	if err != nil {

@@ -78,8 +78,8 @@ func (c *chains) add(from chain, more int) chain {
 	return out
 }
 
-// mooncake: conversations that continue, and others that begin with one system prompt. Times
-// are rounded down to 3 s.
+// mooncake returns a trace like Mooncake's. Some prompts continue a conversation, and some begin
+// with a common system prompt. Times are rounded down to multiples of 3 s.
 func mooncake(r *rand.Rand) []byte {
 	type row struct {
 		Synthetic string   `json:"synthetic,omitempty"`
@@ -150,7 +150,8 @@ func bailian(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// azure: only lengths, with the medians of conversations.
+// azure returns a trace like Azure's. It contains only the lengths of requests, whose medians are
+// those of conversations.
 func azure(r *rand.Rand) []byte {
 	b := bytes.NewBufferString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
 	begin := time.Date(2023, 11, 16, 18, 15, 0, 0, time.UTC)
@@ -161,7 +162,8 @@ func azure(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// burstGPT: bursts, sessions, and one of 56 requests without an answer.
+// burstGPT returns a trace like BurstGPT's, with bursts and sessions. One of 56 requests has no
+// answer.
 func burstGPT(r *rand.Rand) []byte {
 	b := bytes.NewBufferString("Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n")
 	session := 0
@@ -290,7 +292,7 @@ func TestExamples(t *testing.T) {
 		make         func(*rand.Rand) []byte
 		sessions     bool
 		block        int
-		hits         [2]float64 // range of the share of prompt tokens that repeat earlier ones
+		hits         [2]float64 // lowest and highest hit rate of prompts in a cache
 	}{
 		{"mooncake-synthetic.jsonl", "mooncake", mooncake, false, 512, [2]float64{0.35, 0.45}},
 		{"bailian-synthetic.jsonl", "bailian", bailian, true, 16, [2]float64{0.4, 0.7}},

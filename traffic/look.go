@@ -38,8 +38,9 @@ func (r *Replay) Sessions() (sessions, waiting int) {
 	return len(seen), waiting
 }
 
-// Quantum returns the unit of which all times of the trace are multiples, to within a millisecond,
-// from one second to a minute; 0 if there is none. Published traces are rounded this way.
+// Quantum returns the unit to which the times of the trace are rounded, from one second to a
+// minute. All times are multiples of it, to within a millisecond. 0 if there is no such unit. The
+// times of published traces are often rounded.
 func (t *Trace) Quantum() time.Duration {
 	for _, q := range []time.Duration{time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second, 3 * time.Second, 2 * time.Second, time.Second} {
 		whole := len(t.Rows) >= 20

@@ -9,7 +9,7 @@ import (
 // Shares are the shares of a mix's parts, which add up to Whole.
 type Shares []int
 
-// Whole is the sum of the shares of a mix: a share is a whole number of millionths.
+// Whole is the sum of the shares of a mix. A share is a whole number of millionths.
 const Whole = 1_000_000
 
 // Counts returns how many of a round's n requests each part gets. given is how many

@@ -75,8 +75,8 @@ func randomShares(random *rand.Rand) Shares {
 	return append(shares, left*Whole/200)
 }
 
-// A stratum of 20 requests has 14, 5 and 1 of the parts. Which request belongs to which
-// part depends on the seed.
+// A stratum of 20 requests has 14, 5 and 1 requests of the three parts. Their order depends on the
+// seed.
 func TestOrder(t *testing.T) {
 	counts := []int{70, 25, 5}
 	order := Order(counts, rand.New(rand.NewPCG(1, 0)))

@@ -18,8 +18,8 @@ var errMany = fmt.Errorf("it has more than %d rows; cut it, such as by head", Ma
 // visit takes a row. Its bytes are valid only during the call; line is where it begins.
 type visit func(raw []byte, line int) error
 
-// eachLine visits one value per line and skips empty lines. line is the place of an
-// error.
+// eachLine calls row for the value on each line, and skips empty lines. If it returns an error,
+// line is the line of the error.
 func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	s := bufio.NewScanner(b)
 	s.Buffer(make([]byte, 0, 1<<16), MaxRow)
@@ -47,7 +47,7 @@ func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	return 0, nil
 }
 
-// counted counts the lines of an array up to an offset.
+// counted is a reader of a JSON array. It finds the line of an offset by counting line ends.
 type counted struct {
 	r     io.Reader
 	ends  []int64 // offsets of line ends that are not yet counted in lines
@@ -178,7 +178,7 @@ func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(
 	}
 }
 
-// badLine returns the line of a table that could not be read; 0 if it is unknown.
+// badLine returns the line of an error in a table; 0 if the line is unknown.
 func badLine(err error) int {
 	if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 		return bad.StartLine

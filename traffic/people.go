@@ -37,7 +37,8 @@ func (t Turns) Draw(u float64) int {
 	if on == 1 {
 		return 1 + min(int(u*float64(t.Max)), t.Max-1)
 	}
-	// The probability of more than n turns is (qⁿ − qᴹ) / (1 − qᴹ), where M is Max.
+	// With continuation probability q and M = Max, the probability of more than n turns is (qⁿ −
+	// qᴹ) / (1 − qᴹ).
 	last := math.Pow(on, float64(t.Max))
 	n := math.Log(1-u*(1-last)) / math.Log(on)
 	return min(max(int(math.Ceil(n)), 1), t.Max)

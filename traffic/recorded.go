@@ -13,7 +13,8 @@ import (
 
 func validJSON(raw []byte) bool { return len(raw) > 0 && json.Valid(raw) }
 
-// readColumns reads an object by the names of the format.
+// readColumns reads a row that is a JSON object. The names of its values are in the columns of the
+// format.
 func readColumns(p *traceParser, raw []byte) (*entry, error) {
 	var v [slots][]byte
 	names := p.format.names()
@@ -168,7 +169,7 @@ func instant(v []byte, unit time.Duration) (int64, error) {
 	return 0, fmt.Errorf("%s, neither a number nor a date and time", short(v))
 }
 
-// tokens reads a number of tokens. Its error completes a sentence that begins "its
+// tokens reads a number of tokens. The error is the end of a sentence that begins with "its
 // input_length is".
 func tokens(v []byte) (int, error) {
 	n, err := strconv.ParseFloat(name(v), 64)
@@ -294,7 +295,8 @@ func (r *round) times(e *entry) error {
 			e.answered = max(e.answered, at)
 		}
 	}
-	for _, t := range r.Tools { // tools of a round run side by side
+	// The tools of a round run at the same time.
+	for _, t := range r.Tools {
 		if t.Wall != nil && *t.Wall >= 0 && *t.Wall < mostSeconds*1000 {
 			e.after, e.afterKnown = max(e.after, time.Duration(*t.Wall*float64(time.Millisecond))), true
 		}

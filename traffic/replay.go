@@ -87,7 +87,7 @@ func (r *Replay) Length() time.Duration {
 // Rate returns the stretch's requests per second.
 func (r *Replay) Rate() float64 { return float64(r.Due) / r.Length().Seconds() }
 
-// Measured returns the rows of the stretch.
+// Measured returns the replayed rows whose requests are measured.
 func (r *Replay) Measured() []Recorded { return r.Rows[r.First : r.First+r.Due] }
 
 // Before returns the index of the first row that was sent at most d before the given row. For a row
@@ -105,8 +105,9 @@ func (r *Replay) Before(row int, d time.Duration) int {
 	return i
 }
 
-// Fit returns the lengths of a request in a context (0 for any), and whether it was
-// cut. The answer keeps at least half of the context, and the prompt gets the rest.
+// Fit returns the lengths of a request after it is cut to the context, in tokens. A context of 0
+// has no limit. cut is set if the request was too long. Then the answer gets at least half of the
+// context, if it needs that much, and the prompt gets the rest.
 func (r *Recorded) Fit(context int) (input, output int, cut bool) {
 	if context == 0 || r.Input+r.Output <= context {
 		return r.Input, r.Output, false
@@ -115,8 +116,8 @@ func (r *Recorded) Fit(context int) (input, output int, cut bool) {
 	return min(r.Input, context-output), output, true
 }
 
-// TooLong returns the first row that does not fit a context, among the stretch and the rows
-// replayed with it. It returns nil if all rows fit or are cut.
+// TooLong returns the first replayed row that does not fit the context. It returns nil if all rows
+// fit, or if requests are cut to the context.
 func (r *Replay) TooLong(context int) *Recorded {
 	if context == 0 || r.Truncate {
 		return nil
@@ -258,7 +259,8 @@ func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	}
 }
 
-// shares returns the number of tokens that a row shares with the beginning of others.
+// shares returns how many tokens at the beginning of a row's prompt also begin the prompt of a
+// different row.
 func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	chain, sum := uint64(0), 0
 	for _, p := range parts {

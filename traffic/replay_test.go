@@ -49,8 +49,8 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// Requests are at 0, 3, 6 and 9 s, and an interval is a second. The last request, at the very end,
-// belongs to the last interval.
+// The requests were sent at 0, 3, 6 and 9 s. An interval is one second. The last request is at the
+// end of the trace and belongs to the last interval.
 func TestRates(t *testing.T) {
 	for to, want := range map[time.Duration][]float64{
 		0:                {1, 0, 0, 1, 0, 0, 1, 0, 1},
@@ -111,7 +111,7 @@ func TestPartsOfSessions(t *testing.T) {
 	}
 }
 
-// The answer keeps at least half of the context.
+// Fit cuts a request that is longer than the context. The answer keeps up to half of the context.
 func TestFit(t *testing.T) {
 	for _, tt := range []struct {
 		input, output, context int

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// key returns a row in the order in which a server reads it: tools come first in most
-// templates.
+// key returns the text of a row in the order in which a server reads it. In most chat templates the
+// tools come before the messages.
 func (r *Row) key() []byte {
 	if r.Messages == nil {
 		return append(bytes.Clone(r.Tools), r.Prompt...)
@@ -14,8 +14,8 @@ func (r *Row) key() []byte {
 	return slices.Concat(r.Tools, r.Messages)
 }
 
-// Shares returns for each row the share of its bytes, from the beginning, that it has in common
-// with another row: 1 for a row that is repeated.
+// Shares returns, for each row, how much of it also begins a different row. This is a share of the
+// row's bytes, counted from the beginning; 1 if the whole row is repeated.
 func (d *Dataset) Shares() []float64 {
 	keys, order := make([][]byte, len(d.Rows)), make([]int, len(d.Rows))
 	for i := range d.Rows {
@@ -23,7 +23,8 @@ func (d *Dataset) Shares() []float64 {
 	}
 	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
 	shares := make([]float64, len(d.Rows))
-	for n := 1; n < len(order); n++ { // in sorted order, neighbours share the most
+	// In sorted order, the neighbour of a row has the longest common beginning with it.
+	for n := 1; n < len(order); n++ {
 		a, b := order[n-1], order[n]
 		same := 0
 		for same < min(len(keys[a]), len(keys[b])) && keys[a][same] == keys[b][same] {

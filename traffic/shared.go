@@ -26,8 +26,8 @@ const (
 	hitGroups  = 16
 )
 
-// LeastUnique is the smallest number of tokens at the end of a prompt that are its
-// own.
+// LeastUnique is the smallest number of tokens that belong to a single prompt, after its shared
+// prefix.
 const LeastUnique = 64
 
 // ForHitRate chooses prefixes for a wanted hit rate: a server finds the share rate of all prompt

@@ -19,7 +19,7 @@ func TestForHitRate(t *testing.T) {
 	}{
 		{1024, 0.8, traffic.Shared{Groups: 16, Tokens: 768, More: 128, Longer: 0.4}},
 		{1024, 0.75, traffic.Shared{Groups: 16, Tokens: 768}},
-		{272, 0.7, traffic.Shared{Groups: 16, Tokens: 128, More: 64, Longer: 0.975}}, // with blocks of 128 tokens, only 16 tokens of a prompt would be its own, but at least 64 are required
+		{272, 0.7, traffic.Shared{Groups: 16, Tokens: 128, More: 64, Longer: 0.975}}, // 64 tokens must be unique, so blocks of 128 are too large
 		{128, 0.4, traffic.Shared{Groups: 16, Tokens: 32, More: 32, Longer: 0.6}},
 	} {
 		got, err := traffic.ForHitRate(tt.input, tt.rate)

@@ -21,7 +21,7 @@ type Trace struct {
 	Path   string // path as the caller gave it
 	Hash   string // SHA-256 of the file, hex
 	Format string // the name of a format, or "columns" if Columns describes it
-	Block  int    // tokens of a block of Recorded.Blocks; 0 if no row has any
+	Block  int    // tokens in a block of Recorded.Blocks; 0 if no row has blocks
 	Rows   []Recorded
 	// Empty is the number of rows that were left out. A row is left out if it has no prompt or no
 	// answer (such as a failed request). In formats that allow rows without a time, these are left
@@ -35,12 +35,12 @@ type Recorded struct {
 	At     time.Duration // when it was sent, since the trace's first request
 	Input  int           // tokens of the prompt, with the prefix; 0: they follow from Text
 	Output int           // tokens of its answer, at least 1
-	// Blocks are the ids of the blocks of the prompt after Prefix, the last of which may
-	// be partial. The same id stands for the same text. nil if that part belongs to the
-	// row alone.
+	// Blocks holds the ids of the blocks of the prompt after Prefix. The last block may be partial.
+	// Blocks with the same id have the same text. nil if no other row has this part of the prompt.
 	Blocks []uint64
-	// Session is the number of the request's session, from 1; 0 for none. Parent is the
-	// index in Rows of the row for whose answer the request waited; -1 for none.
+	// Session is the number of the request's session, from 1; 0 if there is none. Parent is the
+	// previous row of the session: the request waited for its answer. It is an index in Rows; -1 if
+	// there is none.
 	Session, Parent int
 	// Prefix is the number of tokens with which the prompt repeats the beginning of its parent's
 	// prompt and answer.
@@ -102,7 +102,7 @@ type entry struct {
 	id, parent      string // ids of conversations in Bailian traces; "" for none
 	delay           time.Duration
 	delayed         bool
-	after           time.Duration // time between this row's answer and the next row of its session
+	after           time.Duration // time from this row's answer to the next row of its session
 	afterKnown      bool
 	answered        int64 // when its answer ended, in nanoseconds; 0 if unknown
 	sent            int64 // when the request was sent, in nanoseconds; 0 if unknown

@@ -53,7 +53,8 @@ func TestFormats(t *testing.T) {
 			want: traffic.Trace{Format: "mooncake", Block: 512, Rows: []traffic.Recorded{
 				{Line: 1, Input: 6758, Output: 500, Blocks: big, Parent: -1, Wait: -1},
 				{Line: 2, At: 2999 * ms, Input: 898, Output: 2, Blocks: []uint64{0, 99}, Parent: -1, Wait: -1},
-				// A prompt of 2012 tokens reaches into 4 blocks but fills only 3.
+				// A prompt of 2012 tokens needs four blocks of 512 tokens. Only the first three are
+				// full, and the trace has ids only for these.
 				{Line: 4, At: 2999 * ms, Input: 2012, Output: 30, Blocks: ids(0, 3), Parent: -1, Wait: -1},
 			}}},
 		{name: "azure: seven fractional digits, a byte order mark, CRLF", path: "a.csv", text: "\ufeffTIMESTAMP,ContextTokens,GeneratedTokens\r\n" +
@@ -83,7 +84,7 @@ func TestFormats(t *testing.T) {
 			want: traffic.Trace{Format: "bailian", Block: 16, Rows: []traffic.Recorded{
 				{Line: 1, Input: 40, Output: 9, Blocks: ids(1089, 3), Session: 1, Parent: -1, Wait: -1, Type: "text"},
 				{Line: 2, At: 614 * ms, Input: 65, Output: 132, Blocks: []uint64{1089, 1090, 1091, 6326, 13148}, Session: 1, Parent: 0, Wait: -1, Type: "search"},
-				{Line: 3, At: 614 * ms, Input: 16, Output: 1, Blocks: []uint64{7}, Session: 2, Parent: -1, Wait: -1, Type: "text"}, // its parent was sent before the trace began, so it follows no other row
+				{Line: 3, At: 614 * ms, Input: 16, Output: 1, Blocks: []uint64{7}, Session: 2, Parent: -1, Wait: -1, Type: "text"}, // without a parent, which was sent before the trace began
 			}}},
 		{name: "tracelab: the wait is from the last output to the last tool result", path: "t.jsonl", text: "" +
 			`{"provider":"claude","session_id":"claude:a","round_index":0,"model":"m","input_tokens_total":300,"prefix_tokens":0,"newly_append_tokens":300,"output_tokens":50,"timing_events":[{"event_type":"user_message","timestamp":"2026-03-01T10:00:00.000Z"},{"event_type":"tool_call","timestamp":"2026-03-01T10:00:04.000Z"}],"tools":[{"tool_wall_latency_ms":1500}]}` + "\n" +

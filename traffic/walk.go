@@ -17,7 +17,7 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// value returns where the value that begins at i ends.
+// value returns the index after the end of the JSON value that begins at index i.
 func value(b []byte, i int) int {
 	depth := 0
 	for ; i < len(b); i++ {

@@ -28,8 +28,8 @@ const (
 	calibrationLimit   = 2 * time.Second
 )
 
-// Calibrate measures how late this generator reads. It does so once after each start of
-// the machine.
+// Calibrate measures the delay with which the generator reads chunks. The result is kept until the
+// next start of the machine.
 func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	key := calibrationKey()
 	if known := (metric.Calibration{}); boot() != "" && l.State.Recall(lease.Calibrations, key, &known) && known.Streams == calibrationStreams {
@@ -105,7 +105,8 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	return c, nil
 }
 
-// late pairs the times at which the chunks of one stream were written and read.
+// late returns the delay between the write and the read of each chunk of a stream. Chunks that were
+// not read are left out.
 func late(written, read []time.Duration) []time.Duration {
 	var delays []time.Duration
 	for i := range min(len(written), len(read)) {

@@ -168,8 +168,8 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 	return append(words, s.Launch(host, strconv.Itoa(inside))...), env, nil
 }
 
-// steers reports whether a variable has a meaning for the runtime's own command line or the
-// program that runs it. The value of such a variable cannot be passed through the runtime's
+// steers reports whether an environment variable affects the runtime's own command line, or the
+// program that runs it. Such a variable cannot be passed to the container through the runtime's
 // environment.
 func steers(name string) bool {
 	switch name {
@@ -214,7 +214,7 @@ func (c *container) follow() {
 	c.follower.Stdout, c.follower.Stderr = c.log, c.log
 	go func() {
 		defer close(c.followed)
-		// A log that cannot be read is no reason to end a server.
+		// Ignore the error: the server may go on even if its log cannot be read.
 		_ = c.follower.Run()
 	}()
 	go func() {
@@ -265,7 +265,7 @@ func (c *container) gone() error {
 	return endOf("the server's container", how, log, c.died)
 }
 
-// read reports whether the whole log was passed on.
+// read reports whether all of the container's log was passed on.
 func (c *container) read() bool {
 	select {
 	case <-c.followed:

@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// docker is a stand-in for docker with one container: this test binary, as a server.
-// DIR, SELF and MODE are replaced.
+// docker is a script in place of docker. It runs this test binary as the server in its only
+// container. The words DIR, SELFPATH and MODEWORD are replaced.
 const docker = `
 S=DIR; SELF=SELFPATH; MODE=MODEWORD
 printf '%s\n' "$*" >> $S/calls

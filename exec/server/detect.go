@@ -21,9 +21,9 @@ type Found struct {
 	Gateway string
 }
 
-// Detect identifies the server at url, with or without /v1. It reads the server's models, then
-// the page on which each engine reports its version. It returns an error if the server answers
-// none of these.
+// Detect identifies the server at url, which may end in /v1 or not. It asks for the server's
+// models, and for the pages on which engines report their versions. It returns an error if the
+// server answers none of these requests.
 func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (Found, error) {
 	found := Found{Engine: engine.Plain}
 	ask := func(e engine.Engine) (*client.HTTP, error) {

@@ -43,11 +43,13 @@ func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []s
 		return nil // a simulator may take the place of any server, so nothing is compared
 	}
 	var wrong []string
-	// The name of a folder does not identify the model in it.
+	// Compare names only if both have the form owner/name. The name of a folder does not say which
+	// model is in it.
 	if want, got := s.Model, found["model"]; told.Root != "" && hubName(want) && hubName(got) && want != got {
 		wrong = append(wrong, fmt.Sprintf("model = %q was declared and %q was found", want, got))
 	}
-	// Skip a logged number and a bound that slots share: engines round these.
+	// Compare only the context in the list of models with the plan's flag. Leave out engines whose
+	// slots share the context, because these engines round it.
 	known := engine.Of(s.Engine).Flags
 	if want, ok := s.FlagNumber(known.Context...); ok && len(known.Slots) == 0 && told.Context > 0 && told.Context != want {
 		wrong = append(wrong, fmt.Sprintf("a context of %d tokens was declared and one of %d was found", want, told.Context))

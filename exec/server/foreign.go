@@ -16,8 +16,8 @@ import (
 // starts a program that takes the driver's lock.
 const foreignEvery = 10 * time.Second
 
-// foreign counts the processes that compute on a server's GPUs and do not belong to this
-// run.
+// foreign counts the foreign processes on a server's GPUs. These are processes that do not belong
+// to this run.
 type foreign struct {
 	list func(context.Context) ([]int, error)
 	run  string // id of the run, with which the marks of its processes begin

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// Whatever a server writes, in writes of any size, no secret is kept on disk or in
-// memory, and nothing grows without bound.
+// FuzzLog: for any output of a server, in writes of any size, no secret stays in memory or on disk,
+// and the log has a bounded size.
 func FuzzLog(f *testing.F) {
 	const secret = "sk-verysecret"
 	f.Add("key sk-very", "secret\nand sk-", "verysecret")

@@ -49,7 +49,7 @@ func TestGPUSource(t *testing.T) {
 			if w.GPU == nil {
 				return
 			}
-			// The tool fails, so there is no reading.
+			// There is no reading, because the tool fails.
 			got := make(chan error, 1)
 			w.GPU(t.Context(), func(r *telemetry.Reading, err error) {
 				if err == nil {

@@ -11,7 +11,8 @@ import (
 // that it starts inherit the mark.
 const markName = "TOKGATE_SERVER"
 
-// endGroup ends a process group, and marked processes outside of it.
+// endGroup ends a process group. It also ends processes outside of the group that have the server's
+// mark in their environment.
 func endGroup(c clock.Clock, group int, mark string, grace func() time.Duration) error {
 	gone := func() bool { return !alive(group) && len(marked(mark)) == 0 }
 	terminate(group)

@@ -19,7 +19,7 @@ import (
 // things at the same time.
 type held struct {
 	server    lease.Server
-	gpus      []gpu.GPU // the GPUs that the server may use
+	gpus      []gpu.GPU // GPUs that the server may use
 	inventory gpu.Inventory
 	port      int
 	locks     []*lease.Note
@@ -188,7 +188,7 @@ func bindable(port int) error {
 	return l.Close()
 }
 
-// environment returns the variables that confine a process to its GPUs.
+// environment returns the variables that let a process see only the GPUs that it may use.
 func (h *held) environment(s *plan.Server) map[string]string {
 	if s.GPUs() == nil {
 		return nil

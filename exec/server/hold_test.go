@@ -199,8 +199,8 @@ func TestLeftoverProcess(t *testing.T) {
 	nothingHeld(t, l)
 }
 
-// The leader is gone, but a process that it started and that moved to its own group
-// is not.
+// The first process of a server has ended. But a process that it started, and that moved to a
+// process group of its own, still runs. tokgate finds it.
 func TestLeftoverChild(t *testing.T) {
 	if startOf(os.Getpid()) == "" || len(marked("none")) > 0 {
 		t.Skip("this system does not show the environment of processes")

@@ -108,7 +108,8 @@ func ids(models []client.Model) []string {
 	return out
 }
 
-// fingerprint holds what was observed; a key that could not be observed is missing.
+// fingerprint returns what was observed about the server. Facts that could not be observed are
+// missing.
 func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	// The server's list may contain only the name under which a model is served, and this name may
 	// come from a gateway. In this case the plan's name for the model is used. But if the plan
@@ -174,8 +175,8 @@ func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool,
 	return true, now
 }
 
-// lastLook bounds the time for identifying a server after the load, which is not in
-// the budget.
+// lastLook is the time limit for identifying a server after the load. This time is not part of the
+// budget.
 const lastLook = 15 * time.Second
 
 // same returns an error unless the server after the load is the server that was there before the

@@ -175,8 +175,8 @@ func (r *reached) nvidia(w *telemetry.Watch, t plan.Telemetry, path string, gpus
 	return smi.Close
 }
 
-// countsForeign reports whether foreign processes on the server's GPUs should be counted,
-// and can be.
+// countsForeign reports whether tokgate counts foreign processes on the server's GPUs. The plan
+// must ask for it, and tokgate must have started the server as a process.
 func (r *reached) countsForeign(t plan.Telemetry) bool {
 	return t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != ""
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// watched reads a server for one round, until enough reports true. It runs in a bubble.
+// watched reads a server's metrics until the function enough returns true, and returns what was
+// read. It must be called in a synctest bubble.
 func watched(t *testing.T, l *Launcher, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session, time.Duration) bool) (*telemetry.Session, time.Duration) {
 	t.Helper()
 	c := l.Clock
@@ -66,7 +67,8 @@ func TestInsideOfTheBuiltInServer(t *testing.T) {
 	})
 }
 
-// Each kind of answer from a metrics page has the right result.
+// The metrics page of a server may be missing, broken or incomplete. For each case, the reason or
+// the result is right.
 func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
@@ -111,7 +113,7 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	}
 }
 
-// A page that fails now and then is still read, and its failures are counted.
+// If some requests for the metrics page fail, the page is still read, and the failures are counted.
 func TestInsideBridgesFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})

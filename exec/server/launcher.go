@@ -26,21 +26,21 @@ type Options struct {
 	Dir string
 	// Redact lists the secrets that are removed from logs.
 	Redact []string
-	// State is the folder in which runs record what they hold; see lease.Dir. ""
-	// records nothing, locks nothing and finds no leftovers.
+	// State is the folder in which runs record what they hold; see lease.Dir. If it is "", the
+	// launcher records nothing, locks nothing and finds no servers of killed runs.
 	State lease.Folder
 	// Holder describes this run, so that other runs can name it in their messages.
 	Holder lease.Holder
 	// Reap also removes containers whose run has no note and may still be alive.
 	Reap bool
-	// Grace returns how long a server may take to end by itself. It is called repeatedly while
-	// the launcher waits. nil means the constant Grace.
+	// Grace returns how long a server may take to end by itself. It is called again and again
+	// during the wait. If it is nil, the constant Grace applies.
 	Grace func() time.Duration
 	Network
 }
 
-// Network is how servers are reached, and where servers in this process listen. The
-// zero Network is the machine's; tests use one in memory.
+// Network is the network on which servers listen and are reached. The zero Network is that of the
+// machine. Tests use a network in memory.
 type Network struct {
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Listen func(network, address string) (net.Listener, error)

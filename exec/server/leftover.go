@@ -91,12 +91,13 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 	return append(found, labelled...), nil
 }
 
-// labelled finds containers by their labels, because a note may be lost or lie in
-// another folder. known are the containers with notes.
+// labelled finds containers of killed runs by their labels. It is needed because the note on a
+// container may be lost, or may be in a different folder. known holds the containers that have a
+// note.
 func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[string]bool, state func(string)) (found []leftover, err error) {
 	c, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
-		return nil, nil // the start will report that there is no runtime
+		return nil, nil // no runtime: starting the container will report it
 	}
 	labelled, err := c.labelled(ctx)
 	if err != nil {
@@ -152,7 +153,8 @@ func (l *Launcher) remove(ctx context.Context, o leftover) error {
 	if o.leads() {
 		return endGroup(l.Clock, o.Group, o.Mark, always(leftoverGrace))
 	}
-	// The leader is gone, and its group's number may belong to other processes now.
+	// Use only the mark, and not the process group. The group's leader has ended, so the number of
+	// the group may be reused.
 	for _, pid := range marked(o.Mark) {
 		killOne(pid)
 	}

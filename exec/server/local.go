@@ -17,7 +17,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// local starts a process or container, and reserves what it uses until it has ended.
+// local starts a server in a process or container. It reserves the GPUs and the port of the server
+// until the server has ended.
 func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	if _, diags := plan.CommandLine(s.Engine, s.Flags, s.Args); diags.HasErrors() {
 		return nil, diags
@@ -113,7 +114,7 @@ func (l *Launcher) starting(state func(string), facts *logFacts, took time.Durat
 	}
 }
 
-// await makes a target from a started server once it is ready.
+// await waits until a started server is ready, and returns it as a target.
 func (l *Launcher) await(ctx context.Context, s *plan.Server, state func(string), x running, h *held, log *tail, facts func(metric.Fingerprint)) (*exec.Target, error) {
 	r, err := l.reach(s, state, client.Config{
 		BaseURL: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(h.port)), Engine: engine.Of(s.Engine),

@@ -26,8 +26,8 @@ func Meter() exec.Meter {
 		return func() metric.Health {
 			h := metric.Health{CPU: -1}
 			if after, ok := CPUTime(); known && ok {
-				// Count only the cores that this process may use: a container may have one
-				// of many.
+				// Divide by the number of cores that this process may use, because a container may
+				// have only some of the machine's cores.
 				if wall := c.Now(); wall > 0 {
 					h.CPU = min(max(float64(after-cpu)/float64(wall)/float64(runtime.GOMAXPROCS(0)), 0), 1)
 				}
@@ -40,8 +40,8 @@ func Meter() exec.Meter {
 	}
 }
 
-// histograms reads both of the runtime's histograms; one that this version of Go lacks is
-// missing.
+// histograms reads the two histograms of the Go runtime. The map lacks a histogram that this
+// version of Go does not have.
 func histograms() map[string]*metrics.Float64Histogram {
 	samples := []metrics.Sample{{Name: pauses}, {Name: latencies}}
 	metrics.Read(samples)

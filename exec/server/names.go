@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// virtualPrompts makes the prompts of a server in virtual time.
+// virtualPrompts makes prompts for a simulator in virtual time.
 type virtualPrompts struct {
 	limit    int // tokens of its context
 	datasets map[*plan.Workload]rowPrompts
@@ -36,7 +36,7 @@ func (v virtualPrompts) of(ctx context.Context, w *plan.Workload, salt uint64) (
 	return virtualRows{v.datasets[w], w}, nil
 }
 
-// fit refuses rows of a data set that a server would refuse.
+// fit returns an error if a row of the data set does not fit the context of the simulator.
 func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.Rows) error {
 	count := func(_ context.Context, p client.Prompt) (int, error) { return sim.CountChat(p.Text, p.Messages) }
 	if w.Input == 0 || w.Prompt.Task != "" {
@@ -110,8 +110,8 @@ func (n names) Next(id exec.PromptID, sent client.Prompt, _ string, tokens int) 
 	return out, err
 }
 
-// virtualRows returns the rows of a data set, with the lengths that the built-in
-// server counts.
+// virtualRows takes prompts from the rows of a data set, with lengths as the built-in server counts
+// them.
 type virtualRows struct {
 	rowPrompts
 	workload *plan.Workload

@@ -117,7 +117,7 @@ func TestQuantile(t *testing.T) {
 		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // rank 99 of 100 is in the second bucket
 		{h(0, 0, 0, 0), h(99, 0, 1, 0), 1, 10 * ms},   // the longest
 		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // the 7 earlier counts are subtracted
-		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // without an upper edge the lower one is used
+		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // no upper edge: use the lower one
 		{h(5, 0, 0, 0), h(5, 0, 0, 0), 0.99, 0},       // nothing new
 		{nil, h(1, 0, 0, 0), 0.99, 0},
 	} {
@@ -197,8 +197,8 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
-// The log is searched for errors from the moment when the server is ready: errors while it
-// started are not the reason for its end.
+// The reason for the end of a server is an error that was logged after the server was ready. Errors
+// during its start are not the reason.
 func TestLogSince(t *testing.T) {
 	log := &tail{}
 	fmt.Fprint(log, "ERROR: no GPU, going on without\n")

@@ -19,7 +19,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// child is a server that runs as a child process in its own group.
+// child is a server that runs as a child process, in a process group of its own.
 type child struct {
 	Clock   clock.Clock
 	cmd     *osexec.Cmd
@@ -31,7 +31,7 @@ type child struct {
 	err     error         // the error of Wait; read it after exited
 	grace   func() time.Duration
 	closing bool          // set when tokgate has asked the server to end
-	first   string        // the listening socket when it became ready; "" if not known
+	first   string        // listening socket when the server became ready; "" if not known
 	since   time.Duration // when the server became ready
 	spent   time.Duration // time spent finding out which process listens on the port
 	before  int           // bytes of the log when the server became ready

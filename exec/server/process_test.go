@@ -98,7 +98,8 @@ func childMain(mode string, args []string) {
 	os.Exit(1)
 }
 
-// forever waits. Without cgo the runtime would take select {} for a deadlock.
+// forever waits without end. It does not use select {}, which the Go runtime would report as a
+// deadlock.
 func forever() { time.Sleep(1<<63 - 1) }
 
 func childServer(t *testing.T, mode string) *plan.Server {
@@ -280,7 +281,7 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	// The process is gone, or a zombie that only its new parent can remove.
+	// The process has ended, even if its new parent has not yet removed the zombie.
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") {
 		t.Errorf("the grandchild %d is still there: %s", pid, stat)
 	}

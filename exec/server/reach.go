@@ -29,11 +29,11 @@ type reached struct {
 	gpu      telemetry.Source // GPU of a simulator; nil: ask the vendor's tools
 	// The next three are set for a server that was started on this machine; else nil.
 	facts     func(metric.Fingerprint)     // adds further known facts
-	instance  func(context.Context) string // distinguishes the server from a later one in its place
+	instance  func(context.Context) string // identifies this start of the server
 	lastWords func() string                // of its log
 }
 
-// reach prepares to reach a server; it uses no network.
+// reach prepares the client for a server. It sends nothing.
 func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*reached, error) {
 	c.Now, c.Dial = l.Clock.Now, l.Dial
 	c.OnFresh = func(reason string) { l.Clock.Post(func() { state(reason) }) }

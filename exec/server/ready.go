@@ -69,7 +69,7 @@ func (r *reached) awaited(last error) string {
 	}
 	if r.lastWords != nil {
 		if words := r.lastWords(); words != "" {
-			// The log says more than refused connections do.
+			// The last line of the log says more than "connection refused".
 			what = words
 		}
 	}
@@ -99,7 +99,7 @@ func (r *reached) hint(err error) string {
 	return fmt.Sprintf(" (it was sent %s's own request fields; engine = \"openai\" sends none)", r.config.Engine.Name)
 }
 
-// try asks for the models and completes one token.
+// try asks the server for its models and makes it complete one token.
 func (r *reached) try(ctx context.Context) (identity, error) {
 	id, err := r.identify(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		s, err := r.api.Complete(ctx, &client.Request{
 			API: string(api), Model: id.model.ID, Prompt: client.Prompt{Text: "Hello"}, Output: 1,
 		})
-		// One token may be half a character, and so no text yet.
+		// The answer may have no text, because its only token may be a part of a character.
 		if err == nil || s.Failure.Kind == metric.FailEmpty && s.Usage != nil {
 			id.cold = s
 			return id, nil

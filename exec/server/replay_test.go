@@ -15,10 +15,10 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// TestLongReplayHits replays a minute of the example in Mooncake's form, and the minute
-// before it, in virtual time and over HTTP. The built-in server finds in its cache what the
-// hashes imply, to within one point. Each prompt and each answer has its recorded length,
-// and each request is due when it was recorded.
+// TestLongReplayHits replays one minute of the Mooncake example, after the minute before it, in
+// virtual time and over HTTP. The hit rate in the built-in server's cache differs by at most one
+// percentage point from the rate that the trace's hashes imply. Prompts and answers have their
+// recorded lengths, and requests are due at their recorded times.
 func TestLongReplayHits(t *testing.T) {
 	traces := filepath.Join("..", "..", "plans", "traces")
 	trace, err := traffic.ReadTrace(filepath.Join(traces, "mooncake-synthetic.jsonl"), "", nil)

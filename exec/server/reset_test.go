@@ -17,7 +17,7 @@ import (
 func TestReset(t *testing.T) {
 	for _, tt := range []struct {
 		engine string
-		busy   int32 // number of answers with status 400 before the server drops its requests
+		busy   int32 // number of refusals (status 400) before the server clears its caches
 		status int   // from then on
 		asked  int32
 		took   time.Duration
@@ -25,7 +25,7 @@ func TestReset(t *testing.T) {
 	}{
 		{"sglang", 0, 200, 1, 0, false},
 		{"sglang", 2, 200, 3, 500 * time.Millisecond, false},
-		{"sglang", 1000, 200, 40, 10 * time.Second, true}, // tried every 250 ms for 10 s
+		{"sglang", 1000, 200, 40, 10 * time.Second, true}, // 10 s of attempts, one every 250 ms
 		{"vllm", 0, 404, 1, 0, false},                     // no reset, which is not an error
 		{"llama.cpp", 0, 200, 0, 0, false},
 	} {

@@ -90,8 +90,8 @@ func firstWith(log string, any []string) string {
 // failing matches the beginning of an engine's error report.
 var failing = regexp.MustCompile(`\b(?:ERROR|CRITICAL|FATAL)\b|Traceback \(most recent call last\)|\bpanic:`)
 
-// Lines that an excerpt of a log keeps: the first ones, from the first error on, and the
-// last ones, which mostly tell how the server ended.
+// An excerpt of a log has its first lines, beginning with the first error, and its last lines. The
+// last lines mostly say how the server ended.
 const (
 	firstLines = 10
 	lastLines  = 4

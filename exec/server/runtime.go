@@ -55,7 +55,8 @@ func findRuntime(c clock.Clock, name string) (*cli, error) {
 	return nil, fmt.Errorf("%s is not on the PATH: a container cannot be started", strings.Join(names, " or "))
 }
 
-// command is a call of the container runtime. A Ctrl-C at the terminal does not reach it.
+// command prepares a call of the container runtime. A Ctrl-C at the terminal does not interrupt the
+// call.
 func (r *cli) command(ctx context.Context, env []string, words ...string) *osexec.Cmd {
 	cmd := osexec.CommandContext(ctx, r.path, words...)
 	cmd.Env = append(os.Environ(), env...)
@@ -280,8 +281,8 @@ func (r *cli) labelTemplate(label string) string {
 	return `{{.Label "` + label + `"}}`
 }
 
-// absolute makes the host's side of a volume absolute, so that the runtime takes it
-// for a path.
+// absolute makes the path of a volume on the host absolute. Without this, the runtime would take a
+// relative path for the name of a volume.
 func absolute(volume string) string {
 	source, rest, ok := strings.Cut(volume, ":")
 	if !ok || !strings.HasPrefix(source, ".") {

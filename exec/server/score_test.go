@@ -33,7 +33,7 @@ func heardFrom(t *testing.T, c clock.Clock, transport client.Transport, r *clien
 	return answer.Said().Visible
 }
 
-// lossOf asks how likely a text is as an answer, in nats per token.
+// lossOf returns the mean loss of a text as the answer to a request, in nats per token.
 func lossOf(t *testing.T, c clock.Clock, scorer client.Scorer, r *client.Request, said string) float64 {
 	t.Helper()
 	loss, over := 0.0, false

@@ -340,8 +340,7 @@ func TestMinutesOverHTTP(t *testing.T) {
 			if m.Failure != nil || m.Usage == nil || m.Usage.Input != 200 || m.Usage.Output != 3 || !ok {
 				t.Fatalf("%v: failure %+v, usage %+v", m, m.Failure, m.Usage)
 			}
-			// A step takes 20 seconds, and a little more if it prefills a
-			// prompt.
+			// A step takes 20 seconds. It takes slightly longer if it also processes a new prompt.
 			if tpot < 20 || tpot > 20.1 {
 				t.Fatalf("%v: tpot %v, want 20 s", m, tpot)
 			}

@@ -32,7 +32,7 @@ func gpuOf(p *sim.Profile, c clock.Clock, state func(now time.Duration) sim.Stat
 	})
 }
 
-// simulator starts the built-in server inside this process, with a socket of its own.
+// simulator starts the built-in server in this process. The server listens on a socket.
 func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	profile, err := sim.LoadProfile(s.Simulator.Profile, l.Dir)
 	if err != nil {

@@ -26,7 +26,7 @@ type tail struct {
 	redactor record.Redactor
 
 	mu      sync.Mutex
-	file    io.Writer // nil if there is no file, or if writing to it failed
+	file    io.Writer // nil without a file, or after a failed write
 	written int
 	partial []byte // an unfinished line
 	end     []byte // at most 2·tailSize
@@ -101,7 +101,8 @@ func (t *tail) line() {
 	line := t.redactor.Text(string(t.partial))
 	t.partial = t.partial[:0]
 	if !strings.HasSuffix(line, "\n") && !t.finished {
-		// This is a piece of a long line: a secret may continue in the next piece.
+		// Keep the end of this piece of a long line, because a secret may continue in the next
+		// piece.
 		whole := len(line) - min(t.redactor.Pending(line), lineSize/2)
 		t.partial = append(t.partial, line[whole:]...)
 		line = line[:whole]

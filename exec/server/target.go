@@ -68,7 +68,7 @@ func (r *reached) tokens(ctx context.Context, model, text string) (int, error) {
 	})
 }
 
-// cold returns the times of the first completion, to its first token and to its end.
+// cold returns the TTFT and the latency of the first completion; 0 if they are unknown.
 func cold(s *metric.Sample) (first, end time.Duration) {
 	if s == nil || s.First == 0 {
 		return 0, 0

@@ -32,8 +32,9 @@ type Virtual struct {
 	// Seed is added to the plan's seed.
 	Change func(*plan.Server, *sim.Profile)
 	Seed   int64
-	// Seldom is the shortest interval for reading the servers' metrics; 0 means the
-	// plan's. Reading them is half of the work of a simulation.
+	// Seldom is the shortest interval between two readings of the servers' metrics; 0 means the
+	// interval in the plan. A longer interval saves time, because the readings are half of the work
+	// of a simulation.
 	Seldom time.Duration
 }
 
@@ -130,8 +131,8 @@ type virtual struct {
 	flights []*virtualFlight // requests in flight, in order of start
 	ended   bool             // set if at least one of the flights has ended
 	step    func()           // takes it
-	stop    func() bool      // stops the timer for the server's next step
-	next    time.Duration    // time at which that step is due
+	stop    func() bool      // stops the timer for the engine's next step
+	next    time.Duration    // time at which the engine's next step is due
 	armed   bool
 	event   client.Event // the last event; its memory is used for all events
 	usage   client.Usage
@@ -154,7 +155,7 @@ type virtualFlight struct {
 	stream client.Stream
 	call   *sim.Call
 	status int
-	expire func() bool // stops the timer of its time-out
+	expire func() bool // stops the timer for the time-out of the request
 	over   bool
 }
 
@@ -238,7 +239,7 @@ func (v *virtual) settle() {
 	v.advance()
 }
 
-// advance lets the server work until now and sets the timer for its next step.
+// advance lets the engine work up to the current time, and sets the timer for its next step.
 func (v *virtual) advance() {
 	next, busy := v.server.Advance(v.Clock.Now())
 	if v.armed && busy && next == v.next {

@@ -87,8 +87,8 @@ func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metr
 	return samples
 }
 
-// inVirtualTime runs the same script without HTTP. The prompts have the lengths that
-// the server counted.
+// inVirtualTime runs the script without HTTP. The length of a prompt is set to the length that the
+// server counted over HTTP.
 func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Sample {
 	c := clock.NewVirtual()
 	server, err := sim.NewVirtual(o, 0)
@@ -157,8 +157,8 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 	}
 }
 
-// sameSample ignores the requested values, which only one side knows, and the length
-// of the text, which virtual time does not have.
+// sameSample reports whether two samples are equal. It ignores the requested lengths, which only
+// one of the samples has, and the length of the text, which is 0 in virtual time.
 func sameSample(a, b *metric.Sample) bool {
 	x, y := *a, *b
 	x.InputAsked, y.InputAsked = 0, 0
@@ -166,8 +166,8 @@ func sameSample(a, b *metric.Sample) bool {
 	return cmp.Equal(x, y)
 }
 
-// TestFaultsInVirtualTime: every fault has the same effect on the client as over
-// HTTP, except faults of the connection, which virtual time does not have.
+// TestFaultsInVirtualTime: a fault has the same effect on the client in virtual time as over HTTP.
+// Faults of the connection are left out, because virtual time has no connections.
 func TestFaultsInVirtualTime(t *testing.T) {
 	// words lists the faults whose messages differ between HTTP and virtual time, with the reason.
 	words := map[string]string{

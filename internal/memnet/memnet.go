@@ -63,8 +63,8 @@ func (n *Network) Listen(_, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// DialContext connects to the listener of an address; without one it fails like a
-// refused connection.
+// DialContext connects to the listener with the given address. If there is none, the connection is
+// refused.
 func (n *Network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[address]
@@ -110,8 +110,8 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Addr implements net.Listener. Only this listener's DialContext and its
-// network's reach it.
+// Addr implements net.Listener. The address can be reached only through DialContext of this
+// listener or of its network.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
 type addr string

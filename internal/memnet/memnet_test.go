@@ -50,7 +50,7 @@ func TestDeadlines(t *testing.T) {
 		if got := time.Since(start); got != time.Hour {
 			t.Errorf("the read ended after %v, want 1h", got)
 		}
-		b.SetReadDeadline(time.Time{}) // a passed deadline can be lifted
+		b.SetReadDeadline(time.Time{}) // remove a deadline that has passed
 		a.Write([]byte("x"))
 		if n, err := b.Read(make([]byte, 1)); n != 1 || err != nil {
 			t.Errorf("read after the deadline was lifted: %d, %v", n, err)
@@ -77,7 +77,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Addresses are distinguished, and a port that was released is refused.
+// Two listeners on a network have different addresses. A connection to the address of a closed
+// listener is refused.
 func TestNetwork(t *testing.T) {
 	var n Network
 	a, err := n.Listen("tcp", "127.0.0.1:0")

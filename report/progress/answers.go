@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// answers is the state of the answers that a server of a comparison gives, or scores, in addition
-// to its measured requests.
+// answers is the state of a server's answers in a comparison. The server gives or scores these
+// answers in addition to its measured requests.
 type answers struct {
 	server    string
 	reading   bool

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Forecast lists the parts of a run and what is known beforehand about how long each
-// takes. It estimates how long the run takes and, while it runs, the remaining time.
+// Forecast lists the parts of a run, with what is known beforehand about their durations. It
+// estimates the duration of the run and, during the run, the remaining time.
 type Forecast struct {
 	Parts []Part
 	Rest  time.Duration // duration outside the parts, such as warm-up and teardown; 0 if unknown
@@ -19,10 +19,11 @@ type Forecast struct {
 // capacity search.
 type Part struct {
 	Server   string
-	Workload string // "" for the starts of the server
+	Workload string // "" for starts of the server
 	Level    string // "" for a capacity search
 	Times    int    // how often the part runs: once, or in a comparison once per leg
-	// Took are the durations of earlier runs. Known is false if there were none.
+	// Took is the duration of one repetition in earlier runs. Known is false if there were no
+	// earlier runs.
 	Took  time.Duration
 	Known bool
 	// Size is the work of one repetition. All levels use the same unit, so that the duration of one
@@ -152,9 +153,9 @@ func (p *Part) size() float64 {
 	return 1
 }
 
-// left returns the remaining time of a run that began at the time began. searches is the number of
-// capacity searches whose time is not included. ok is false if nothing is known about the duration
-// of a start or level that is still to come.
+// left returns the remaining time of a run that began at the time began. It leaves out capacity
+// searches of unknown duration; searches is their number. ok is false if the duration of a start or
+// a level that still has to run is unknown.
 func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches int, ok bool) {
 	between := now - began
 	for i := range f.Parts {
@@ -215,7 +216,7 @@ func (d *Display) runETA() string {
 	for _, l := range d.levels {
 		if p := d.opt.Forecast.part(l.server, l.workload, l.name); p != nil {
 			if p.rest, _ = l.eta(now); l.done > 0 && l.done >= l.due {
-				p.rest = 1 // the repetition is about to end
+				p.rest = 1 // almost 0: all requests of the level have ended
 			}
 		}
 	}

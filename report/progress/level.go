@@ -24,7 +24,7 @@ func (l *level) what(m *metric.Level) string {
 	return "the largest rate is " + metric.Format(metric.PerSecond, mean)
 }
 
-// numbers returns the running statistics of the last requests.
+// numbers returns the statistics that the display shows of the last requests.
 func (l *level) numbers() []string {
 	var out []string
 	ttft := l.ttft.distribution()
@@ -58,7 +58,7 @@ func (d *Display) of(l *level) string {
 	switch l.probe {
 	case "":
 	case metric.SaturationName:
-		return "" // the level's name already says it
+		return "" // the name of the level says that it is a saturation
 	default:
 		return " (" + l.probe + ")"
 	}

@@ -20,11 +20,10 @@ type Options struct {
 	TTY   bool // repaint a block (see Repaint); false for plain lines
 	Quiet bool // draw nothing at all
 	Color bool // of the block (see ColorMode)
-	// Width returns the number of columns of the terminal. It is called before each
-	// paint. nil, or a result that is not positive, means 80. Plain lines are not
-	// cut.
+	// Width returns the width of the terminal in columns. It is called before each paint. If it is
+	// nil or its result is not positive, the width is 80. Plain lines are not cut to the width.
 	Width func() int
-	// Now is the monotonic time since any origin. Required.
+	// Now returns the time on a monotonic clock with any origin. It must be set.
 	Now func() time.Duration
 	// Simulated returns the virtual time that a simulated run shows; nil if the run is real. Now
 	// still determines when to paint, and how long the user has to wait.
@@ -40,12 +39,12 @@ type Options struct {
 const (
 	// paintEvery is the shortest time between two repaints of the display.
 	paintEvery = 100 * time.Millisecond
-	// lineEvery is the time between plain lines within a level.
+	// lineEvery is the shortest time between two plain lines about the progress of a level.
 	lineEvery = 30 * time.Second
 	// stateEvery is the shortest time between two plain lines about a starting server. It is needed
 	// because the server's log may change every millisecond.
 	stateEvery = 10 * time.Second
-	// window is the number of requests that the running statistics cover.
+	// window is the number of last requests that the displayed statistics cover.
 	window = 1000
 )
 
@@ -60,7 +59,7 @@ type Display struct {
 	begun    time.Duration // by Now
 	servers  []*server     // starting servers, in the order of their first messages
 	index    int           // of the level, 1-based
-	levels   []*level      // levels that are running; at most two, side by side
+	levels   []*level      // running levels, at most two at the same time
 	answers  []*answers    // answers in progress besides measured requests, in a comparison
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
@@ -72,7 +71,7 @@ type Display struct {
 
 type server struct {
 	address, state string
-	since          time.Duration // time of the server's first state
+	since          time.Duration // time of the server's first message
 	said           string        // state in the last plain line about the server
 	saidAt         time.Duration
 	known          bool // a plain line was written
@@ -102,7 +101,7 @@ func New(out io.Writer, opt Options) *Display {
 	return &Display{out: out, opt: opt, begun: opt.Now(), closed: opt.Quiet}
 }
 
-// time returns the time on the run's clock.
+// time returns the current time on the run's clock, which is virtual if the run is simulated.
 func (d *Display) time() time.Duration {
 	if d.opt.Simulated != nil {
 		return d.opt.Simulated()
@@ -278,7 +277,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		index:    d.index, since: d.time(), lastLine: now, warming: true}
 	d.levels = append(d.levels, started)
 	if d.opt.Simulated != nil {
-		started.expected = 0 // the expected time is virtual, and the ETA is shown in real time
+		started.expected = 0 // unknown, because it is virtual time and the ETA is real time
 	}
 	if l.Probe != nil {
 		if started.probe = text.Line(l.Probe.Purpose); l.Probe.Purpose != metric.SaturationName {
@@ -448,8 +447,8 @@ func (d *Display) say(line string) {
 		io.WriteString(d.out, stamp+"  "+line+"\n")
 		return
 	}
-	// Two spaces keep the stamp apart from the line, because a terminal may break lines in the
-	// middle of words.
+	// Separate the time from the line by two spaces, because a terminal may break a line in the
+	// middle of a word.
 	stamp += "  "
 	above := stamp
 	for i, part := range text.Wrap(line, max(d.width()-text.Width(stamp), 20)) {

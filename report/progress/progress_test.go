@@ -312,13 +312,13 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// The running statistics cover a bounded number of requests.
+// The displayed statistics cover a bounded number of requests.
 func TestRing(t *testing.T) {
 	var r ring
 	for i := range 3 * window {
 		r.add(float64(i))
 	}
-	// The last 1000 of 0 … 2999 are 2000 … 2999.
+	// The values were 0 to 2999, so the last 1000 values are 2000 to 2999.
 	if d := r.distribution(); d.N() != window || d.Values[0] != 2000 || d.Values[window-1] != 2999 {
 		t.Errorf("%d values from %v to %v, want 1000 from 2000 to 2999", d.N(), d.Values[0], d.Values[window-1])
 	}
@@ -459,8 +459,8 @@ func TestTwoLevels(t *testing.T) {
 	}
 }
 
-// Answers besides the measured requests have a line of their own, on a terminal too,
-// and a line that stays once they are given or scored.
+// Answers that are not measured requests have a line of their own in the display. When all of them
+// have been given or scored, one line about them stays.
 func TestAnswers(t *testing.T) {
 	for _, tty := range []bool{false, true} {
 		var out strings.Builder
@@ -491,7 +491,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// The reason for skipped levels is printed once if it is the same for all.
+// If several levels are skipped for the same reason, the reason is printed only once.
 func TestSkippedForOneReason(t *testing.T) {
 	var b bytes.Buffer
 	d := New(&b, Options{Now: func() time.Duration { return 0 }})

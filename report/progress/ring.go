@@ -29,7 +29,8 @@ func (r *ring) sum() float64 {
 	return total
 }
 
-// distribution leaves failures out: it shows what users who got an answer saw.
+// distribution returns the distribution of the values of completed requests. Failed requests are
+// left out, because the display shows what users with an answer experienced.
 func (r *ring) distribution() metric.Distribution {
 	return metric.NewDistribution(slices.Clone(r.values), 0, metric.LowerIsBetter)
 }

@@ -167,7 +167,7 @@ func Confine(gpus []GPU) map[string]string {
 	}
 	list := strings.Join(IDs(gpus), ",")
 	if gpus[0].Vendor == "amd" {
-		// Engines require both variables to be equal if both are set.
+		// Set both variables to the same list. Engines refuse two different lists.
 		return map[string]string{"CUDA_VISIBLE_DEVICES": list, "HIP_VISIBLE_DEVICES": list}
 	}
 	// Use the order of the PCI slots, as nvidia-smi does. By default CUDA orders GPUs by speed.

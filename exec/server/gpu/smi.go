@@ -47,8 +47,8 @@ func Look(ask Ask, getenv func(string) string) Inventory {
 	return inv
 }
 
-// smiFields are fields that nvidia-smi has had for a long time: one unknown field
-// would fail the whole query.
+// smiFields are the fields that nvidia-smi is asked for. Only old fields are used, because one
+// unknown field makes the whole query fail.
 const smiFields = "index,uuid,name,memory.total,memory.used,driver_version,clocks.max.sm,clocks.max.memory,power.limit,persistence_mode,mig.mode.current,ecc.mode.current"
 
 func askNVIDIA(ask Ask) (Inventory, error) {
