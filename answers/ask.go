@@ -66,8 +66,8 @@ func Read(fields map[string]any) (*Ask, error) {
 	return a, nil
 }
 
-// resolve prepares a schema for checking; it returns nil if there is no schema. It loads nothing,
-// so a reference to another document is an error.
+// resolve prepares a schema for checking; it returns nil if there is no schema. A reference to a
+// different document is an error, because resolve loads nothing.
 func resolve(raw json.RawMessage) (*jsonschema.Resolved, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil

@@ -51,9 +51,10 @@ func invalid(s Said) bool {
 	return false
 }
 
-// Repeated is 1 − distinct 4-grams / 4-grams of the last 256 words of a text; 0 if it
-// has fewer than four words. A word is a run of letters and digits, a single ideograph
-// or kana, or any other single character except white space.
+// Repeated returns the share of 4-grams that occurred earlier, among the last 256 words of a text:
+// 1 − distinct 4-grams / all 4-grams. It is 0 if the text has fewer than four words. A word is a
+// run of letters and digits, a single ideograph or kana, or any other single character except white
+// space.
 func Repeated(text string) float64 {
 	words := tail(text)
 	if len(words) < gram {
@@ -67,7 +68,7 @@ func Repeated(text string) float64 {
 	return 1 - float64(len(seen))/float64(all)
 }
 
-// tail returns the last words of a text, the last one first.
+// tail returns the last words of a text in reverse order.
 func tail(text string) []string {
 	var out []string
 	for end := len(text); end > 0 && len(out) < lastWords; {

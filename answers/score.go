@@ -69,8 +69,8 @@ func (r Rule) found(text string) string {
 	return strings.TrimSpace(all[len(all)-1][r.Group])
 }
 
-// plain returns a right answer as text: the content of a string, or any other value as
-// written.
+// plain returns a right answer as text. A JSON string loses its quotes; any other value stays as it
+// is.
 func plain(want json.RawMessage) string {
 	var s string
 	if json.Unmarshal(want, &s) == nil {

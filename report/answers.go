@@ -84,7 +84,7 @@ func middleOut(s string, head, tail int) string {
 	return string(r[:head]) + " … " + string(r[len(r)-tail:])
 }
 
-// said returns an answer as one text.
+// said returns the text of an answer, followed by its tool calls.
 func (b *builder) said(s *metric.Said) string {
 	out := s.Text
 	for _, c := range s.Calls {
@@ -128,8 +128,9 @@ func (b *builder) workloads() (out []string) {
 	return out
 }
 
-// judgedBy returns the metrics of answers that make a workload's answers bad. stop_rate is included
-// only if the plan bounds it, because a natural answer may well reach its token limit.
+// judgedBy returns the metrics by which an answer of the workload counts as bad. The metric
+// stop_rate is included only if the plan bounds it, because a natural answer may reach its token
+// limit.
 func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def) {
 	for _, def := range metric.Defs {
 		bounded := slices.ContainsFunc(v.List, func(v assert.Verdict) bool {

@@ -61,7 +61,7 @@ func direction(d metric.Direction) string {
 	return "neutral"
 }
 
-// workloadAt returns the plan's workload with that address; nil if there is none.
+// workloadAt returns the plan's workload with the given address; nil if there is no such workload.
 func (b *builder) workloadAt(address string) *plan.Workload {
 	if b.declared != nil {
 		for _, w := range b.declared.Workloads {

@@ -51,7 +51,7 @@ type Capacity struct {
 	Line        string          `json:"line"` // the result in one line for people
 }
 
-// Contradiction is a load that passed above one that failed.
+// Contradiction is a pair of loads: the lower one failed, and the higher one passed.
 type Contradiction struct {
 	Fails  int `json:"fails"`
 	Passes int `json:"passes"`
@@ -197,7 +197,7 @@ func (c *Capacity) estimate(n float64) string {
 	return metric.Format(metric.Count, n)
 }
 
-// Facts lists what people need to trust the result, one sentence each.
+// Facts returns sentences with what people need to know to trust the result.
 func (c *Capacity) Facts() []string {
 	var list []string
 	if c.Crossing.OK {

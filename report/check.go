@@ -118,14 +118,14 @@ func (c *checker) units(x *Case) {
 }
 
 // slack is the allowed relative difference between two figures that can be computed from each
-// other. It is needed because their windows differ a little.
+// other. Such figures differ slightly, because they are taken over different periods.
 const slack = 0.25
 
 // enough is the smallest number of completed requests with which the means of a case are checked
 // against each other.
 const enough = 20
 
-// identities checks figures that can be computed from each other.
+// identities checks that figures agree if one can be computed from the other.
 func (c *checker) identities(x *Case) {
 	mean := func(name string) (float64, bool) {
 		n := x.Summary(name).Stat("mean")

@@ -100,8 +100,8 @@ func rows(x Change) []Comparison {
 	return []Comparison{{Name: "x", Changes: []Change{x}}}
 }
 
-// The load of a stage is not its rate alone, because requests of earlier stages may still be in
-// flight.
+// The number of requests in flight in a stage does not depend only on its rate. Requests of earlier
+// stages may still be in flight.
 func TestCheckOfStages(t *testing.T) {
 	d := passing()
 	again := d.Cases[0]

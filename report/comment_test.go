@@ -12,8 +12,8 @@ import (
 // evil is foreign text with markup and links that must have no effect in a comment.
 const evil = "x --><script>alert(1)</script> <!-- tokgate:other -->\n\n<!-- tokgate:other -->\n![a](https://evil.example/x.png) @everyone [b](javascript:x) <img src=//evil.example> | `c` | https://evil.example #1"
 
-// Whatever text a run contains, its comment stays bounded, with one marker, only its
-// own markup, and nothing that is loaded, linked or mentioned.
+// Whatever text a run contains, the comment has a bounded size and a single marker. It contains
+// only tokgate's own markup, and nothing that GitHub loads, links or mentions.
 func TestCommentHoldsForeignText(t *testing.T) {
 	long := strings.Repeat(evil, 1000)
 	for _, n := range []int{1, 3, 40} {

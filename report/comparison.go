@@ -36,8 +36,8 @@ type Comparison struct {
 	Differences []Difference `json:"differences"`
 	Decisions   []Decision   `json:"decisions"` // one for each workload and level, in order of the plan
 	Changes     []Change     `json:"changes"`   // all measured changes, required or not
-	// Answers holds the worst pairs: prompts to which only the candidate gave a bad
-	// answer. Absent if there are none, or their text was not recorded.
+	// Answers holds the prompts on which the candidate is worst compared with the control, with
+	// both answers. Absent if there are none, or if their text was not recorded.
 	Answers []Answer `json:"answers,omitempty"`
 	Notes   []string `json:"notes"`
 }
@@ -205,7 +205,7 @@ func (c *Change) Verdict() string {
 	return string(c.Outcome)
 }
 
-// outliers lists the rounds that lie far from the others, one line each.
+// outliers returns a line for each round that is far from all other rounds.
 func (c *Comparison) outliers() []string {
 	var out []string
 	for i := range c.Changes {

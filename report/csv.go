@@ -159,8 +159,8 @@ func full(n Number) string {
 	return strconv.FormatFloat(n.V, 'f', -1, 64)
 }
 
-// field makes foreign text safe in a cell: one line, and nothing that a spreadsheet
-// would execute as a formula (OWASP, CSV injection).
+// field makes foreign text safe in a cell of a CSV file. It returns one line that no spreadsheet
+// executes as a formula (OWASP, CSV injection).
 func field(s string) string {
 	s = text.Line(s)
 	if strings.IndexAny(s, "=+-@") == 0 {

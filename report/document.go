@@ -32,7 +32,7 @@ const Schema = "tokgate.results/1"
 type Document struct {
 	Schema string `json:"schema"` // always Schema
 	Tool   string `json:"tool"`   // tokgate's version
-	Run    string `json:"run"`    // unique, sortable by start time; if simulated, a digest
+	Run    string `json:"run"`    // unique, sortable by time; if simulated, from the plan
 	Plan   Plan   `json:"plan"`
 	Host   string `json:"host,omitempty"` // machine that generated the load; "" if not recorded
 	// Folder is the folder of the run's reports, as given on the command line; "" if
@@ -46,11 +46,12 @@ type Document struct {
 	Salt      string    `json:"salt"`             // of the prompts, decimal (an unsigned 64-bit number)
 	Simulated bool      `json:"simulated"`        // servers were the built-in simulator in virtual time
 	Partial   bool      `json:"partial"`          // the user left out cases
-	// Stopped is the reason why the run ended before the plan; "" if it did not.
+	// Stopped is the reason why the run ended before the end of the plan; "" if the run was
+	// complete.
 	Stopped string `json:"stopped,omitempty"`
 
 	Outcome Outcome `json:"outcome"`
-	// Why explains an outcome that no verdict in the list explains, because nothing was judged.
+	// Why explains the outcome if no verdict does, because nothing was judged.
 	Why      string `json:"why,omitempty"`
 	ExitCode int    `json:"exit_code"`
 
@@ -213,8 +214,8 @@ type Case struct {
 	InputTokens  int     `json:"input_tokens"`
 	OutputTokens int     `json:"output_tokens"`
 	Rounds       []Round `json:"rounds"`
-	// Voided holds the rounds that the generator's machine disturbed and that were then measured
-	// again. No value includes them. Absent if there are none.
+	// Voided holds rounds that were measured again because the generator's machine disturbed them.
+	// No value includes these rounds. Absent if there are none.
 	Voided []Round `json:"voided,omitempty"`
 	// Shed is the number of rounds that were left out because too little of the time budget
 	// remained.
@@ -327,7 +328,7 @@ type Round struct {
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
 	Window   float64 `json:"window_s"`
-	Busy     Number  `json:"busy"`              // share of the slots' time in requests or declared pauses
+	Busy     Number  `json:"busy"`              // share of the slots' time in requests or pauses
 	CPU      Number  `json:"cpu"`               // share of the allowed cores; null if unknown
 	GCPause  float64 `json:"gc_pause_s"`        // the longest
 	Delay    float64 `json:"delay_s"`           // p99 delay with which a ready goroutine ran

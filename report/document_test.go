@@ -169,8 +169,9 @@ func TestMessagesAreBounded(t *testing.T) {
 func TestRedaction(t *testing.T) {
 	p := &plan.Plan{Secrets: []string{"", "abc", "token", "token-long"}}
 	b := builder{redact: redactor(p, "")}
-	// The longer of two secrets that begin alike is removed whole. A secret under
-	// four bytes is kept, because "abc" would damage other words.
+	// The first secret is the beginning of the second one, and the second one is removed as a
+	// whole. The secret "abc" is kept: it has fewer than four bytes, so replacing it would damage
+	// words.
 	if got, want := b.clean("abc token-long token"), "abc [redacted] [redacted]"; got != want {
 		t.Errorf("clean = %q, want %q", got, want)
 	}
@@ -213,9 +214,8 @@ func FuzzReadDocument(f *testing.F) {
 	})
 }
 
-// BenchmarkNew1MSamples makes the document of 200 levels of 5000 requests with 20
-// gaps each. The levels share their samples, so that the samples' own memory is not
-// measured.
+// BenchmarkNew1MSamples makes a document with 200 levels. A level has 5000 requests with 20 gaps
+// each. All levels share their samples, so that the memory of the samples is not measured.
 func BenchmarkNew1MSamples(b *testing.B) {
 	round := &metric.Round{Due: 5000, Complete: true, End: time.Hour, WindowEnd: time.Hour}
 	for i := range 5000 {

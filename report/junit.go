@@ -158,7 +158,7 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 	return list
 }
 
-// suite adds a suite unless it would be empty.
+// suite adds a test suite to the file, unless the suite would be empty.
 func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*Capacity) {
 	verdicts = append(verdicts, j.unjudged(verdicts, cases, capacities)...)
 	if len(verdicts) == 0 {

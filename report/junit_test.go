@@ -71,8 +71,8 @@ func cases(root *node) (out []*node) {
 	return out
 }
 
-// consumers lists the rules of JUnit readers in CI, each with its place in their
-// source.
+// consumers lists the rules of CI systems that read JUnit files. Each rule names the place in the
+// source of the CI system.
 var consumers = []struct {
 	name   string
 	source string

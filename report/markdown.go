@@ -319,8 +319,8 @@ func (m *markdown) problem(v *Verdict, st Status, notes int) string {
 	return "| " + signs[st] + " | " + name + " | " + result + " | " + where + " |\n"
 }
 
-// table writes one row for each case, under a title. The title and the head are written together
-// with the first row, so that there is no table without rows.
+// table writes a title and a table with one row for each case. If no row fits, it writes nothing,
+// so that there is no table without rows.
 func (s *section) table(title string, columns []Column, cases []*Case) {
 	head := make([]string, len(columns))
 	for j, c := range columns {

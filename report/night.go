@@ -13,9 +13,8 @@ var nightly = []struct{ name, stat string }{
 	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
 }
 
-// Night returns the document as a night of a history: the figures of every valid
-// level of the plan, and of every capacity that was found. Invalid levels and missing
-// values are left out.
+// Night returns the document as one night of a history. It has the figures of every valid level of
+// the plan and of every capacity that was found, but no missing values.
 func (d *Document) Night() metric.Night {
 	n := metric.Night{
 		Run: d.Run, Tool: d.Tool, Plan: d.Plan.Name, Started: d.Started, Simulated: d.Simulated,

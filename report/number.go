@@ -9,9 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Number is a number in the document, in base units, with all its digits. In JSON it
-// is a number, "+Inf" or "-Inf", or null if it is missing; a field next to it gives
-// the reason. The zero Number is missing.
+// Number is a number in the document, in base units and with all its digits. In JSON it is a
+// number, "+Inf" or "-Inf", or null if it is missing. A field next to a missing number gives the
+// reason. The zero Number is missing.
 type Number struct {
 	V  float64
 	OK bool

@@ -79,7 +79,8 @@ func TestMarkdownTablesAreWhole(t *testing.T) {
 			want = 0
 			continue
 		}
-		// Count the bars one by one, because adjacent empty cells share a bar.
+		// Count one bar after the other. The pattern includes the character before a bar, so the
+		// matches of adjacent bars overlap.
 		n := 0
 		for rest := strings.TrimSpace(line); ; n++ {
 			loc := unescaped.FindStringIndex(rest)

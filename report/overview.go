@@ -36,7 +36,8 @@ func (m *markdown) overview() string {
 	return out
 }
 
-// compared writes a line for each workload of each comparison, with the change that decides it.
+// compared writes a line for each comparison and workload, with the change that decides the
+// comparison.
 func (m *markdown) compared() string {
 	s := section{budget: m.share(overviewBytes), most: 16}
 	for i := range m.doc.Comparisons {

@@ -115,7 +115,7 @@ func (b *builder) passage(window []stretch) Passage {
 	return p
 }
 
-// span is the time in which a request was in a state.
+// span is a period during which a request was in flight, or waited for its first token.
 type span struct{ from, to time.Duration }
 
 // most divides the time between the parameters from and to into equal steps. For each step it

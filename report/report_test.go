@@ -34,8 +34,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// written lists the outputs that formats.All does not contain, each with the document that its
-// tests use.
+// written lists the outputs that are not in formats.All. Each entry has the document that the tests
+// of the output use.
 var written = []struct {
 	file  string
 	write func(io.Writer, *Document) error
@@ -88,7 +88,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// No output contains a secret of the plan, however it got into a message.
+// No output contains a secret of the plan, even if the secret is part of a message.
 func TestSecretsAreInNoOutput(t *testing.T) {
 	for _, f := range written {
 		var b bytes.Buffer

@@ -52,7 +52,7 @@ func (s *schema) resolve(root *schema) *schema {
 	return s
 }
 
-// check returns what in v does not conform to s.
+// check returns an error for each place in the value v that does not conform to the schema s.
 func (s *schema) check(root *schema, at string, v any) (errs []string) {
 	s = s.resolve(root)
 	if s == nil {

@@ -127,7 +127,7 @@ func tally(verdicts []Verdict) Tally {
 	return t
 }
 
-// parts writes the counts in a few words each.
+// parts writes the counts as short texts, such as "1 of 2 requirements failed".
 func (t Tally) parts() []string {
 	var parts []string
 	switch {
@@ -167,7 +167,7 @@ func (d *Document) Word() string {
 	return strings.ToUpper(string(d.Outcome))
 }
 
-// Headline writes the run in one line, without the outcome's word.
+// Headline writes a summary of the run in one line. It does not contain the word for the outcome.
 func (d *Document) Headline() string {
 	parts := d.Tally().parts()
 	if d.Why != "" {

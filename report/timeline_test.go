@@ -26,8 +26,8 @@ func TestTimeline(t *testing.T) {
 	if len(line.Requests) != 30 || line.Left != 0 {
 		t.Errorf("%d requests and %d left, want the 30 of one round", len(line.Requests), line.Left)
 	}
-	// The second request is sent at 100 ms. Its first token comes 200 ms × 1.1 later, and its end
-	// 420 ms + 1 ms after that.
+	// The second request is sent at 100 ms. Its first token comes after 220 ms, and the request
+	// ends 421 ms after the first token.
 	want := Bar{Slot: 0, Phase: "measured", Sent: 0.1, First: some(0.32), End: 0.741}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 	if diff := cmp.Diff(want, line.Requests[1], near); diff != "" {

@@ -39,8 +39,8 @@ func (b *builder) levelWords(l *metric.Level) (title, description string) {
 	return "", ""
 }
 
-// LevelTitle is the name of a workload's level for people: "Lunch hour (39)", or its
-// plain name without a title.
+// LevelTitle returns the name of a level for people, such as "Lunch hour (39)". If the level has no
+// title, this is its plain name.
 func (d *Document) LevelTitle(workload, level string) string {
 	for i := range d.Cases {
 		if c := &d.Cases[i]; c.Workload == workload && c.Level == level && c.Title != "" {
@@ -50,8 +50,8 @@ func (d *Document) LevelTitle(workload, level string) string {
 	return level
 }
 
-// TitleOf is the name of a workload or a server for people: its title, or else its address in
-// words, such as "use_case chat" for use_case["chat"].
+// TitleOf returns the name of a workload or a server for people. This is the title or, without a
+// title, the address in words, such as "use_case chat" for use_case["chat"].
 func (d *Document) TitleOf(address string) string {
 	for i := range d.Workloads {
 		if w := &d.Workloads[i]; w.Address == address && w.Title != "" {

@@ -46,7 +46,8 @@ func writtenKeys(files map[string]*hcl.File) map[string][]string {
 	return out
 }
 
-// mostHops bounds how many locals are followed, one after the other, until a map is found.
+// mostHops is the largest number of locals that keys follows, from one to the next, until it finds
+// a map.
 const mostHops = 20
 
 // keys returns the keys of a map or set of strings, if the plan file writes them out. They may be

@@ -121,7 +121,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A row of a gigabyte is refused long before its end.
+// A row of a gigabyte is refused long before the whole row is read.
 func TestLongRows(t *testing.T) {
 	for _, tt := range []struct{ path, column, head, body string }{
 		{"a.jsonl", "", `{"prompt":"`, "aaaa"},

@@ -136,7 +136,7 @@ var Formats = []Format{
 	},
 }
 
-// formatNamed returns the format of that name; nil if there is none.
+// formatNamed returns the format with the given name; nil if there is none.
 func formatNamed(name string) *Format {
 	for i := range Formats {
 		if Formats[i].Name == name {

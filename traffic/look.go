@@ -58,7 +58,7 @@ func (t *Trace) Quantum() time.Duration {
 	return 0
 }
 
-// Types returns the types of request of the stretch, with the number of requests of each.
+// Types returns the number of replayed requests of each type.
 func (r *Replay) Types() map[string]int {
 	out := map[string]int{}
 	for _, row := range r.Measured() {

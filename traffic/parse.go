@@ -15,7 +15,8 @@ import (
 
 var errMany = fmt.Errorf("it has more than %d rows; cut it, such as by head", MaxRows)
 
-// visit takes a row. Its bytes are valid only during the call; line is where it begins.
+// visit is called with each row of a file. raw is valid only during the call. line is the first
+// line of the row.
 type visit func(raw []byte, line int) error
 
 // eachLine calls row for the value on each line, and skips empty lines. If it returns an error,

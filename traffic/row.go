@@ -25,8 +25,8 @@ type Row struct {
 	Answer json.RawMessage
 }
 
-// Fields returns the fields that the row adds to the body of its request; nil if
-// none.
+// Fields returns the fields that the row adds to the body of its request. It returns nil if the row
+// adds no field.
 func (r *Row) Fields() map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for name, v := range map[string]json.RawMessage{"tools": r.Tools, "response_format": r.ResponseFormat} {

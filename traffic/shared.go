@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Shared describes which beginnings prompts have in common. There are several groups,
-// each with its own prefix, and every prompt begins with its group's prefix or a part
-// of it. The zero Shared means that prompts have nothing in common.
+// Shared describes how prompts share their beginnings. There are several groups, and each group has
+// a prefix of its own. Every prompt begins with the prefix of its group, or with a part of it. The
+// zero Shared means that prompts share nothing.
 type Shared struct {
 	Groups int // prefixes, at least 1
 	// Tokens is the length of a prefix. Some prompts have a longer prefix, of Tokens + More tokens.

@@ -151,7 +151,7 @@ func (p *traceParser) add(e *entry, line int) error {
 	return nil
 }
 
-// arrange sorts the rows by time and links those that follow others.
+// arrange sorts the rows by time. It links each row of a session to the row that it follows.
 func (p *traceParser) arrange() (rows []Recorded, line int, err error) {
 	slices.SortStableFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.sent, b.sent) })
 	rows = make([]Recorded, len(p.entries))

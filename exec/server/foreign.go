@@ -30,7 +30,8 @@ type foreign struct {
 	err   error
 }
 
-// add adds the number of foreign processes to a reading, or the reason why it is not known.
+// add adds the number of foreign processes to a reading. If the number is not known, it adds the
+// reason.
 func (f *foreign) add(ctx context.Context, r *telemetry.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

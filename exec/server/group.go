@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// markName is the environment variable that marks a server's process. All processes
-// that it starts inherit the mark.
+// markName is the environment variable with the mark of a server. The processes that the server
+// starts inherit the variable.
 const markName = "TOKGATE_SERVER"
 
 // endGroup ends a process group. It also ends processes outside of the group that have the server's

@@ -169,8 +169,8 @@ func fixedPort(s *plan.Server) int {
 	return n
 }
 
-// freePort finds a port on which nothing listens now. Another program may still take
-// it before the server does; the server then reports that.
+// freePort finds a port on which no program listens now. If a program takes the port before the
+// server does, the server reports that.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -130,8 +130,8 @@ func TestPortIsHeld(t *testing.T) {
 	}
 }
 
-// A killed run leaves a process and the process's children behind. The process is
-// identified by pid and start time, not by its pid alone.
+// A killed run leaves a process and its children behind. tokgate identifies the process by its pid
+// and start time, because a pid may be reused.
 func TestLeftoverProcess(t *testing.T) {
 	l := childLauncher(t)
 	note := func(change func(*lease.Server)) *osexec.Cmd {

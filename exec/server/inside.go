@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// inside prepares to read the server's own metrics and its GPUs. Problems never
-// prevent the measurement: the Watch holds the reason for what is missing.
+// inside prepares to read the server's own metrics and its GPUs. A problem does not prevent the
+// measurement. If a source is missing, the Watch holds the reason.
 func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 	t := r.server.Telemetry
 	w = &telemetry.Watch{Clock: r.Clock, Interval: t.Interval}
@@ -194,7 +194,7 @@ func (r *reached) besides(read func(context.Context) (*telemetry.Reading, error)
 	})
 }
 
-// gpus lists the GPUs that the server got, by index or UUID; nil if it may use all.
+// gpus lists the GPUs of the server, by index or UUID; nil if it may use all GPUs of the machine.
 func (r *reached) gpus() []string {
 	switch g := r.server.GPUs(); {
 	case r.given != nil:

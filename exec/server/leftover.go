@@ -15,7 +15,7 @@ import (
 // flag --reap removes the server that was left behind.
 var ErrLeftover = errors.New("a killed run left a server behind")
 
-// leftover is a server that still runs although its tokgate is gone.
+// leftover is a server that still runs although the tokgate that started it has ended.
 type leftover struct{ lease.Server }
 
 // String names the leftover for people.

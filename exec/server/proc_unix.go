@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// startOf distinguishes a process from a later one with the same pid, by its start
-// time in seconds; "" if the process is gone.
+// startOf returns the start time of a process, to the second. A later process with the same pid has
+// a different start time. startOf returns "" if the process is gone.
 func startOf(pid int) string {
 	out, err := osexec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {

@@ -309,8 +309,8 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	eventually(t, l, func() bool { return startOf(pid) == "" })
 }
 
-// Of a quarter of a gigabyte of log only a bounded part is kept, in memory and on
-// disk, and it includes the end.
+// The server writes a quarter of a gigabyte of log. Only a bounded part is kept in memory and on
+// disk. It includes the end of the log.
 func TestChattyProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a tenth of a gigabyte")

@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Intervals between two checks of a server that is not ready. A server that was just
-// started is checked more often at first, because small servers are ready almost at once.
+// Intervals between two checks of a server that is not ready. At first the interval is shorter,
+// because a small server is ready almost at once.
 const (
 	again = 500 * time.Millisecond
 	soon  = 50 * time.Millisecond

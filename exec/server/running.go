@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// Grace is how long a server may take to end by itself after it was asked to. reaped
-// is how long the system may take to remove a killed one.
+// Grace is the time that a server gets to end by itself after it was asked to. reaped is the time
+// that the system gets to remove a killed server.
 const (
 	Grace  = 15 * time.Second
 	reaped = 5 * time.Second
@@ -37,7 +37,7 @@ type running interface {
 	// settled is called when the server is ready. From then on, a process that listens on the port
 	// is taken for the server.
 	settled()
-	// end ends the server with everything that it started. It returns an error if something
+	// end ends the server and all processes that it started. It returns an error if a process
 	// remains. A second call does nothing.
 	end() error
 }
@@ -97,7 +97,7 @@ const (
 	lastLines  = 4
 )
 
-// excerpt returns a log from its first error on, without the middle. A log without
+// excerpt shortens a log. It begins at the first error, and leaves out the middle. A log without
 // errors is returned unchanged.
 func excerpt(log string) string {
 	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")

@@ -40,8 +40,8 @@ type cli struct {
 // asked is the time limit for a short command of the container runtime.
 const asked = time.Minute
 
-// findRuntime finds the command line of a container runtime: the one that is named,
-// else docker, else podman.
+// findRuntime finds the command line of a container runtime. If name is "", it looks for docker and
+// then for podman.
 func findRuntime(c clock.Clock, name string) (*cli, error) {
 	names := []string{"docker", "podman"}
 	if name != "" {
@@ -273,7 +273,7 @@ func (r *cli) readLabelled(out string) (found []lease.Server) {
 	return found
 }
 
-// labelTemplate prints one label in the format language of ps.
+// labelTemplate returns the template with which the runtime's command ps prints a label.
 func (r *cli) labelTemplate(label string) string {
 	if r.name == "podman" {
 		return `{{index .Labels "` + label + `"}}`

@@ -25,8 +25,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// world is a built-in server on a network in memory, and a launcher that reaches it,
-// in a synctest bubble.
+// world is a built-in server on a network in memory, together with a launcher that can reach it. It
+// is used in a synctest bubble.
 type world struct {
 	*Launcher
 	clock    *clock.Real

@@ -37,9 +37,9 @@ func launchMain(args []string) {
 	forever()
 }
 
-// TestSoak starts and ends servers in every way, several at a time: asked to end,
-// killed, dead at the start, with children that refuse to end, with a tokgate that is
-// killed, in containers. `make soak` runs it.
+// TestSoak starts and ends servers in every way, several at the same time. Servers end when asked,
+// are killed, die at the start, have children that refuse to end, lose their tokgate, or run in
+// containers. `make soak` runs the test.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("make soak")

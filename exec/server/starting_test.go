@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The state of a starting server shows its phase, then the last line of its log, then how long its
-// last start took.
+// The state of a starting server has its phase, the duration of its last start, and the last line
+// of its log.
 func TestStarting(t *testing.T) {
 	l := &Launcher{Options: Options{State: lease.Folder(t.TempDir())}}
 	s := &plan.Server{Engine: "vllm", Model: "tiny", Process: &plan.Process{}}

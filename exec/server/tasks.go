@@ -23,8 +23,8 @@ func itemsOf(w *plan.Workload) []answers.Item {
 	return out
 }
 
-// taskPrompts makes prompts from the items of a built-in task, each filled up to the
-// workload's number of tokens.
+// taskPrompts makes prompts from the items of a built-in task. Filler makes a prompt as long as the
+// workload asks for.
 type taskPrompts struct {
 	rowPrompts
 	*prompt.Items

@@ -336,8 +336,8 @@ func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
 	}
 }
 
-// text replaces bytes that are not valid UTF-8 by the replacement character, as JSON
-// does.
+// text replaces bytes that are not valid UTF-8 by the replacement character. JSON over HTTP does
+// the same.
 func text(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -245,8 +245,8 @@ func TestFaultsTogetherInVirtualTime(t *testing.T) {
 	}
 }
 
-// deadNetwork removes what is random when a server dies: whether a request was
-// written at all, and whether a stream without a token still ended in order.
+// deadNetwork removes from samples what is random over HTTP when a server dies: whether a request
+// was written, and whether a stream without a token ended without an error.
 func deadNetwork(samples ...*metric.Sample) {
 	for _, s := range samples {
 		if s.Failure == nil {
@@ -409,8 +409,8 @@ func TestVirtualLaunch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A start takes 12 ms of overhead, 16 prompt tokens and one step. Readiness is
-			// checked twice a second.
+			// A start takes the time of one request: 12 ms of overhead, a prompt of 16 tokens, and
+			// one step. tokgate checks twice a second whether the server is ready.
 			if took := c.Now(); took < tt.ready-20*time.Millisecond || took > tt.ready+500*time.Millisecond {
 				t.Errorf("ready after %v, want about %v", took, tt.ready)
 			}

@@ -26,12 +26,12 @@ var (
 	errBroken  error = syscall.EPIPE
 )
 
-// window is the number of bytes that one direction holds before a write blocks, like
-// a socket's buffers.
+// window is the size of the buffer for one direction of a connection, in bytes. A write waits if
+// the buffer is full, as with a socket.
 const window = 256 << 10
 
-// Network is a machine's loopback interface: listeners by address. The zero Network
-// has none. Bubbles may share a network, each with its own listeners.
+// Network is a loopback interface in memory. It holds listeners by their addresses. The zero
+// Network has no listener. Several bubbles may use a network, if each bubble has its own listeners.
 type Network struct {
 	mu        sync.Mutex
 	listeners map[string]*Listener
@@ -155,8 +155,8 @@ type conn struct{ in, out *half }
 func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
 func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 
-// Close ends both directions: the peer reads what is buffered, then io.EOF,
-// and cannot write.
+// Close ends both directions of the connection. The peer can read what is buffered, and then gets
+// io.EOF. It can no longer write.
 func (c *conn) Close() error {
 	c.out.closeWrite()
 	c.in.closeRead()

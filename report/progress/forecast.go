@@ -41,8 +41,8 @@ type Part struct {
 	rest    time.Duration // remaining time of the current repetition, by its own pace; 0 if unknown
 }
 
-// Total returns the duration of the run as far as it was known beforehand, and the
-// number of parts of unknown duration.
+// Total returns the expected duration of the run before it starts. It counts only parts of known
+// duration; unknown is the number of all other parts.
 func (f *Forecast) Total() (sum time.Duration, unknown int) {
 	sum = f.Rest
 	for i := range f.Parts {
@@ -68,8 +68,8 @@ func (p *Part) isStart() bool  { return p.Workload == "" }
 func (p *Part) isLevel() bool  { return p.Level != "" }
 func (p *Part) isSearch() bool { return !p.isStart() && !p.isLevel() }
 
-// count returns the number of parts of a kind, each counted as often as it runs, and how many of
-// these runs are over.
+// count returns how many runs of parts of one kind there are in all, and how many of these runs are
+// over. A part that runs several times counts several times.
 func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	for i := range f.Parts {
 		if p := &f.Parts[i]; kind(p) {
@@ -179,16 +179,16 @@ func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches 
 			return 0, 0, false
 		}
 	}
-	// The time between parts is spent once for each start of a server: tokgate learns how the
-	// server counts tokens, and later stops it.
+	// For each start of a server, some time is spent outside of the parts. In this time tokgate
+	// learns how the server counts tokens, and later stops the server.
 	if done, all := f.count((*Part).isStart); done > 0 && between > 0 {
 		return left + between/time.Duration(done)*time.Duration(all-done), searches, true
 	}
 	return left + f.Rest, searches, true
 }
 
-// remaining describes the progress of the run and the time left: "2 of 16 starts", "3
-// of 34 levels", "ETA 12m30s". It returns nothing for a run of one level.
+// remaining describes how far the run is: "2 of 16 starts", "3 of 34 levels", "ETA 12m30s". It
+// returns nothing for a run of one level.
 func (d *Display) remaining() []string {
 	f := &d.opt.Forecast
 	done, all := f.count((*Part).isLevel)

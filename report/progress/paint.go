@@ -19,9 +19,9 @@ func Repaint(env func(string) (string, bool), isTTY bool) bool {
 	return isTTY && term != "dumb" && (ci == "" || ci == "false" || ci == "0")
 }
 
-// paint replaces the block on the screen by the current one. If above is not empty,
-// it is written as a line that stays above the block. Everything is one write, so
-// that nothing flickers.
+// paint replaces the block on the screen by the current block. If above is not empty, it is written
+// as a line above the block and stays there. All output is one write, so that the screen does not
+// flicker.
 func (d *Display) paint(above string) {
 	width := d.width()
 	var b strings.Builder

@@ -48,8 +48,8 @@ const (
 	window = 1000
 )
 
-// Display observes a run (it is an exec.Observer by its methods) and draws it. It is
-// safe for concurrent use. No method returns an error: what cannot be drawn is lost.
+// Display observes a run and draws it. Its methods make it an exec.Observer. It is safe for
+// concurrent use. No method returns an error; if something cannot be drawn, it is lost.
 type Display struct {
 	out io.Writer
 	opt Options
@@ -124,8 +124,8 @@ func (d *Display) faster() string {
 	return fmt.Sprintf("%.*f times as fast as in real time", digits, factor)
 }
 
-// Tick draws what changed. Call it about ten times a second while the run lasts, so
-// that the display moves while nothing happens. More calls do no harm.
+// Tick draws what changed since the last call. The caller calls it about ten times a second during
+// the run, so that the display moves even if nothing happens. More calls do no harm.
 func (d *Display) Tick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -307,8 +307,8 @@ func (d *Display) running(server, workload, name string) *level {
 	return d.levels[i]
 }
 
-// RequestStarted counts a request that begins. Every request has one RequestStarted
-// and one SampleDone.
+// RequestStarted counts a request that starts. For every request, RequestStarted and SampleDone are
+// each called once.
 func (d *Display) RequestStarted(of *metric.Level, phase metric.Phase) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -436,7 +436,7 @@ func (d *Display) Say(line string) {
 	d.say(line)
 }
 
-// say writes one line that stays. In plain mode all foreign text goes through it.
+// say writes one line that stays on the screen. In plain mode all foreign text is written by say.
 func (d *Display) say(line string) {
 	if d.closed {
 		return
@@ -460,7 +460,8 @@ func (d *Display) say(line string) {
 	d.paint(above)
 }
 
-// fold begins a phase of the run; "" ends the last one.
+// fold begins a phase of the run, and ends the phase before it. With "" it only ends the last
+// phase.
 func (d *Display) fold(title string) {
 	if d.opt.Fold == nil || d.opt.TTY || d.closed || title == d.phase {
 		return

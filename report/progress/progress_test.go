@@ -280,8 +280,8 @@ func TestETA(t *testing.T) {
 		{"nothing known", level{due: 10}, sec, 0, false},
 		{"as expected until a request is done", level{due: 10, expected: 60 * sec}, 20 * sec, 40 * sec, true},
 		{"overdue", level{due: 10, expected: 60 * sec}, 61 * sec, 0, false},
-		// 5 of 20 requests ended in the 10 s since the first measured request started, so 15 take 2
-		// s each.
+		// Since the first measured request started, 5 of 20 requests have ended in 10 s. So the 15
+		// that remain take 2 s each.
 		{"by the pace", level{due: 20, done: 5, measured: true, measuring: 30 * sec, expected: time.Hour}, 40 * sec, 30 * sec, true},
 		{"done", level{due: 20, done: 20, measured: true}, 40 * sec, 0, false},
 	}

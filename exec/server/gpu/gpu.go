@@ -45,8 +45,8 @@ type Inventory struct {
 	Why    string // why there is no GPU; "" if there is one
 }
 
-// visibleNames lists the variables that restrict a job, by vendor. The first one that
-// is set counts.
+// visibleNames lists, for each vendor, the environment variables that limit the GPUs of a job. The
+// first variable that is set applies.
 var visibleNames = map[string][]string{
 	"nvidia": {"CUDA_VISIBLE_DEVICES"},
 	"amd":    {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"},
@@ -54,8 +54,8 @@ var visibleNames = map[string][]string{
 
 func visible(vendor string, getenv func(string) string) (name, list string, set bool) {
 	for _, name := range visibleNames[vendor] {
-		// An empty variable would hide all GPUs. In CI it is far more often empty by
-		// mistake, so it is ignored; the engine would report it.
+		// Ignore an empty variable. It would hide all GPUs, but in CI it is usually empty by
+		// mistake. If all GPUs really are hidden, the engine reports it.
 		if list := getenv(name); list != "" {
 			return name, list, true
 		}
@@ -88,7 +88,7 @@ func restrict(all []GPU, vendor, list string) []GPU {
 	return out
 }
 
-// find returns a GPU by its index, or by its UUID or the beginning of it.
+// find returns the GPU with the given index or UUID. The beginning of a UUID is enough.
 func find(all []GPU, id string) (GPU, bool) {
 	i := slices.IndexFunc(all, func(g GPU) bool {
 		return g.ID == id || len(id) >= 8 && g.UUID != "" && strings.HasPrefix(g.UUID, id)

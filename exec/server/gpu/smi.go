@@ -83,7 +83,8 @@ func parseSMI(out string) (Inventory, error) {
 	}
 	for _, row := range rows {
 		if len(row) != strings.Count(smiFields, ",")+1 {
-			// A line such as "No devices were found" is an error.
+			// A row with a different number of fields is a message, such as "No devices were
+			// found". Report it as an error.
 			return Inventory{}, fmt.Errorf("nvidia-smi: %s", strings.Join(row, ", "))
 		}
 		for i := range row {
