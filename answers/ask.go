@@ -107,14 +107,14 @@ func (a *Ask) called(calls []Call) bool {
 	return len(calls) > 0
 }
 
-// meets reports whether text is one JSON value that the schema allows; a nil schema
-// allows all.
+// meets reports whether the text is a single JSON value that the schema allows. A nil schema allows
+// any value.
 func meets(text string, schema *jsonschema.Resolved) bool {
 	v, ok := value(text)
 	return ok && (schema == nil || schema.Validate(v) == nil)
 }
 
-// value reads text as one JSON value.
+// value reads the text as a single JSON value.
 func value(text string) (v any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	if d.Decode(&v) != nil {

@@ -27,7 +27,7 @@ type Answer struct {
 	Said     string   `json:"said"`
 }
 
-// mostAnswers bounds the answers shown for each workload on a server, and for each
+// mostAnswers is the largest number of answers that are shown for a workload on a server, or for a
 // comparison.
 const mostAnswers = 5
 

@@ -17,8 +17,8 @@ type Capacity struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
 	Over     string `json:"over"` // load: "closed", "burst" in requests; "rate" in requests per second; "speedup" as a factor
-	// Step is the size of one level. From, UpTo, Require, Pass, Fail, Crossing and the probes' N
-	// are multiples of Step; 0 means 1.
+	// Step is the size of one level, in the unit of the load; 0 means 1. The fields From, UpTo,
+	// Require, Pass, Fail, Crossing and the N of probes are multiples of Step.
 	Step    float64 `json:"step,omitempty"`
 	From    int     `json:"from"`
 	UpTo    int     `json:"up_to"`

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Check looks for figures of the document that contradict each other, one sentence for each. Each
-// kind of contradiction was found in a published report, and none is expected here. Every output
-// for people shows the findings, which change no verdict.
+// Check looks for figures of the document that contradict each other. It returns one sentence for
+// each contradiction. Every kind of contradiction that it looks for occurred in a published report.
+// Outputs for people show the sentences, which change no verdict.
 func Check(d *Document) []string {
 	c := checker{doc: d}
 	for i := range d.Cases {
@@ -83,7 +83,7 @@ func (c *checker) sums(x *Case) {
 	}
 }
 
-// order checks that a higher percentile is not below a lower one.
+// order checks that percentiles do not decrease, such as p95 below p90.
 func (c *checker) order(x *Case) {
 	for i := range x.Metrics {
 		s := &x.Metrics[i]

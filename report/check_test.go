@@ -94,7 +94,7 @@ func over(p Passage) []Passage {
 	return []Passage{p}
 }
 
-// rows returns a comparison with one change.
+// rows completes x as the only change of a comparison.
 func rows(x Change) []Comparison {
 	x.Workload, x.Level, x.Metric, x.Stat = "chat", "8", "ttft", "p95"
 	return []Comparison{{Name: "x", Changes: []Change{x}}}

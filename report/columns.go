@@ -141,9 +141,9 @@ func (c *Case) Summary(name string) *Summary {
 	return nil
 }
 
-// Stat returns a statistic by its name in a plan, such as "mean" or "p99.9". For a
-// level-wide metric any name returns its value. It has no value for a nil Summary,
-// and if it was not kept.
+// Stat returns a statistic by its name in a plan, such as "mean" or "p99.9". For a level-wide
+// metric it returns the value, whatever the name. The result is missing if the Summary is nil or
+// the statistic was not kept.
 func (s *Summary) Stat(name string) Number {
 	switch {
 	case s == nil:

@@ -23,8 +23,8 @@ import (
 	"time"
 )
 
-// Schema is the version of the document. Fields may be added to a version; a changed
-// meaning or a removed field makes a new one.
+// Schema is the version of the document's format. A new field keeps the version. A field with a new
+// meaning, or a removed field, needs a new version.
 const Schema = "tokgate.results/1"
 
 // Document is the result of one run. It is self-contained, in base units (seconds,
@@ -38,8 +38,8 @@ type Document struct {
 	// Folder is the folder of the run's reports, as given on the command line; "" if
 	// none were written.
 	Folder string `json:"folder,omitempty"`
-	// Recording is the SHA-256 sum of the judged recording, in hexadecimal; "" if
-	// nothing protects it.
+	// Recording is the SHA-256 sum of the recording that was judged, in hexadecimal. "" if the
+	// recording has no checksum.
 	Recording string    `json:"recording,omitempty"`
 	Started   time.Time `json:"started,omitzero"` // wall clock, for people; zero if simulated
 	Duration  float64   `json:"duration_s"`       // of the run; virtual time if simulated
@@ -61,8 +61,8 @@ type Document struct {
 	Cases       []Case       `json:"cases"`
 	Capacities  []Capacity   `json:"capacities"`
 	Comparisons []Comparison `json:"comparisons"`
-	// Answers holds the worst answers of each workload on each server. Absent if none
-	// counts as bad, or their text was not recorded.
+	// Answers holds the worst answers of each workload on each server. Absent if no answer counts
+	// as bad, or if the text of the answers was not recorded.
 	Answers  []Answer  `json:"answers,omitempty"`
 	Verdicts []Verdict `json:"verdicts"`
 	// Strength is what the gate would notice if a regression was planted; nil if not known.

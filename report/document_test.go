@@ -242,8 +242,8 @@ func BenchmarkNew1MSamples(b *testing.B) {
 	}
 }
 
-// A document that was changed after it was written is refused, wherever the change
-// is.
+// A document that was changed after it was written is refused. The place of the change does not
+// matter.
 func TestChangedDocument(t *testing.T) {
 	var b bytes.Buffer
 	if err := document().Write(&b); err != nil {

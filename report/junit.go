@@ -43,7 +43,7 @@ const (
 	// bodyBytes is the largest length of a body. It is below 65,535 characters, the limit of GitHub
 	// for the text of a check run (docs.github.com, REST API, check runs).
 	bodyBytes = 60_000
-	// lineBytes keeps a message readable as one line.
+	// lineBytes is the largest length of a message, so that it is readable as one line.
 	lineBytes = 2_000
 )
 

@@ -243,8 +243,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	return s
 }
 
-// counted returns the summary of a histogram: its mean is exact, its percentiles are
-// estimates within their buckets.
+// counted returns the summary of a histogram. The mean is exact. The percentiles are estimated
+// within their buckets.
 func counted(s Summary, h metric.Histogram, why string) Summary {
 	s.N, s.Why, s.Estimated = int(math.Round(h.N())), why, true
 	if m, ok := h.Mean(); ok {

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// MarkdownBytes bounds the Markdown, in bytes. GitHub drops a whole job summary above
-// 1,048,576 bytes (actions/runner, src/Runner.Worker/FileCommandManager.cs), and
-// other steps may have written to the same file.
+// MarkdownBytes is the largest length of the Markdown, in bytes. GitHub drops a job summary of more
+// than 1,048,576 bytes (actions/runner, src/Runner.Worker/FileCommandManager.cs). The limit is
+// lower, because other steps may write to the same file.
 const MarkdownBytes = 900 << 10
 
 // The budgets of the parts of a summary, in bytes of MarkdownBytes. The most important part comes
@@ -65,8 +65,8 @@ func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 // contain what does not fit.
 const MarkdownLines = 60
 
-// fitting adds the parts, most important first, as long as they fit into MarkdownLines, and refers
-// to the other reports for the rest.
+// fitting adds the parts to out, in the given order, until MarkdownLines is reached. If parts are
+// left out, it refers to the other reports.
 func fitting(out string, parts ...string) string {
 	const rest = "\nEvery level, probe and check that passed is in `report.html` and `results.json`.\n"
 	left := false
@@ -219,8 +219,8 @@ func (m *markdown) passed() string {
 	return fmt.Sprintf("<details><summary>%s passed</summary>\n\n", plural(n, "check")) + s.close("check") + "\n</details>\n"
 }
 
-// comparisons shows for each comparison the servers' differences and the answer for
-// each workload, then the numbers.
+// comparisons shows, for each comparison, the differences between its servers, the answer for each
+// workload, and then the numbers.
 func (m *markdown) comparisons() string {
 	s := section{budget: m.share(comparisonBytes), most: 24}
 	table := func(head []string, n int, row func(i int) []string) {

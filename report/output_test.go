@@ -66,7 +66,8 @@ func TestLongMarkdownIsBounded(t *testing.T) {
 	}
 }
 
-// Every table row has as many cells as its head, whatever the text in it.
+// In the Markdown, every row of a table has as many cells as the head, whatever text the cells
+// contain.
 func TestMarkdownTablesAreWhole(t *testing.T) {
 	var b bytes.Buffer
 	if err := Markdown(&b, document()); err != nil {

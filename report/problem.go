@@ -17,9 +17,9 @@ type Problem struct {
 	Line    int    // 1-based; 0: unknown
 }
 
-// Problems lists what is wrong with a run, worst first, then in the order of the
-// plan. A run that did not succeed has at least one. The texts are single lines
-// without control characters; they may quote foreign text.
+// Problems lists the problems of a run. The worst come first, and equally bad ones are in the order
+// of the plan. A run that did not succeed has at least one problem. The texts are single lines
+// without control characters, and may quote foreign text.
 func Problems(d *Document) []Problem {
 	var list []Problem
 	for st := StatusError; st <= StatusSkipped; st++ {

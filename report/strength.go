@@ -5,7 +5,7 @@ package report
 type Strength struct {
 	// Says is the worst result in one sentence, or the reason why no regression was planted.
 	Says    string    `json:"says"`
-	Basis   string    `json:"basis,omitempty"` // the basis of the numbers; "" if nothing was planted
+	Basis   string    `json:"basis,omitempty"` // how the numbers were obtained; "" if none
 	Planted []Planted `json:"planted"`
 }
 

@@ -15,7 +15,8 @@ import (
 const (
 	minWidth = 40 // narrower terminals wrap lines themselves
 	logLines = 15 // of a server's log
-	// limit on the number of verdicts and cases with one line each; the files have all of them
+	// mostBrief is the largest number of verdicts, or of probes of a search, that get one line
+	// each. The files list all of them.
 	mostBrief = 200
 	mostCases = 500
 )

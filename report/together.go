@@ -101,8 +101,8 @@ func outcomes(docs []*Document) [][]string {
 	return rows
 }
 
-// TerminalTogether writes several documents next to each other for a terminal: the
-// outcome of each, and the same loads side by side. It judges nothing.
+// TerminalTogether writes several documents for a terminal: the outcome of each document, and a
+// table that shows equal loads side by side. It judges nothing.
 func TerminalTogether(w io.Writer, docs []*Document, width int, color bool) error {
 	t := &terminal{w: bufio.NewWriter(w), doc: docs[0], width: max(cmp.Or(width, 80), minWidth), color: color}
 	table := func(rows [][]string, words ...int) {

@@ -82,7 +82,7 @@ func (w writer) keys(expr hcl.Expression, hops int) []string {
 	return nil
 }
 
-// literals returns the strings of a list in the source; nil if one of them is computed.
+// literals returns the strings of a list in the plan file; nil if the file computes one of them.
 func literals(list []hcl.Expression) []string {
 	var out []string
 	for _, expr := range list {

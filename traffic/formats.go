@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Columns names the columns of a trace that a replay reads; "" if the trace has no
-// such column.
+// Columns holds the names of the columns of a trace that a replay reads. A name is "" if the trace
+// does not have the column.
 type Columns struct {
-	// Time is when a request was sent: a number of Unit, or a date and time. Input and
-	// Output are the tokens of its prompt and its answer.
+	// Time is the column with the time of a request: a number in Unit, or a date and time. Input
+	// and Output are the columns with the tokens of its prompt and its answer.
 	Time, Input, Output string
 	Unit                time.Duration // unit of a number in Time; 0 means 1 s
 	Session             string        // session id; a row waits for earlier rows of its session

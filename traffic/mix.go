@@ -86,6 +86,6 @@ func Order(counts []int, random *rand.Rand) []int {
 	return out
 }
 
-// Stratum returns the number of requests of which one belongs to the rarest part. A
-// sequence of unknown length is drawn in pieces of this size.
+// Stratum returns the size of a piece of the mix in which the rarest part has about one request. A
+// sequence of unknown length is made of pieces of this size.
 func (s Shares) Stratum() int { return (Whole + slices.Min(s) - 1) / slices.Min(s) }

@@ -32,7 +32,7 @@ type Trace struct {
 // Recorded is one request of a trace.
 type Recorded struct {
 	Line   int           // the first line of the row in its file, from 1
-	At     time.Duration // when it was sent, since the trace's first request
+	At     time.Duration // when the request was sent, since the first request of the trace
 	Input  int           // tokens of the prompt, with the prefix; 0: they follow from Text
 	Output int           // tokens of its answer, at least 1
 	// Blocks holds the ids of the blocks of the prompt after Prefix. The last block may be partial.
@@ -53,8 +53,9 @@ type Recorded struct {
 	Text *Row   // text to send, if the trace has it; nil if text is generated
 }
 
-// ReadTrace reads a trace. format is the name of a format; if it is "", columns describe the
-// trace, or the format is detected. It only reads regular files. Errors are *Error.
+// ReadTrace reads a trace from a regular file. If columns are given, they describe the trace.
+// Otherwise format is the name of its format; if it is "", the format is detected. Errors are
+// *Error.
 func ReadTrace(path, format string, columns *Columns) (*Trace, error) {
 	return read(path, func(r io.Reader) (*Trace, error) { return ParseTrace(r, path, format, columns) })
 }

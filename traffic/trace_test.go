@@ -36,7 +36,7 @@ func list(ids []uint64) string { return strings.Join(strings.Fields(fmt.Sprint(i
 
 const ms = time.Millisecond
 
-// The rows have the form of the published samples, with the pitfalls of each format.
+// The rows look like those of the published traces, and include the special cases of each format.
 func TestFormats(t *testing.T) {
 	// The prompt of 6758 tokens has 14 blocks of 512 tokens. The last block is partial: 13·512 =
 	// 6656.
@@ -189,7 +189,7 @@ func TestRefusesTraces(t *testing.T) {
 	}
 }
 
-// A session without an end is refused. A row of a gigabyte is refused long before its end.
+// A session that is too long is refused. A row of a gigabyte is refused before all of it is read.
 func TestHostileTraces(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("Timestamp,Session ID,Model,Request tokens,Response tokens\n")

@@ -185,7 +185,7 @@ func steers(name string) bool {
 	return strings.HasSuffix(upper, "_PROXY")
 }
 
-// gpus returns the words and variables that give a container its GPUs.
+// gpus returns the flags and environment variables that give a container its GPUs.
 func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	if len(gpus) == 0 {
 		return nil, nil

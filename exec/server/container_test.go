@@ -341,7 +341,7 @@ func TestDigest(t *testing.T) {
 		{image{"sha256:1d", []string{"docker.io/vllm/vllm-openai@sha256:aa"}}, "vllm/vllm-openai@sha256:aa", "sha256:aa"},
 		{image{"sha256:1d", []string{"localhost:5000/x@sha256:aa"}}, "localhost:5000/x", "sha256:aa"},
 		{image{"sha256:1d", []string{"other@sha256:aa"}}, "x", "sha256:aa"},
-		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // the image was built here, so it has only an id
+		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // an image that was built here has only an id
 		{image{"1d", nil}, "x", "sha256:1d"},        // podman writes the id like this
 	} {
 		if got := tt.image.digest(tt.name); got != tt.want {
@@ -358,8 +358,8 @@ func TestSteers(t *testing.T) {
 	}
 }
 
-// A container of a killed run is found by its note, or by its labels if the note is
-// lost.
+// A container of a killed run is found by the note on it. If the note is lost, the container is
+// found by its labels.
 func TestLeftoverContainer(t *testing.T) {
 	for _, noted := range []bool{true, false} {
 		d := newDock(t, "serve")

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the process the leader of its own group. Everything that it starts
-// can then be ended with it, and a Ctrl-C at the terminal reaches only tokgate.
+// ownGroup makes the process the leader of a new process group. The group contains all processes
+// that it starts, so that tokgate can end them together. A Ctrl-C at the terminal reaches only
+// tokgate.
 func ownGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }

@@ -153,7 +153,7 @@ func (l *Launcher) lockPort(h *held, port int) error {
 	return nil
 }
 
-// fixedPort is the port on this machine that the plan sets; 0 if it sets none.
+// fixedPort returns the port that the plan sets for a server on this machine; 0 if it sets none.
 func fixedPort(s *plan.Server) int {
 	if s.Container != nil {
 		if s.Container.Port == 0 && s.Container.Network == "host" {
@@ -196,7 +196,7 @@ func (h *held) environment(s *plan.Server) map[string]string {
 	return gpu.Confine(h.gpus)
 }
 
-// update writes what is now known of the server to its note.
+// update writes what is known about the server into the note on it.
 func (h *held) update() error {
 	if h.note == nil {
 		return nil

@@ -33,8 +33,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// startOf distinguishes a process from a later one with the same pid, by the boot and
-// the clock tick of its start; "" if the process is gone.
+// startOf returns the boot of the machine and the clock tick at which a process started. A later
+// process with the same pid has a different value. startOf returns "" if the process is gone.
 func startOf(pid int) string {
 	state, _, start, ok := stat(pid)
 	if !ok || ended(state) {

@@ -305,7 +305,7 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	// A killed process loses its memory, and so its environment, before it is gone.
+	// Wait until the process is gone. A killed process loses its environment a moment earlier.
 	eventually(t, l, func() bool { return startOf(pid) == "" })
 }
 

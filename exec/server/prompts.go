@@ -22,7 +22,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// question bounds the time of one question while prompts are calibrated.
+// question is the time limit for one request while prompts are calibrated.
 const question = 2 * time.Minute
 
 // promptMaker makes prompts. Workloads with the same settings share a promptMaker.

@@ -98,10 +98,10 @@ type runtimeError struct{ runtime, call, said string }
 
 func (e *runtimeError) Error() string { return fmt.Sprintf("%s %s: %s", e.runtime, e.call, e.said) }
 
-// lastWords returns the end of a program's output before it failed.
+// lastWords returns the last lines that a program wrote before it failed.
 func lastWords(said string) string {
 	lines := strings.Split(said, "\n")
-	// Docker ends its errors with a pointer to its own --help.
+	// Remove empty lines, and lines in which Docker refers to its own --help.
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.TrimSpace(s) == "" || strings.HasPrefix(s, "Run 'docker ") || strings.HasPrefix(s, "See 'docker ")
 	})

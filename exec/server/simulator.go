@@ -46,7 +46,7 @@ func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(str
 		server.Close()
 		return nil, fmt.Errorf("could not start the built-in server: %w", err)
 	}
-	// The built-in server has vLLM's API, whatever engine it stands in for.
+	// The built-in server has vLLM's API, even if it takes the place of a different engine.
 	r, err := l.reach(s, state, client.Config{BaseURL: server.URL(), Engine: engine.Of("vllm")})
 	if err != nil {
 		server.Close()

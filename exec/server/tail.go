@@ -74,8 +74,8 @@ func logName(address string) string {
 	return "server-" + safe + ".log"
 }
 
-// Write implements io.Writer. It never fails, because a server must not stop on
-// account of its log.
+// Write implements io.Writer. It never returns an error, because a server must not stop if its log
+// cannot be written.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -52,8 +52,9 @@ func (l *level) eta(now time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// of returns " (3 of 8)". For a probe it returns " (capacity: bisect)", because the number of
-// levels of a search is not known in advance.
+// of returns the place of a level among all levels of the plan, such as " (3 of 8)". For a probe of
+// a capacity search it returns the purpose, such as " (capacity: bisect)", because the number of
+// probes is not known in advance.
 func (d *Display) of(l *level) string {
 	switch l.probe {
 	case "":

@@ -64,7 +64,7 @@ type Display struct {
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
 	phase    string // the phase of the run whose lines are folded; "" if none is
-	skipped  string // why the last level was skipped
+	skipped  string // reason of the last skipped level
 	hidden   bool   // the cursor
 	closed   bool
 }
@@ -246,7 +246,7 @@ func (d *Display) ServerDone(s *metric.ServerRun) error {
 	defer d.mu.Unlock()
 	d.forget(s.Address)
 	if s.Error != "" {
-		d.fold("") // an error is written outside of the folded phases, so that it is visible at once
+		d.fold("") // write the error outside of folded lines, so that it is visible
 		d.say("server " + s.Address + ": error: " + s.Error)
 		return nil
 	}

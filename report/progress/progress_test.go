@@ -48,7 +48,8 @@ func (s *screen) Write(b []byte) (int, error) {
 				if err != nil || n >= len(s.rows) {
 					s.t.Fatalf("moves up %q of %d rows", in[2:end], len(s.rows)-1)
 				}
-				// Text below the cursor is dropped, because the display always clears it next.
+				// Drop the text below the cursor. This is right only if the display clears it next,
+				// which is checked here.
 				if !strings.HasPrefix(in[end+1:], "\r\x1b[J") {
 					s.t.Fatalf("moves up and does not clear: %q", in)
 				}

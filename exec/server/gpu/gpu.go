@@ -1,5 +1,5 @@
-// Package gpu finds the GPUs of a machine, those that a job may use, and those that a
-// plan chooses. It is pure: its callers run nvidia-smi and amd-smi.
+// Package gpu finds the GPUs of a machine, the GPUs that a job may use, and the GPUs that a plan
+// chooses. It runs no program; its callers run nvidia-smi and amd-smi.
 package gpu
 
 import (
@@ -19,7 +19,7 @@ type GPU struct {
 	Name   string // "NVIDIA H100 80GB HBM3"; "" if unknown
 	Vendor string // nvidia | amd
 	Memory int    // MiB; 0: not told
-	Used   int    // MiB in use when it was listed
+	Used   int    // MiB in use when the GPUs were listed
 	// SM and MemoryClock are the highest clocks in MHz; Power is the limit in W. 0
 	// means not reported.
 	SM, MemoryClock int
@@ -183,8 +183,8 @@ func IDs(gpus []GPU) []string {
 	return ids
 }
 
-// Limits writes the highest clocks and the power limit of the first GPU, and whether the others
-// are alike. There must be at least one GPU.
+// Limits writes the highest clocks and the power limit of the first GPU. It also says if the limits
+// of a later GPU differ. The list must have at least one GPU.
 func Limits(gpus []GPU) string {
 	var parts []string
 	g := gpus[0]

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Ask runs a program and returns its standard output. The error for a program that is
-// not on the PATH is an osexec.ErrNotFound.
+// Ask runs a program and returns its standard output. If the program is not on the PATH, the error
+// is an osexec.ErrNotFound.
 type Ask func(program string, args ...string) (string, error)
 
 // Look lists the GPUs that the job may use. It asks nvidia-smi, or amd-smi if nvidia-smi is not
