@@ -10,8 +10,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// The present plan scores recorded answers: "it is 48" was wrong by the rule "exact" and is right
-// by the rule "number". An answer of which only a hash was recorded keeps its result.
+// Recorded answers are scored again by the present plan. The answer "it is 48" was wrong by the
+// rule "exact" and is right by the rule "number". If only the hash of an answer was recorded, its
+// result stays.
 func TestReread(t *testing.T) {
 	w := &plan.Workload{Name: "w", Output: plan.Output{Natural: true, Mean: 64}, Score: &answers.Rule{Match: "number"}}
 	w.Prompt.Dataset = &traffic.Dataset{Rows: []traffic.Row{

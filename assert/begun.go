@@ -44,8 +44,8 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	return &out, ""
 }
 
-// shortened ends a round when the last request in kept ends. all holds the round's requests;
-// measured requests that are not in kept become fillers.
+// shortened returns a copy of a round that ends with the last request in kept. The slice all holds
+// every request of the round. A measured request that is not in kept becomes a filler.
 func shortened(r *metric.Round, all, kept []*metric.Sample, due int) *metric.Round {
 	out := r.With(make([]*metric.Sample, 0, len(all)))
 	out.Due, out.Complete, out.Stopped = due, true, ""

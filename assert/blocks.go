@@ -103,7 +103,8 @@ func (e evidence) String() string {
 	return verdict.Count(len(e.blocks), noun)
 }
 
-// worth is the number of effective requests that one further request would add.
+// worth returns how many independent requests one further request would add: 1, or less if requests
+// depend on each other. The parameter effective is the number of independent requests so far.
 func (e evidence) worth(effective float64) float64 {
 	if e.sound && e.n > 0 && effective > 0 {
 		return effective / float64(e.n)

@@ -194,8 +194,8 @@ func (l *limit) differs(n int, v LookVerdict) {
 	}
 }
 
-// probed writes the outcome of a probe in the words of a search. recorded is the outcome that the
-// record has for it.
+// probed returns the outcome of a probe as a search writes it. The parameter recorded is the
+// outcome in the record.
 func probed(v LookVerdict, recorded string, l *metric.Level) string {
 	switch {
 	case recorded == "saturated", v.Cause == verdict.CauseGenerator:
@@ -314,7 +314,8 @@ func turnedAway(l *metric.Level) bool {
 	return n > 0
 }
 
-// restate describes a limit that differs from the one that the search found.
+// restate describes the limit again if judging the probes gave a limit other than the one that the
+// search found.
 func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c := l.Capacity
 	c.Kind = kindOf(c, recorded, max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))), 1))
@@ -348,8 +349,8 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c.Notes = append(c.Notes, "judged again from the samples, this capacity differs from the one that the run found ("+before+")")
 }
 
-// kindOf returns how precisely a limit is known. It is exact if Pass and Fail are at most width
-// apart.
+// kindOf returns how precisely the limit of a capacity search is known. The limit is exact if the
+// highest load that passes and the lowest load that fails differ by at most width.
 func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
 	switch {
 	case c.Pass > 0 && c.Fail > 0 && c.Fail-c.Pass <= width:
@@ -405,7 +406,7 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	}
 }
 
-// notes lists what the capacity's number alone does not show.
+// notes lists remarks that belong to a capacity and that its number does not show.
 func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []string) {
 	c := l.Capacity
 	for _, note := range c.Notes {

@@ -169,7 +169,7 @@ func TestCapacityOfVisits(t *testing.T) {
 	}
 }
 
-// A probe without a look bounds nothing, except when no request completed.
+// A probe that was stopped before its first look shows nothing, unless no request completed.
 func TestCapacityCutShort(t *testing.T) {
 	for _, c := range []struct {
 		name   string

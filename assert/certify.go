@@ -403,7 +403,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	}
 	type place struct {
 		at     hcl.Range
-		of, is string // all thresholds of a preset have the same place in the plan
+		of, is string // workload and threshold; thresholds of a preset share one place in the file, so at does not tell them apart
 	}
 	said, likewise := map[place]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
 	for _, k := range order {
@@ -452,8 +452,8 @@ func uncertifiable(at []Finding) *hcl.Diagnostic {
 	return d
 }
 
-// nearest writes up to what share of the largest rate the level has enough requests for a
-// percentile; see crowding.
+// nearest returns a sentence about the largest rate that the level's requests can certify for a
+// percentile, as a share of the rate of the saturated server. See the function crowding.
 func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) string {
 	need, ok := stat.MinimumN(t.Allowed(), alpha)
 	if !ok || level.Requests < 1 {

@@ -119,7 +119,8 @@ workload "published" {
 	}
 }
 
-// A trace has a fixed number of requests, so the advice is to replay more of the trace.
+// A trace has a fixed number of requests. So the diagnostics say to replay a longer stretch of the
+// trace.
 func TestCertifyDiagnosticsOfATrace(t *testing.T) {
 	p, _ := gate(shape{n: 1, rounds: 1, perRound: 20}.level(), threshold("ttft", "p95 < 2s"), threshold("success", "rate >= 99%"))
 	p.Workloads[0].Loads = []*plan.Load{{Kind: metric.OpenLoop, Levels: []plan.Level{{Name: "trace", Rate: 1, Requests: 40, Rounds: 10, Speedup: 1}}}}
@@ -238,7 +239,8 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "this level has enough rounds to pass only if it is measured with max_requests", plan.ClustersRound},
 		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "this level has enough", plan.ClustersRound},
-		// 200 requests are 25 waves of 8, 800 are 100 waves, and 3200 are 400 waves.
+		// Waves hold 8 requests: 200 requests are 25 waves, 800 are 100 waves, and 3200 are 400
+		// waves.
 		{"waves", "", "", false, "183 waves of 8", "extended to 3200 at 2 looks", "this level has enough waves to pass only if it is measured with max_requests", ""},
 		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
 		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to 800 at 3 looks", "the plan has 100", ""},

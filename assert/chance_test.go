@@ -49,8 +49,8 @@ func TestChanceOfAnEstimate(t *testing.T) {
 	}
 }
 
-// foretell returns the chance that one change at one level of a comparison passes; NaN if the
-// chance is unknown or zero in any case.
+// foretell returns the chance that one change at one level of a comparison passes. It is NaN if the
+// chance is unknown, or if the change cannot pass.
 func foretell(c *plan.Compare, claim *plan.Claim, level plan.Level) float64 {
 	w := &plan.Workload{Name: "chat", Loads: []*plan.Load{{Levels: []plan.Level{level}}}}
 	claim.Workloads, claim.At = []*plan.Workload{w}, []string{level.Name}

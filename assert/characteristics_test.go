@@ -101,7 +101,7 @@ func TestLongCharacteristics(t *testing.T) {
 	type kind struct {
 		title     string
 		threshold *plan.Threshold
-		truth     float64 // true value of the bounded metric
+		truth     float64 // true value of the metric of the threshold
 		processes []process
 		rounds    int
 		perRound  int

@@ -24,7 +24,7 @@ type duels struct {
 	trend            float64 // constant step from one leg to the next
 	blocks           bool    // all legs of the control come first, then all of the candidate
 	restart          plan.Restart
-	cards            float64 // how much slower the GPUs of one side are; side by side the servers swap them
+	cards            float64 // how much slower the GPUs of one server are, as a share; with both servers at the same time, they swap GPUs
 	beside           bool
 	byRounds         bool // rounds count as independent units, although only blocks are independent
 }
@@ -41,7 +41,9 @@ func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	walk, slot := 0.0, 0
 	leg := func(round, side int) {
 		fresh := d.restart == plan.RestartLeg
-		if d.restart == plan.RestartOrder { // the legs of server B share a start, those of server A do not
+		// The two consecutive legs of server B use the same started server. Every leg of server A
+		// uses a new one.
+		if d.restart == plan.RestartOrder {
 			fresh = side == 0 || round%2 == 0
 		}
 		if fresh {

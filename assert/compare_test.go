@@ -19,7 +19,7 @@ type duel struct {
 	rounds, perRound int
 	// control and candidate return the ttft of request i of a round, in seconds; the default is 1.
 	control, candidate func(round, i int) float64
-	// These functions report which requests fail; by default none does.
+	// controlFails and candidateFails report whether request i of a round fails; nil means none.
 	controlFails, candidateFails func(round, i int) bool
 	restart                      plan.Restart
 	policy                       plan.Policy
@@ -132,8 +132,8 @@ func TestCompare(t *testing.T) {
 		{"improved at all", duel{rounds: 8, perRound: 40, candidate: constant(0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Pass, Pass, ""},
 		{"as good is no improvement", duel{rounds: 8, perRound: 40, candidate: steps(1.01, 0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Inconclusive, Inconclusive, ""},
 		{"only a warning", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{{Severity: plan.SeverityWarn, Changes: tolerate("ttft p95 +10%").Changes}}}, Fail, Pass, ""},
-		// 8·40 = 320 requests on each side without a failure: the score interval is 2.71/322.7 =
-		// 0.8 points wide.
+		// Both sides have 8·40 = 320 requests and no failure. The score interval is then 0.8
+		// percentage points wide, less than the tolerated 1.
 		{"no failures, enough requests", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Pass, Pass, "+0.00pp"},
 		{"no failures, too few requests", duel{rounds: 8, perRound: 8, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Inconclusive, Inconclusive, "certify is -4.1pp"},
 		{"one request in ten fails", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("success rate -1pp")}}, Fail, Fail, "-10pp"},
@@ -341,7 +341,8 @@ func TestCompareNothingChanged(t *testing.T) {
 	}
 }
 
-// The error is split over the looks: with two looks the bounds are ±t(7, 97.5%)·s/√8.
+// The looks share the allowed error. With two looks the half width of the interval is t(7,
+// 97.5%)·s/√8, and with one look t(7, 95%)·s/√8.
 func TestCompareLooks(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, candidate: noisy(5, 1, 0.05), control: noisy(6, 1, 0.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}.make()
 	width := func() float64 {

@@ -148,8 +148,8 @@ func slope(x, y []float64) (change, p float64, ok bool) {
 	return b * (x[n-1] - x[0]), tails(b/math.Sqrt(rest/(vx*float64(n-1))), n-2), true
 }
 
-// tails is P(|T| ≥ |t|) for Student's t with df degrees of freedom; 1 if there is neither spread
-// nor change.
+// tails returns the two-sided p-value P(|T| ≥ |t|) of Student's t with df degrees of freedom. It is
+// 1 if t is NaN, which means that neither spread nor change was measured.
 func tails(t float64, df int) float64 {
 	if math.IsNaN(t) {
 		return 1

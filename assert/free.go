@@ -272,8 +272,9 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 	return cty.ObjectVal(attrs)
 }
 
-// observed is the distribution of a metric of requests or gaps. It is empty for any other metric.
-// It is also empty for a metric of streaming if the level does not show how answers streamed.
+// observed returns the distribution of a metric over requests or gaps. It is empty for every other
+// metric. For a metric of streaming it is also empty if the record does not show how answers
+// streamed.
 func observed(def metric.Def, l *metric.Level, samples []*metric.Sample) metric.Distribution {
 	if def.Scope != metric.PerRequest && def.Scope != metric.PerGap || def.Streams && l.Unstreamed() != "" {
 		return metric.Distribution{}
@@ -347,7 +348,7 @@ func positions(l *metric.Level) cty.Value {
 	return cty.ListVal(rates)
 }
 
-// levelCount returns the numbers of a level that are not metrics.
+// levelCount returns a count of a level by its name, such as its requests or its failures.
 func levelCount(l *metric.Level, w *plan.Workload, name string) metric.Value {
 	switch name {
 	case "requests":

@@ -252,7 +252,7 @@ assert "a" {
 		says      string
 	}{
 		{"alltrue([for l in " + chat + " : l.ttft.p95 < 5])", Pass, ""},
-		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // one level has no such element, the other has
+		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // the list is empty at one level and has an element at the other
 		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
 		{"!anytrue([for n, l in " + chat + " : l.ttft.p95 > 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
 		{"!anytrue([for l in " + chat + " : l.ttft.p95 > 5])", Pass, ""},

@@ -72,7 +72,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 	}
 }
 
-// held returns how long a read in the round may have waited.
+// held returns the longest time for which the client may have read a token late in a round.
 func (s *subject) held(r *metric.Round) time.Duration {
 	d := s.level.Disturbed(r)
 	return max(d.Stall, d.Delay)
@@ -174,9 +174,10 @@ func (s *subject) undisturbed() *metric.Level {
 	return &out
 }
 
-// restreamed returns the level with the lateness of disturbed rounds undone. If streams is set,
-// each stream of these rounds becomes longer or shorter, as longer says, by as long as its reads
-// may have waited. Unless longer is set, the rounds' timed-out requests are removed.
+// restreamed returns a copy of the level that corrects the disturbed rounds. If streams is set,
+// every stream in a disturbed round is made longer (longer is true) or shorter (longer is false),
+// by the time for which its reads may have waited. If longer is false, requests that timed out in a
+// disturbed round are removed.
 func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	out := *s.level
 	out.Rounds = nil
@@ -205,9 +206,9 @@ func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	return &out
 }
 
-// flips reports whether a decided threshold on a time would have another outcome with its limit
-// moved by delay. A delay never makes a measured time too short, so it can only cause a failure. A
-// pass is tested too, because the gap after a late chunk is too short.
+// flips reports whether a decided threshold would have another outcome if its limit moved by delay.
+// It holds only for thresholds on times. A delay makes no TTFT or E2E too short, but the gap after
+// a late chunk is too short. So a pass is tested as well as a fail.
 func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	t := v.threshold
 	if t.Metric.Unit != metric.Seconds || t.Op == "" || v.Outcome != Pass && v.Outcome != Fail {

@@ -123,7 +123,7 @@ func (j *judge) server(s *plan.Server) {
 // Awaited lists the verdicts that a run of the whole plan will have, in their order. Each verdict
 // is pending, or skipped if the plan itself excludes it.
 func Awaited(p *plan.Plan) []Verdict {
-	// A verdict has the same name before and after the measurement.
+	// Judge gives a verdict the same name before and after the measurement.
 	list := Judge(p, &metric.Run{}, Options{}).List
 	for i := range list {
 		v := &list[i]

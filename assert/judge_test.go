@@ -140,7 +140,7 @@ func TestServerWithoutEnd(t *testing.T) {
 	}
 }
 
-// If anything is missing or broken, neither its threshold nor the run passes.
+// If part of a record is missing or broken, the run does not pass.
 func TestFailsClosed(t *testing.T) {
 	for name, change := range map[string]func(*metric.Run){
 		"no levels":     func(r *metric.Run) { r.Levels = nil },

@@ -16,12 +16,13 @@ import (
 
 // Limits on deviations from the planned load, beyond which a measurement is invalid.
 const (
-	// inputTolerance is the allowed deviation of the input length from what was asked, but at least
-	// one token, if the prompts were not sized by the server's own tokenizer.
+	// inputTolerance is the allowed deviation from the declared input length, as a share; a
+	// deviation of one token is always allowed. It applies if another tokenizer than the server's
+	// measured the prompts.
 	inputTolerance = 0.01
-	// templateTokens is the number of tokens of a prompt that may come from a cache, because
-	// every prompt begins with the same tokens of the chat template. For a short prompt the
-	// limit is half of the prompt.
+	// templateTokens is the number of tokens of a prompt that may always come from a cache, because
+	// every prompt begins with the tokens of the same chat template. For a short prompt the limit
+	// is half of the prompt.
 	templateTokens = 64
 	// cacheTolerance is the share of a prompt that may come from a cache in addition to
 	// templateTokens.

@@ -149,10 +149,12 @@ func TestIdleSlots(t *testing.T) {
 		want         Outcome
 	}{
 		{"nine rounds pass alone", nil, "ttft", "p95 < 2s", 1, Pass},
-		// A round has 40 requests: without eight rounds 80 are left, and 59 are enough.
+		// A round has 40 requests. If eight of ten rounds are left out, 80 requests remain; 59 are
+		// enough.
 		{"two rounds pass alone", nil, "ttft", "p95 < 2s", 8, Pass},
 		{"one has too few requests", nil, "ttft", "p95 < 2s", 9, Error},
-		// One request in 40 is over the limit: 3 of 120 do not decide, 10 of 400 do.
+		// One request in 40 is over the limit. If 3 of 120 requests are over it, p95 is not
+		// decided; if 10 of 400 are, it passes.
 		{"a pass that rests on them", func(_, i int) float64 { return 1 + 1.5*float64(1-min(i, 1)) }, "ttft", "p95 < 2s", 7, Error},
 		{"a failure of more load", func(round, _ int) float64 { return 3 }, "ttft", "p95 < 2s", 9, Fail},
 		{"a mean that fails", func(round, _ int) float64 { return 3 }, "ttft", "mean < 2s", 9, Fail},
@@ -324,7 +326,7 @@ func TestBurst(t *testing.T) {
 			t.Errorf("spread %v: %v, want %v: %v", spread, load.Outcome, want, names(v))
 		}
 	}
-	// Four bursts count as four waves, whatever their size.
+	// Four bursts count as four independent waves, however many requests a burst has.
 	p, run := gate(burst(4, 100, 0), threshold("ttft", "p95 < 2s"))
 	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive || verdictOf(t, v, "sla.ttft.p95 at burst 100").Effective != 4 {
 		t.Errorf("four bursts: %v", names(v))

@@ -48,8 +48,8 @@ func TestJudgeLook(t *testing.T) {
 		{"the first by start", running(20, func(r, _ int) float64 { return []float64{1, 9}[r/5] }), 100, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "12 of 13 requests of round 10 have ended", "", 0},
 		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "it holds 200 of 201 requests", "", 0},
-		// A speed is bounded from below: 50 tok/s against a limit of 10 tok/s, with the sign
-		// reversed.
+		// A higher speed is better, so the logarithm of estimate / limit, 50 / 10 tok/s, changes
+		// its sign.
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
 		// A share of 0 bad requests is as far from the limit as possible. The bounds follow from
 		// 0.75^10 = 0.056 and 0.7^10 = 0.028.
@@ -83,7 +83,7 @@ func TestJudgeLook(t *testing.T) {
 func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		failed       int // failed requests among the first 200
+		failed       int // number of failed requests among the first 200 requests
 		metric, text string
 		want         Outcome
 	}{
@@ -113,7 +113,7 @@ func TestJudgeLookBeforeTheEnd(t *testing.T) {
 func TestJudgeLookAtMeans(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		failed  int // failed requests among the first 200 of 400
+		failed  int // number of failed requests among the first 200 of 400 requests
 		success string
 		warns   bool // and only warns
 		want    Outcome
@@ -249,7 +249,7 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at a planned look at the first 80 requests by start, 3 of which share the error: 98.3% confidence") || !slices.Contains(load.Notes, "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
-	// The same data, judged with another number of looks: 79 requests cannot pass at three looks.
+	// With three looks the allowed error of a look is smaller, so 79 requests cannot pass.
 	l := level()
 	l.Looks[1].Requests = 79
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))

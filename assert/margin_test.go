@@ -28,8 +28,9 @@ func TestMargin(t *testing.T) {
 	bound10 := math.Exp(0.04766 + factor(10, 0.975)*0.05024)
 	bound5 := math.Exp(0.03812 + factor(5, 0.975)*0.05220)
 	ten := byRound(1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1)
-	// Rounds of 1 and 1.8 s have logarithms with mean 0.2939 and s = 0.3098. Even a bound for 95%
-	// of rounds at 95% confidence (factor 2.911) would be e^(0.2939+0.9018) = 3.306.
+	// Values of 1 and 1.8 s vary widely: their logarithms have the mean 0.2939 and the standard
+	// deviation 0.3098. A tolerance bound on 95% of rounds at 95% confidence would already be
+	// e^(0.2939 + 2.911·0.3098) = 3.306 s, above the limit.
 	wide := byRound(1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8)
 	for _, c := range []struct {
 		name, metric, text string
@@ -50,7 +51,7 @@ func TestMargin(t *testing.T) {
 		// p99 needs 299 requests, and a tolerance factor for 99.5% of them.
 		{"p99, 290 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"p99, 300 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 30, ttft: ten}, Pass, true, math.Exp(0.04766 + factor(10, 0.995)*0.05024)},
-		// With a missing value a round has no worst value.
+		// A round with a missing value has no worst value.
 		{"one failed", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten, failed: func(r, i int) bool { return r == 3 && i == 7 }}, Inconclusive, false, 0},
 		{"one without an answer", "ttfa", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten,
 			change: func(x *metric.Sample) {

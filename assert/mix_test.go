@@ -44,8 +44,8 @@ func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *met
 	return p, run
 }
 
-// partOf20 returns the part of a request by its place in a stratum: of 20 requests 14, 5 and 1
-// belong to the three parts.
+// partOf20 returns the part of a mix to which a request belongs, by its place among 20 consecutive
+// requests: 14 for chat, 5 for rag, 1 for long.
 func partOf20(order int) string {
 	switch {
 	case order < 14:
@@ -167,7 +167,7 @@ func TestPartsUpToALook(t *testing.T) {
 	}
 }
 
-// A record that lacks one of the parts does not pass.
+// A record of a mix in which one part is missing does not pass.
 func TestPartThatIsNotThere(t *testing.T) {
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120}, map[string][]*plan.Threshold{"long": {threshold("ttft", "p95 < 2s")}})
 	run.Levels[0].Parts = run.Levels[0].Parts[:2]

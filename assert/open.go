@@ -19,7 +19,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 		invalid(verdict.CauseInvalid, "given up with too many requests in flight, before the growth of the backlog was certain: raise max_in_flight")
 	}
 	if s.level.Stage != nil || s.level.Of != "" {
-		return // a stage or part shares the requests in flight with others
+		return // the requests in flight of a stage, or of a part of a mix, are not its own alone
 	}
 	most := 0
 	for _, p := range s.level.Passages() {

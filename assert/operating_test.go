@@ -13,7 +13,8 @@ import (
 // mostly passes, and one well above it mostly fails.
 func TestLongOperatingCharacteristics(t *testing.T) {
 	const gates = 400
-	// Times are exponential: P(X >= 2 s) = e^(−2/mean), which is set to the row's share.
+	// Times are exponential. Their mean is set so that the row's share of requests takes 2 s or
+	// longer: P(X >= 2 s) = e^(−2/mean).
 	for _, c := range []struct {
 		name             string
 		rounds, perRound int

@@ -36,8 +36,9 @@ type rateModel struct {
 	input   int
 	answers int     // mean length of an answer, ± 50 %
 	shape   float64 // shape of the gaps between arrivals; 1 is Poisson
-	// lost is the number of tokens that the server computes twice for each request that arrives
-	// while others wait. With such a server a longer queue means fewer answered requests.
+	// lost is the number of tokens that the server computes a second time for every request that
+	// arrives while other requests wait. With lost > 0 a longer queue means fewer answered
+	// requests.
 	lost int
 }
 
@@ -272,8 +273,8 @@ func trending(l *metric.Level) bool {
 	return sxy/sxx/math.Sqrt(residuals/98/sxx) > stat.StudentQuantile(0.95, 98)
 }
 
-// deficient reports whether fewer than 95 % as many requests ended in the window as
-// were due in it.
+// deficient reports whether the number of requests that ended in the window is below 95 % of the
+// number that was due in it.
 func deficient(l *metric.Level) bool {
 	p := l.Passages()[0]
 	ended := 0
@@ -314,8 +315,9 @@ func (m *rateModel) scale(about float64) {
 	}
 }
 
-// known returns the server, scaled to about the given rate, and its largest rate. To measure that
-// rate takes long, so only rows that run call it.
+// known returns a function that measures the largest rate of the server. In a full run the server
+// is scaled first, to a largest rate of about the parameter about. The measurement takes long, so
+// only rows that run call the function.
 func (m *rateModel) known(about float64) func() (*rateModel, float64) {
 	return sync.OnceValues(func() (*rateModel, float64) {
 		out := *m

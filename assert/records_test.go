@@ -72,8 +72,8 @@ func TestCompareRecords(t *testing.T) {
 			t.Errorf("%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
 		}
 	}
-	// A level that only the control has is reported. A level that the user excluded makes the
-	// verdict partial.
+	// A level that was measured only for the control is reported. If the user excluded a level, the
+	// verdict is partial.
 	both := &metric.Run{ID: "old", Servers: turns.Servers[:1], Levels: []*metric.Level{turns.Levels[0]}}
 	more := *turns.Levels[0]
 	more.Name = "8"

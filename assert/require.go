@@ -77,8 +77,8 @@ func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	return append(out, required{every, severity, by})
 }
 
-// blind reports whether a threshold covers only completed requests: a mean or, because a failed
-// request has few gaps, a statistic of gaps.
+// blind reports whether a threshold ignores failed requests. A mean covers only completed requests.
+// Statistics of gaps hardly see a failed request, because it has few gaps.
 func blind(t *plan.Threshold) bool {
 	if t.Metric.Name == "success" || t.Metric.Scope == metric.PerReading {
 		return false

@@ -86,8 +86,8 @@ func silences(r *metric.Round) []span {
 	return slices.DeleteFunc(out, func(s span) bool { return s.to-s.from <= least })
 }
 
-// chunks calls use for each chunk of an answer except the first, with the times of the chunk before
-// and of the chunk itself.
+// chunks calls the function use for every chunk of an answer except the first. The parameter from
+// is the time of the previous chunk, and to is the time of the chunk itself.
 func chunks(x *metric.Sample, use func(from, to time.Duration)) {
 	if x.First == 0 {
 		return
@@ -125,10 +125,10 @@ func (e evidence) standstill() standstill {
 	return st
 }
 
-// waits is a lower bound on the share of requests that would wait longer than x seconds if they
-// arrived at random instants. A request that arrives in a silence waits for the rest of it and then
-// for the median of the measured times. Any other request takes one of the measured times. The
-// measured times are in ascending order.
+// waits returns a lower bound on the share of requests that would take longer than x seconds if
+// they arrived at random instants. A request that arrives in a silence waits for the silence to
+// end, and then takes the median of the measured times. A request that arrives outside of a silence
+// takes one of the measured times. The slice measured is in ascending order.
 func (st standstill) waits(measured []float64, x float64) float64 {
 	met, _ := slices.BinarySearch(measured, math.Nextafter(x, math.Inf(1)))
 	share := (1 - st.share) * (1 - float64(met)/float64(len(measured)))

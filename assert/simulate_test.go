@@ -45,15 +45,16 @@ var processes = []process{
 	{name: "waves share a batch, rounds shifted", wave: 0.5, round: 0.3, common: 8},
 }
 
-// hidden are two processes that no gate of this size can detect. Sometimes a whole wave, or a whole
-// round, is slow; the others show no sign of that, and often none of the few measured ones is slow.
+// hidden lists two processes that no gate of this size can detect. Sometimes all requests of a
+// wave, or of a round, are slow. Requests of other waves or rounds do not show it, and with few
+// waves or rounds it often happens in none of them.
 var hidden = []process{
 	{name: "1 wave in 20 is slow", slowWaves: 0.05, common: 8},
 	{name: "1 round in 20 is slow", slowRounds: 0.05},
 }
 
-// together are processes whose failures come together without any other sign: the requests of a
-// slow wave, or of a slow round, fail.
+// together lists processes in which all requests of a slow wave or round fail together, and nothing
+// else shows that they depend on each other.
 var together = []process{
 	{name: "1 wave in %s fails", slowWaves: 1, common: 8},
 	{name: "1 round in %s fails", slowRounds: 1},
@@ -147,14 +148,14 @@ func (p process) score(share float64) float64 {
 	return stat.NormalQuantile(1 - share)
 }
 
-// drawn caches the scores that were found by drawing, because several tables use each of them.
+// drawn caches the result of process.draw, because several tables need the same result.
 var drawn sync.Map
 
 func (p process) draw(share float64) float64 {
 	r := rand.New(rand.NewPCG(99, 100))
 	draws := make([]float64, 500_000)
 	for i := 0; i < len(draws); i += 10 {
-		f := p.scores(r) // each draw takes new rounds, so that there are many
+		f := p.scores(r) // a draw simulates new rounds, so that many different rounds contribute
 		for j := range 10 {
 			draws[i+j] = f(0, j)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// errorAt returns the allowed error at the last look that was held.
+// errorAt returns the allowed error that the last look in looks may use.
 func errorAt(alpha float64, looks []metric.Look) float64 {
 	last := looks[len(looks)-1]
 	if last.Spent == 0 {

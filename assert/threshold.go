@@ -51,8 +51,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		beyond(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	s.notes(v, o, e)
 	if s.policy.Decide == plan.Estimate {
-		// The nearest-rank percentile meets the bound exactly if the number of observations that
-		// miss it is at most the number that rank above the percentile.
+		// A nearest-rank percentile meets its limit if few enough observations miss it. The allowed
+		// number of misses is the number of observations beyond the rank.
 		rank := nearestRank(t.Stat.P, total)
 		most := total - rank
 		if sample.Upward(t.Op) {
@@ -81,8 +81,8 @@ func (s *subject) needed(share, e, effective float64) float64 {
 	return float64(n) / s.worth(effective)
 }
 
-// decide gives the outcome of an exact test of a share. needed is the total number of requests that
-// would settle an open test.
+// decide sets the outcome from an exact test of a share. The parameter needed is the total number
+// of requests after which an undecided test would be decided.
 func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	switch decision {
 	case stat.Below:
@@ -135,10 +135,9 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	return true
 }
 
-// clear reports whether rounds stay away from the limit, for a look before the end of a level, when
-// there are few rounds. It uses an upper tolerance bound at 85 % confidence on the worst value of
-// each round. If rounds are skewed, the first five often include no bad round, and the number of
-// requests alone would let them pass.
+// clear reports whether almost all rounds stay within the limit. Looks before the end of a level
+// use it, because a level then has few rounds, and its first five often include no bad round by
+// chance. It uses an upper tolerance bound, at 85 % confidence, on the worst value of a round.
 func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 	bound, ok := o.worst(t.Op, 1-e, 0.85)
 	return ok && sample.Meets(bound, t.Op, t.Limit)
@@ -274,7 +273,8 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 
 const thisRun = "exact for the requests of this run; it says nothing about other requests"
 
-// wide judges a level-wide metric by a t interval over rounds or blocks.
+// wide judges a metric that has one value for a level, such as throughput. It uses a t interval
+// over rounds or blocks.
 func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 	if t.Metric.Name == growing {
 		s.sustained(v, t)

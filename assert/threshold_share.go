@@ -203,7 +203,7 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 	return share * n, n, why
 }
 
-// units is the number of requests that count if none is bad.
+// units returns the number of independent units (requests, waves or rounds) if no request is bad.
 func (s *subject) units() int {
 	rounds := 0
 	for i, b := range s.blocks {
@@ -230,11 +230,11 @@ func (s *subject) wave() int {
 	return most
 }
 
-// badOnes counts the bad requests in each block, including lost ones, and the clusters in which
-// they came. A cluster begins with a bad request, and holds the bad requests among the next ones by
-// start, over as many requests as are in flight. Such requests are in flight together, wherever the
-// cause of a failure began. Lost requests count as following each other. spells counts the clusters
-// that begin in each block.
+// badOnes counts bad requests, including lost requests, in each block (groups) and in total (bad).
+// It also gathers bad requests into clusters, and counts the clusters that begin in each block
+// (spells). A cluster begins with a bad request, and includes every bad request among the next
+// requests by start time, as many as are in flight at the same time. Requests of one cluster may
+// have failed for the same cause. Lost requests of a block count as consecutive.
 func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat.Group, clusters stat.Clusters, bad int) {
 	groups, spells = make([]stat.Group, len(s.blocks)), make([]stat.Group, len(s.blocks))
 	wave, open, end := s.wave(), 0, 0 // wave size, number of bad requests in the open cluster, and where that cluster ends
@@ -266,8 +266,8 @@ func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat
 	return groups, spells, clusters, bad
 }
 
-// byRound adds up each round's share of bad requests, and counts the rounds. groups holds the
-// counts of the blocks.
+// byRound returns the sum over all rounds of the share of bad requests, and the number of rounds.
+// The slice groups holds the bad and all requests of each block.
 func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	for i := 0; i < len(groups); {
 		var k, n float64
@@ -362,7 +362,7 @@ type grown struct {
 	most, least     float64 // the largest rate and its lower bound, if known
 	beyond          float64 // growth beyond chance, with what fills the server up
 	known           bool
-	below           bool // the rate is certainly below the largest rate
+	below           bool // it is certain that requests arrive more slowly than at the largest rate
 	over            bool // the rate is certainly above the largest rate, and the server was no faster than when saturated
 	slower          bool // the saturated server answered more requests with as many in flight
 	fills           bool // no more requests are in flight than the server answers at the same time

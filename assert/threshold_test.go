@@ -179,8 +179,8 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if v = Judge(p, run, Options{}); len(v.List) != 3 {
 		t.Errorf("a percentile implies something: %v", names(v))
 	}
-	// Failed requests have few gaps, so a percentile of gaps implies a
-	// threshold on success, as means do.
+	// A failed request has few gaps, so a percentile of gaps hardly shows it. A threshold on gaps
+	// therefore implies a threshold on success, as a threshold on a mean does.
 	p, run = gate(oneFails.level(), threshold("itl", "p95 < 30ms"))
 	if v = Judge(p, run, Options{}); v.Outcome != Fail {
 		t.Errorf("gaps hide a failure: %v", names(v))
@@ -204,8 +204,8 @@ func TestShares(t *testing.T) {
 		// between them.
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r < 4 && i == 0 }}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r == 0 }}, Inconclusive},
-		// Every tenth request fails, but only 4 of 200 may. With this many failures the fail is
-		// certain, however requests depend on each other.
+		// Every tenth request fails: 20 of 200, where 4 are allowed. So many failures are certain
+		// to be a fail, even if requests depend on each other.
 		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40, failed: fails(4)}, Fail},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40}, Inconclusive},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40, failed: fails(1)}, Fail},
@@ -523,7 +523,7 @@ func TestClusters(t *testing.T) {
 		name     string
 		clusters plan.Clusters
 		failed   func(r, i int) bool
-		n        int // requests in each of ten rounds
+		n        int // number of requests in each of the ten rounds
 		want     Outcome
 		says     string
 	}{

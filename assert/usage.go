@@ -16,11 +16,10 @@ const (
 	// leastText is the smallest median of bytes of text for each token. A token of text has one or
 	// more bytes. Few tokens have none, such as an end of sequence, unless text is missing.
 	leastText = 0.5
-	// spareChunks is the number of chunks that an answer may have beyond its tokens,
-	// on top of a tenth of them: parsers of reasoning and tool calls sometimes split
-	// a token.
+	// spareChunks is how many chunks an answer may have beyond 1.1 times its tokens. Parsers of
+	// reasoning and of tool calls sometimes split a token.
 	spareChunks = 2
-	// fewAnswers is the share of answers that may have more chunks than allowed.
+	// fewAnswers is the share of answers that may exceed the allowed number of chunks.
 	fewAnswers = 0.05
 )
 

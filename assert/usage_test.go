@@ -50,8 +50,8 @@ func TestBelievable(t *testing.T) {
 	}
 }
 
-// Reasoning that was not sent is reported as a share of the server's count: 3 of 4 tokens and 0 of
-// 4 are 38 %.
+// Reasoning tokens that were not sent are reported as a share of the server's token count. Here the
+// server counted 3 of 4 tokens as reasoning in one answer, and 0 of 4 in another.
 func TestKeptBack(t *testing.T) {
 	samples := []*metric.Sample{{Usage: &metric.Usage{Output: 4, Hidden: 3}}, {Usage: &metric.Usage{Output: 4}}, {}, {Failure: &metric.Failure{}, Usage: &metric.Usage{Output: 9, Hidden: 9}}}
 	if got := strings.Join(keptBack(samples), "; "); !strings.Contains(got, "reasoning: 38% of the output tokens were counted as reasoning and not sent (1 answer)") {

@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// counted returns a level of five rounds of twelve requests. Each has a TTFT of 1 s and ten more
-// tokens in 200 ms, so its E2E is 1.2 s. The server counted n requests in a round, with the given
-// means.
+// counted returns a level of five rounds of twelve requests. Each request has a TTFT of 1 s, and
+// ten more tokens within 200 ms, so its E2E is 1.2 s. By the server's own histograms a round has n
+// requests, with the means ttft, itl and e2e in seconds.
 func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level {
 	l := shape{rounds: 5, perRound: 12}.level()
 	for _, r := range l.Rounds {
@@ -42,12 +42,12 @@ func TestWitness(t *testing.T) {
 	}{
 		{"seconds agree", seconds(132, 0.02), nil},
 		{"seconds of slower tokens", seconds(132, 0.1), []string{"ITL by the server is 100 ms on average, and 20 ms was measured here (-80%)"}},
-		{"seconds of other answers", seconds(160, 0.1), nil}, // the server counted 148 tokens after the first ones, but 120 arrived
+		{"seconds of other answers", seconds(160, 0.1), nil}, // the server counted 148 tokens after the first of each answer, and 120 arrived
 		{"no seconds", seconds(132, 0), nil},
 		{"agree", counted(12, 1, 0.02, 1.2, nil), nil},
 		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // HTTP takes 0.2 s, where the server counts 0.8 s
 		{"a proxy before it", counted(12, 0.5, 0.02, 0.7, nil), []string{"+100%", "E2E", ""}},    // the proxy takes 0.5 s, where the server counts 0.5 s
-		{"later than the client's", counted(12, 1.2, 0.02, 1.2, nil), []string{"1.2 s", "-17%"}}, // the server counts 0.2 s more than the client
+		{"later than the client's", counted(12, 1.2, 0.02, 1.2, nil), []string{"1.2 s", "-17%"}}, // the TTFT that the server counts is 0.2 s longer than the client's
 		{"slower tokens", counted(12, 1, 0.1, 2, nil), []string{"E2E by the server is 2 s", "ITL by the server is 100 ms on average, and 20 ms was measured here (-80%)"}},
 		{"tokens in steps", counted(12, 1, 0.04, 1.2, map[string]float64{metric.Drafts: 60}), nil},
 		{"other requests", counted(14, 0.1, 0.1, 0.1, nil), nil}, // the server counted 14 requests, but 12 were sent

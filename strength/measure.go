@@ -137,7 +137,7 @@ func (t *Tally) Add(o verdict.Outcome) {
 	}
 }
 
-// Noticed reports whether the gate fails in at least the given share of the runs.
+// Noticed reports whether at least the given share of the runs fail.
 func (f *Finding) Noticed(share float64) bool { return !f.Absent && f.Runs() > 0 && f.Fails() >= share }
 
 // Unnoticed lists the demanded regressions that are not noticed: fewer than 95 of 100 runs

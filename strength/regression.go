@@ -119,8 +119,9 @@ func (r Regression) words() string {
 	return r.String()
 }
 
-// Changes reports whether a regression is planted in the server. It is planted in all servers,
-// except those that are only controls of comparisons and share their address with no candidate.
+// Changes reports whether a regression is planted in the server at an address. Without a comparison
+// every server gets the regression. In a comparison a server that is only the control stays
+// unchanged, unless a candidate has the same address.
 func Changes(p *plan.Plan, address string) bool {
 	control := false
 	for _, c := range p.Compares {

@@ -53,7 +53,7 @@ func TestPlant(t *testing.T) {
 	if !(Regression{Kind: Drafts}).Plant(p, drafts) || !cmp.Equal(drafts.Speculation.Accept, []float64{0.4, 0.3}) {
 		t.Errorf("drafts: %v", drafts.Speculation.Accept)
 	}
-	// The regressions leave half of a prefix cache, or none of it.
+	// The regression Cache halves a prefix cache, and NoCache removes it.
 	cached := &sim.PrefixCache{BlockTokens: 16, CapacityTokens: 1024}
 	for r, want := range map[string]*sim.PrefixCache{Cache: {BlockTokens: 16, CapacityTokens: 512}, NoCache: nil} {
 		to := sim.DefaultProfile()
@@ -65,8 +65,8 @@ func TestPlant(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", r, to.PrefixCache, want)
 		}
 	}
-	// A round has 30 requests. The sixth, the sixteenth, … round are hit; 450 requests come
-	// before the sixteenth.
+	// Rounds of 30 requests are hit in turn: the sixth, the sixteenth and so on. The sixteenth
+	// round begins after 450 requests.
 	queue := sim.DefaultProfile()
 	(Regression{Kind: Queue}).Plant(p, queue)
 	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {
@@ -198,8 +198,8 @@ func TestStretch(t *testing.T) {
 			}
 		})
 	}
-	// Chance decides whether a share of failures hits any request; the regression counts as
-	// planted in any case.
+	// Stretch fails each request with a small probability. Even if it fails none, the regression
+	// counts as planted.
 	if _, planted := Record(&plan.Plan{}, recorded()).Stretch(&Regression{Failures, 1e-9}, 0); !planted {
 		t.Error("failures that befell no request are not counted")
 	}
@@ -212,7 +212,7 @@ func TestStretch(t *testing.T) {
 		t.Error("an overhead that is not known was doubled")
 	}
 	before.Levels[0].Kind = metric.Burst
-	rate := recorded() // every rate is preceded by a saturation, which is a closed loop
+	rate := recorded() // before any rate the server is saturated, which is a closed loop
 	rate.Levels = append(rate.Levels, &metric.Level{Kind: metric.OpenLoop, Rate: 4})
 	if Unstretchable(rate) == "" {
 		t.Error("a rate is stretched")
@@ -254,8 +254,8 @@ func TestStretchAnswers(t *testing.T) {
 	}
 }
 
-// In a slot, a request of one part of a mix waits for requests of other parts, so a part is
-// stretched together with its mix.
+// In a closed loop a request of one part of a mix waits for requests of other parts. So Stretch
+// changes the whole mix, and its parts with it.
 func TestStretchAMix(t *testing.T) {
 	run := recorded()
 	mix := run.Levels[0]

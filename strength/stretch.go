@@ -25,7 +25,7 @@ func Stretchable() []Regression {
 	return out
 }
 
-// Told lists the regressions that the report of every run shows, planted in its recording.
+// Told lists the regressions that every report tries on the recording of its run.
 func Told() []Regression {
 	var out []Regression
 	for _, r := range Stretchable() {
@@ -36,10 +36,9 @@ func Told() []Regression {
 	return out
 }
 
-// Unstretchable explains why a run cannot be stretched; "" if it can. Only in a
-// closed loop does a slower answer delay the next request. What a gate with a rate
-// would notice is not known: the saturation of a rate is a closed loop, but no
-// threshold is judged on it.
+// Unstretchable explains why a regression cannot be applied to a recorded run; "" if it can. Only a
+// closed loop shows how a slower answer delays the next request. A run with a rate has a closed
+// loop too, the saturation, but no threshold is judged on it.
 func Unstretchable(run *metric.Run) string {
 	why := "the run has no closed loop, and other loads cannot be stretched"
 	for _, l := range run.Levels {
@@ -78,11 +77,11 @@ func stretches(l *metric.Level) bool {
 	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop
 }
 
-// Stretch returns the run as it would have been under a regression (nil: unchanged).
-// In each slot of a closed loop every request takes longer, and the next begins
-// later. Seed 0 keeps the recorded rounds. Any other seed draws as many of them with
-// replacement, those of a control and its candidate in pairs. Other loads stay
-// unchanged. planted is false if nothing changed.
+// Stretch returns the run as it would have been under a regression; r == nil means no regression.
+// In each slot of a closed loop every request takes longer, and the next request starts later.
+// Other loads stay unchanged. Seed 0 keeps the recorded rounds. Any other seed draws the same
+// number of rounds with replacement; a control and its candidate are drawn in pairs. planted is
+// false if the regression changed nothing.
 func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted bool) {
 	copied := *rec.run
 	copied.Levels = nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// waves is the number of requests that a probe sends besides its measured ones, in
-// multiples of N: one wave to warm up, and one that is still in flight at the end.
+// waves is the number of extra waves of a probe, besides its measured requests. A wave is N
+// requests. One wave warms the server up, and one is still in flight at the end.
 const waves = 2
 
 // left is what remains of the budget.

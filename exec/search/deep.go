@@ -23,8 +23,8 @@ const (
 	// worth is the ratio by which a deep probe must lie above the highest pass, or
 	// below the lowest fail.
 	worth = 1.1
-	// deepest is the number of deep probes in a search, besides the one of a required
-	// level.
+	// deepest is the largest number of deep probes in a search. A deep probe of a required level
+	// does not count.
 	deepest = 2
 )
 
@@ -39,7 +39,8 @@ func (s *Search) wide() bool {
 	return s.opts.Deep != nil && len(us) > 1 && float64(us[len(us)-1].n) >= apart*float64(us[0].n)
 }
 
-// alike continues a deep probe, or begins one if undecided levels are far apart.
+// alike continues a deep probe that has begun. If no deep probe has begun, and undecided levels are
+// far apart, it begins one.
 func (s *Search) alike() (Probe, bool) {
 	if s.opts.Deep == nil {
 		return Probe{}, false
@@ -59,8 +60,8 @@ func (s *Search) alike() (Probe, bool) {
 	return s.deepen(ts, hope)
 }
 
-// remaining returns a deep probe if bisection leaves a wide bracket and the probe is
-// expected to decide. At a knee there is little left to gain.
+// remaining returns a deep probe if undecided levels are far apart after bisection, and the probe
+// is expected to decide. Near a knee of the latency curve a deep probe gains little.
 func (s *Search) remaining() (Probe, bool) {
 	if !s.open() {
 		return Probe{}, false
@@ -75,10 +76,9 @@ func (s *Search) open() bool {
 	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)
 }
 
-// deepen spends many requests on one level. It takes the highest level that these requests
-// may show to pass, judged by all probes together, or else the lowest that they may show to
-// fail. Levels beside it are measured first, because the margin may change its sign between
-// two distant levels.
+// deepen spends many requests on one level. It takes the highest level that may pass with that many
+// requests. If no level may pass, it takes the lowest level that may fail. Neighbouring levels are
+// measured first, because the margin may change its sign between two distant levels.
 func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 	begun := 0
 	for _, l := range s.levels {
@@ -100,7 +100,9 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	pass, fail := s.bounds()
 	n := s.top() - 1
 	if l := s.find(fail); l != nil && l.deep != nil {
-		n = int(float64(fail) / apart) // just below the lowest fail, the same number of requests would show no more
+		// Below the lowest level that fails, the next level must be clearly apart. Closer to it,
+		// the same number of requests would show no more.
+		n = int(float64(fail) / apart)
 	}
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
 		n = max(n-step(n), pass)
@@ -224,10 +226,9 @@ func (s *Search) nextTo(n int) int {
 	return max(n+s.resolution(pass), int(beside*float64(n)))
 }
 
-// lacking describes a search that ended with a wide undecided stretch. It says how
-// near to its limit the server stays there, about how many requests would decide if
-// that is known, and the setting that allows them. It is "" if there is no such
-// stretch.
+// lacking describes a search that ended with undecided levels far apart. It says how near to its
+// limit the server stays at those levels, how many requests would decide if that is known, and
+// which setting allows that many requests. It returns "" if no such levels remain.
 func (s *Search) lacking() string {
 	if s.ended == "" || !s.open() {
 		return ""

@@ -288,7 +288,7 @@ func TestMay(t *testing.T) {
 		n, most    int
 		pass, fail bool
 	}{
-		{8, 400, true, false}, // the bound of 400 requests is 0.05
+		{8, 400, true, false}, // with 400 requests the margin can be measured to ±0.05
 		{8, 399, false, false},
 		// 1200 more requests may change the margin by 0.75·√(1/400 − 1/1600) = 0.032: from
 		// -0.05 to -0.018, which does not reach the bound of 1600 on the other side.
@@ -301,7 +301,7 @@ func TestMay(t *testing.T) {
 			t.Errorf("%d requests at %d: may pass %t, may fail %t, want %t, %t", tt.most, tt.n, pass, fail, tt.pass, tt.fail)
 		}
 	}
-	// With a hope of 0, the margin at 32 is expected to stay at 0.05.
+	// With hope = 0, the margin at level 32 is expected to stay at 0.05.
 	if mayPass(ts, 32, 6400, 0) || !mayFail(ts, 32, 6400, 0) {
 		t.Error("32 is expected to pass, or not to fail")
 	}

@@ -117,8 +117,9 @@ func (s *Search) Limit() Limit {
 	return l
 }
 
-// binding is the threshold that failed at U. Without one it is the threshold that the
-// crossing meets first, or else the one that is nearest to its limit at L.
+// binding returns the name of the threshold that decides the limit. That is the threshold that
+// failed at level U. If none failed, it is the threshold that reaches its limit first as the load
+// grows, or else the threshold that is nearest to its limit at level L.
 func (s *Search) binding(l Limit) string {
 	for i := len(s.visits) - 1; i >= 0; i-- {
 		r := s.visits[i].Result

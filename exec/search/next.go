@@ -31,8 +31,9 @@ func (s *Search) repeat() (Probe, bool) {
 	return Probe{}, false
 }
 
-// settle measures both sides of a contradiction, a pass above a fail, once more on
-// fresh samples. The fail comes first: if it passes, the contradiction is gone.
+// settle measures a contradiction once more on fresh samples. A contradiction is a level that
+// passes above a level that fails. The failing level comes first: if it now passes, the
+// contradiction is gone.
 func (s *Search) settle() (Probe, bool) {
 	var fail *level // the nearest below
 	for _, l := range s.levels {
@@ -190,7 +191,8 @@ func (s *Search) below() (Probe, bool) {
 	return s.halve(pass, to)
 }
 
-// above halves the stretch between the highest inconclusive level and U.
+// above returns a probe halfway between the highest inconclusive level and the lowest level that
+// fails or cannot be measured.
 func (s *Search) above() (Probe, bool) {
 	us := s.undecided()
 	if len(us) == 0 {
@@ -199,8 +201,8 @@ func (s *Search) above() (Probe, bool) {
 	return s.halve(us[len(us)-1].n, s.top())
 }
 
-// halve returns a probe of the middle of an open stretch. It is the geometric middle
-// while the stretch spans more than a factor of three.
+// halve returns a probe in the middle between the levels lo and hi. If hi is more than three times
+// lo, it takes the geometric middle.
 func (s *Search) halve(lo, hi int) (Probe, bool) {
 	pass, _ := s.bounds()
 	if hi-lo <= s.resolution(pass) {

@@ -144,10 +144,11 @@ func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	return threshold, least
 }
 
-// may reports whether most requests may decide a margin: whether it can then be as far from
-// the limit, on its present side, as the bound of these requests is wide. The margin is
-// expected to stay at its value, give or take what the missing requests may change
-// (stochastic curtailment: Lan, Simon and Halperin, Sequential Analysis 1, 1982).
+// may reports whether a probe may be decided once it has the number of requests in most. The probe
+// is decided if its margin is then at least as far from the limit, on the same side, as its
+// confidence bound is wide. The margin is expected to stay as it is, except for the change that the
+// missing requests may cause (stochastic curtailment: Lan, Simon and Halperin, Sequential Analysis
+// 1, 1982).
 func may(unit, margin, have, most, hope float64) bool {
 	switch {
 	case most <= 0:

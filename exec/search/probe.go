@@ -16,7 +16,7 @@ const (
 	Extend  Purpose = "extend"  // more samples of an inconclusive level
 	Check   Purpose = "check"   // a level in a stretch that the ladder skipped
 	Retry   Purpose = "retry"   // fresh samples, because a level passes above one that fails
-	Again   Purpose = "again"   // fresh samples: the generator may have been saturated only by chance
+	Again   Purpose = "again" // fresh samples; the generator was saturated, perhaps only by chance
 	Deep    Purpose = "deep"    // fresh samples, far more than usual, if they may decide
 	Confirm Purpose = "confirm" // fresh samples at L
 )
@@ -91,8 +91,8 @@ type Result struct {
 	// Needs is about how many more requests would settle an inconclusive outcome. 0
 	// means unknown; a negative number means that no number would.
 	Needs int
-	// Binding names the threshold that decided the outcome; of several the one nearest to
-	// its limit.
+	// Binding is the name of the threshold that decided the outcome. If several thresholds decided
+	// it, Binding is the one that is nearest to its limit.
 	Binding string
 	Margins []Margin
 	// Cap is the number of requests that the server admitted, if Capped; 0 if

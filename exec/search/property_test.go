@@ -13,7 +13,7 @@ type world struct {
 	opts  Options
 	deep  bool    // deep probes are made
 	truth int     // all levels up to it hold
-	doubt float64 // probability that a level next to the truth is inconclusive
+	doubt float64 // probability that a level close to the true limit is inconclusive
 	share float64 // seconds of one request at level 1
 	power float64 // exponent of N by which the time of a request falls
 }
@@ -188,9 +188,9 @@ func TestLongCertainOracle(t *testing.T) {
 	}
 }
 
-// If the time of a request falls with a power of N, it is predicted exactly between two
-// levels, and predicted too long elsewhere. So the budget holds, except for the first
-// probe, whose time is unknown.
+// The time of a request falls with a power of N. Between two measured levels its prediction is then
+// exact, and everywhere else it is too long. So a search keeps within its budget, except for the
+// first probe, whose time is unknown.
 func TestLongBudgetHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	cut := 0

@@ -42,8 +42,8 @@ type RateOptions struct {
 	Require    int     // the rate that the gate requires; 0 if none
 	Relative   float64 // allowed distance below the estimate, as a share of it; in [0, 1)
 	Budget     time.Duration
-	// Largest is the largest rate of the saturated server, in steps, and Least its
-	// lower bound. Both are above 0.
+	// Largest is the largest rate of the saturated server, and Least is the lower bound of that
+	// rate. Both are in steps, and above 0.
 	Largest, Least float64
 	Scatter        float64 // squared coefficient of variation of the gaps between arrivals
 	Effective      int     // independent requests that certifying the thresholds takes
@@ -188,7 +188,8 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	return p, s.undecided() + cmp.Or(why, "no higher rate could be certified")
 }
 
-// undecided begins the reason with the required rate if that was neither certified nor refused.
+// undecided returns the beginning of the reason why a search ended, if its required rate was
+// neither certified nor refused.
 func (s *Rates) undecided() string {
 	for _, v := range s.visits {
 		if v.Probe.Purpose == Certify && v.Probe.N == s.opts.Require && v.Result.Outcome == Inconclusive {
@@ -230,7 +231,8 @@ func (s *Rates) certifying(n int) (p Probe, why string) {
 	return p, ""
 }
 
-// takes is the time of the given number of requests at a rate.
+// takes returns the duration of a probe with the given number of requests at rate n, with warm-up
+// and drain.
 func (s *Rates) takes(n, requests int) time.Duration {
 	return time.Duration(float64(requests)/(float64(n)*s.opts.Step)*float64(time.Second)) + s.beside()
 }

@@ -122,7 +122,8 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "too few requests for any", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Most = 200 },
-			// Even 0.4 of 7.38 needs 1.5·59·1.5/(1 − 0.298)² = 270 requests.
+			// The lowest rate to certify, 0.4 · 7.38 req/s, needs 270 requests. That is more than
+			// the allowed 200.
 			probes: "estimate 8 req/s, estimate 9 req/s",
 			kind:   Unknown, about: 9000, ended: "more than max_requests = 200",
 		},

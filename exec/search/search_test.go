@@ -42,7 +42,7 @@ func (s *script) answer(p Probe) Result {
 		r.Cap = s.cap
 	}
 	if o == 'i' {
-		r.Needs = -1 // no number of requests would settle it
+		r.Needs = -1 // no number of requests would decide the level
 	}
 	if o == 'p' || o == 'f' {
 		m := float64(p.N)/(float64(s.limit)+.5) - 1
@@ -110,8 +110,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, risen: the distance doubles",
 			opts:   Options{UpTo: 256, Start: 40},
 			script: script{limit: 130},
-			// The levels are 35, 45 = 40+5, 50 = 40+2·5, 60 and 80. From twice the limit on
-			// they double.
+			// Near the last known limit the distance between levels doubles: 40 − 5, 40 + 5, 40 +
+			// 2·5, and so on. From twice the last known limit on the levels themselves double.
 			probes: "ladder 35p 45p 50p 60p 80p 160f bisect 120p 140f 130p 135f 132f 131f check 100p",
 			kind:   Exact, l: 130, u: 131, reason: "the limit is found to within the resolution",
 		},
@@ -211,8 +211,8 @@ func TestProbes(t *testing.T) {
 			name:   "not monotone: pass at 16, fail at 24, pass at 32",
 			opts:   Options{UpTo: 32, Begin: 16, Confirm: true},
 			script: script{limit: 32, levels: map[int]string{24: "f", 20: "p", 22: "p", 23: "p"}},
-			// The ladder skips 24, and the check finds it. Both sides are measured
-			// again, and the lower answer counts.
+			// The ladder skips level 24, and the check finds that it fails. Level 24 and level 32
+			// are measured again; the lower result counts.
 			probes: "ladder 16p 32p check 24f retry 24f' 32p' bisect 20p 22p 23p confirm 23p'",
 			kind:   Exact, l: 23, u: 24, reason: "the limit is found to within the resolution",
 		},
@@ -359,7 +359,7 @@ func TestNonMonotoneEvidence(t *testing.T) {
 func TestLooks(t *testing.T) {
 	opts := Options{UpTo: 64, Begin: 32, First: 2, Confirm: true, Looks: Doubling(100, 800)}
 	answers := map[string]Result{
-		// At 200 requests about 150 more are needed, so the look at 400 is enough.
+		// After 200 requests level 32 needs about 150 more, so the look at 400 requests is enough.
 		"ladder 32 [100 200]":          {Outcome: Inconclusive, Requests: 200, Needs: 150},
 		"extend 32 [400]":              {Outcome: Pass, Requests: 400},
 		"ladder 64 [100 200]":          {Outcome: Fail, Requests: 100},
@@ -500,7 +500,7 @@ func TestPredict(t *testing.T) {
 	}{
 		{10, 80, 100 * time.Second},
 		{20, 60, 50 * time.Second}, // halfway in ln N: √(1·¼) = ½ s for each of 60 + 2·20 requests
-		{5, 90, 200 * time.Second}, // below the lowest level: at most 10/5 of its time for each request
+		{5, 90, 200 * time.Second}, // level 5 is below the lowest measured level, 10: a request takes at most 10/5 of its time there
 		{80, 240, 100 * time.Second},
 	} {
 		if got := s.predict(tt.n, tt.requests); (got - tt.want).Abs() > time.Millisecond {

@@ -83,7 +83,7 @@ func test(n, looks int) (most, fewest int) {
 	return most, fewest
 }
 
-var tests sync.Map // results of test, by requests and looks
+var tests sync.Map // caches the results of the function test; the key is its requests and looks
 
 // samples holds the log latencies of one set at one level, relative to the limit.
 type samples struct {
@@ -336,8 +336,8 @@ var scenarios = []scenario{
 	{"flat at the limit, `max_requests = 80000`", flatAtLimit, .9, .95, .15, 80000},
 }
 
-// share is the number of runs that a scenario gets. A scenario that sets max_requests gets
-// a quarter of runs, because each then takes long.
+// share returns how many of the given runs are done for a scenario. A scenario with max_requests
+// takes long, so it gets a quarter of them.
 func (sc scenario) share(runs int) int {
 	if sc.most > 0 {
 		runs /= 4

@@ -57,9 +57,9 @@ func AMDProcesses(ctx context.Context, path string, gpus []string) ([]int, error
 	return slices.Compact(pids), nil
 }
 
-// addProcesses reads the output of amd-smi process --json: for each GPU a list with an
-// object for each process, or a text if there is none. If placed is true, a process without
-// memory belongs to another GPU.
+// addProcesses reads the output of amd-smi process --json. The output has a list for every GPU,
+// with one object for each process; a GPU without processes has a text instead. If placed is true,
+// a process that uses no memory of a GPU is ignored there.
 func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 	var told []struct {
 		Processes []struct {

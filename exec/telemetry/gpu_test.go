@@ -46,7 +46,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// known is a card that reports only these values.
+// known returns a card that reports only the given values.
 func known(power, busy, memory, temperature, clock float64) card {
 	c := unknownCard()
 	c.power, c.busy, c.memory, c.temperature, c.clock = power, busy, memory, temperature, clock

@@ -24,7 +24,7 @@ import (
 var nvidiaFields = []struct {
 	name string
 	unit float64
-	of   func(*card) *float64 // nil for the field that identifies the GPU
+	of   func(*card) *float64 // the field of the card that gets the value; nil if the column identifies the GPU
 }{
 	{"index", 0, nil},
 	{"uuid", 0, nil},

@@ -21,7 +21,7 @@ const MaxPage = 8 << 20
 // rule maps the lines of one name on a page to a value of ours.
 type rule struct {
 	engine.Series
-	part  string // for a histogram "bucket", "sum" or "count"; else ""
+	part  string // for a histogram the kind of line: "bucket", "sum" or "count"; otherwise ""
 	order int    // priority among the engine's series: the first one counts
 }
 
@@ -78,7 +78,7 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 		}
 	}
 	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2), layout: layout{text: string(page)}}
-	var other []byte // the model_name of the series if it is not model
+	var other []byte // the model_name on the page, if it is not the name of the wanted model
 	for name, line := range series(page) {
 		p.at += len(name) + len(line)
 		wanted, ok := rules[string(name)] // does not allocate
@@ -189,7 +189,8 @@ func (p *parsed) skip(rest []byte) {
 	}
 }
 
-// targets returns the destinations of the value of a line with these labels.
+// targets returns where to store the value of a line of metrics. The parameter text begins with the
+// labels of the line, and wanted holds the rules for its name.
 func (p *parsed) targets(text []byte, wanted []rule) (out []target, err error) {
 	if p.labels, err = p.labels[:0].read(text); err != nil {
 		return nil, err
@@ -383,7 +384,7 @@ func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 	return out
 }
 
-// maxLabel bounds the length of a fact, in bytes.
+// maxLabel is the greatest length of a recorded label value, in bytes.
 const maxLabel = 100
 
 // series iterates over the lines of a page: the name, and the rest of the line.

@@ -187,8 +187,8 @@ func TestParsePageRefuses(t *testing.T) {
 	}
 }
 
-// TestNames: each series in the table gets our name, and each such name is
-// summarised.
+// Every series in the table of engines has a name in tokgate, and the summary of a window includes
+// every such name.
 func TestNames(t *testing.T) {
 	counters := map[string]bool{"accepted_tokens[i]": true}
 	for _, c := range serverCounters {

@@ -45,8 +45,8 @@ type slot struct {
 	targets  []target
 }
 
-// add adds the value of a line that ends at offset end. left is the length of the
-// rest of the line from end on, including the line break.
+// add records where the value of a line is. The value ends at offset end. The parameter left is the
+// length of the rest of the line after the value, including the line break.
 func (l *layout) add(end, left int, wanted bool, targets []target) {
 	l.slots = append(l.slots, slot{l.end, end - left, wanted, targets})
 	l.end = end - 1
@@ -62,7 +62,7 @@ func (l *layout) read(page []byte) (r *Reading, ok bool) {
 		rest, same := strings.CutPrefix(text, l.text[s.from:s.to])
 		end := strings.IndexByte(rest, '\n')
 		if !same || end < 0 || !s.wanted && strings.Contains(rest[:end], `"`) {
-			return nil, false // a line with a quoted text may belong to another model
+			return nil, false // a quoted text in the line may name another model
 		}
 		text = rest[end:]
 		if !s.wanted {

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// program writes a shell script that stands in for a program.
+// program writes a shell script that replaces nvidia-smi or amd-smi in a test.
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "smi")

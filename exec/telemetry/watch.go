@@ -12,8 +12,8 @@ import (
 type Watch struct {
 	Clock    clock.Clock
 	Interval time.Duration // time between two readings; 0 means 1 s
-	// Server reads the server's page, and GPU its GPUs. If one is nil there is
-	// nothing to read, for the reason in NoServer or NoGPU.
+	// Server reads the server's metrics page, and GPU reads the GPUs. A source that is nil is not
+	// read; NoServer or NoGPU then says why.
 	Server, GPU     Source
 	NoServer, NoGPU string
 }

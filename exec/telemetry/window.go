@@ -173,7 +173,7 @@ func (h history) counter(t *metric.Telemetry, name string, a, b int) {
 		t.Missing[name] = h.absence(name)
 		return
 	}
-	before := h.readings[a].Counters[name] // a counter that did not appear yet was at zero
+	before := h.readings[a].Counters[name] // a counter that is not on the page yet counts as 0
 	first := before
 	series := metric.Series{Metric: name}
 	for _, r := range h.readings[a+1 : b+1] {

@@ -123,7 +123,7 @@ func TestSummarizeBridgesAFailure(t *testing.T) {
 	}
 }
 
-// A page without the value counts as a missed reading.
+// If a page does not contain the gauge, the reading counts as missed.
 func TestGaugeThatIsNotTold(t *testing.T) {
 	silent := at(4*s, 0, 5, 10, 0, 2)
 	delete(silent.Gauges, "waiting")

@@ -21,7 +21,7 @@ import (
 // Options holds what is known about a history besides its verdicts.
 type Options struct {
 	Folder   string   // as the user named it
-	Problems []string // lines of the history that do not count, with the reason
+	Problems []string // lines of the history that are ignored, with the reason for each
 	Note     string   // a further remark for readers; "" if there is none
 	Width    int      // of a terminal, in cells; 0 means 100
 	Color    bool
@@ -154,8 +154,8 @@ func change(t judged.Trend, c judged.Change) string {
 	return text.Line(s)
 }
 
-// job describes what ran a night: "commit 1a2b3c4 of refs/heads/main on gpu-0,
-// https://…".
+// job describes the CI job that ran the tests of a night: "commit 1a2b3c4 of refs/heads/main on
+// gpu-0, https://…".
 func job(j *metric.Job) string {
 	if j == nil {
 		return ""

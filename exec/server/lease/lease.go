@@ -84,7 +84,7 @@ type Note struct {
 const (
 	locks   = ".lock"
 	servers = ".server.json"
-	maxNote = 64 << 10 // bytes; a longer note is not ours
+	maxNote = 64 << 10 // bytes; tokgate writes no note that is longer
 )
 
 // Take reserves a GPU or a port for h. The error is a *Busy if another run, or this

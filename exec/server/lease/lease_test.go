@@ -156,7 +156,7 @@ func TestUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Mark = "short" // no part of the longer text may remain
+	s.Mark = "short" // shorter than the mark before, of which nothing may remain in the file
 	if err := n.Update(s); err != nil {
 		t.Fatal(err)
 	}
