@@ -19,7 +19,7 @@ const (
 // many requests as are in flight, because these share their batches.
 type block struct {
 	round   *metric.Round
-	samples []*metric.Sample // measured ones, in order of start
+	samples []*metric.Sample // measured requests, in order of start
 	lost    int              // due requests without a sample
 	// part is the number of this block among the parts into which the round's window is divided.
 	part, parts int

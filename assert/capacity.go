@@ -65,7 +65,7 @@ func (j *judge) search(server *plan.Server, w *plan.Workload) *metric.Capacity {
 	return j.run.Capacities[i]
 }
 
-// searched judges the probes of a capacity search; conclude adds the verdicts.
+// searched judges the probes of a capacity search. The function conclude then adds the verdicts.
 func (j *judge) searched(server *plan.Server, w *plan.Workload) (conclude func()) {
 	c := j.search(server, w)
 	if c == nil || c.Reason == metric.SkippedOnly || j.serverError(c.Server) != "" {
@@ -78,7 +78,7 @@ func (j *judge) searched(server *plan.Server, w *plan.Workload) (conclude func()
 	}
 }
 
-// ran reports whether the run has the server.
+// ran reports whether the run's record contains the server.
 func (j *judge) ran(s *plan.Server) bool {
 	return slices.ContainsFunc(j.run.Servers, func(r *metric.ServerRun) bool { return r != nil && r.Address == s.Address() })
 }

@@ -136,7 +136,7 @@ func TestCapacityOfVisits(t *testing.T) {
 		kind       metric.CapacityKind
 	}{
 		{"confirmed", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "pass")}, 39, 40, true, true, metric.CapacityExact},
-		// 39 is slow on fresh samples, so the answer steps down.
+		// On fresh samples level 39 is slow, so the limit falls to level 38.
 		{"overturned", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
 		{"retried", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
 		{"a retry that says nothing", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "few")}, 39, 40, false, true, metric.CapacityExact},

@@ -244,8 +244,9 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	}
 }
 
-// certifyCapacity checks whether a share can pass in a capacity search: at the required level, or
-// else at the smallest level, which has the most rounds.
+// certifyCapacity checks whether a threshold on a share can pass in a capacity search. It checks
+// the required level. Without a requirement it checks the smallest level, which has the most
+// rounds.
 func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	c, whole := searchOf(w), w
 	if w.Of != nil {
@@ -369,8 +370,8 @@ func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []pl
 	return looks
 }
 
-// planned returns the level as a record would have it, with one sample for each request, so that
-// gather divides it in the same way as the measured level.
+// planned returns a level that looks as if it had been measured as planned. The function gather
+// then divides its requests into blocks as it does for a recorded level.
 func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Speedup: level.Speedup, Kind: kind}
 	rounds := max(level.Rounds, 1)

@@ -153,8 +153,8 @@ func TestCertifyDiagnosticsGroupsLevels(t *testing.T) {
 
 var marker = regexp.MustCompile(`# (ERROR|WARNING): (.*)`)
 
-// A share that the plan's rounds can never certify is reported at its place, with
-// ways to change that.
+// A threshold on a share that the planned rounds can never certify gets a diagnostic, with ways to
+// change the plan.
 func TestCertifyDiagnosticsOfShares(t *testing.T) {
 	for _, file := range []string{"testdata/rounds.hcl", "testdata/waves.hcl", "testdata/each.hcl"} {
 		t.Run(file, func(t *testing.T) { testDiagnostics(t, file) })
@@ -229,12 +229,13 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		remark               string
 		clusters             plan.Clusters
 	}{
-		// With one look 149 rounds are enough: 0.98^149 = 0.0493. Looks at 800 and 900 requests
-		// need 183 rounds, 0.98^183 = 0.0248, but 900 requests have only 113 rounds.
+		// With one look 149 rounds are enough, because 0.98^149 = 0.0493 is below 5%. Two looks, at
+		// 800 and 900 requests, need 183 rounds, because each look has half of the error: 0.98^183
+		// = 0.0248. 900 requests have only 113 rounds.
 		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", "", plan.ClustersRound},
 		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to 900 at 2 looks", "the plan has 113", plan.ClustersRound},
-		// 200 requests have 10 rounds, so 800 have 40 and 3200 have 160. With looks at 1600 and
-		// 3200 requests 183 rounds are needed; 3660 requests have them.
+		// 200 requests have 10 rounds, 800 have 40, and 3200 have 160. With looks at 1600 and 3200
+		// requests 183 rounds are needed, so 3200 are too few and 3660 are enough.
 		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "this level has enough rounds to pass only if it is measured with max_requests", plan.ClustersRound},

@@ -92,8 +92,9 @@ func failing(l *metric.Level) *metric.Level {
 	return l
 }
 
-// TestLongCharacteristics measures what tokgate promises: a server exactly at its limit passes at
-// most 5% of the time, and fails at most 5% of the time, however its requests depend on each other.
+// TestLongCharacteristics measures the error rates that tokgate promises. A server exactly at its
+// limit passes at most 5% of the time, and fails at most 5% of the time, even if its requests
+// depend on each other.
 func TestLongCharacteristics(t *testing.T) {
 	var out strings.Builder
 	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
@@ -150,8 +151,8 @@ func TestLongCharacteristics(t *testing.T) {
 				if k.share > 0 {
 					score = p.score(k.share)
 				}
-				// A gate of many requests takes as long as several small ones, so fewer such gates
-				// are drawn.
+				// A large gate takes as long as several small ones, so fewer large gates are
+				// simulated.
 				n := max(*gates*300/max(300, k.rounds*k.perRound), min(*gates, 25))
 				results[i][at] = simulate(p, n, uint64(100*i+at), k.clusters, k.threshold, k.truth, func(r *rand.Rand) *metric.Level {
 					return k.draw(p, r, score, k.rounds, k.perRound)
@@ -196,7 +197,7 @@ func TestLongCharacteristics(t *testing.T) {
 	}
 }
 
-// rounds measures how much more rounds help when bad requests come together.
+// rounds measures how much additional rounds help if bad requests come together.
 func rounds(t *testing.T, out *strings.Builder) {
 	plans := []struct{ rounds, perRound int }{{10, 30}, {60, 30}, {150, 10}}
 	out.WriteString("**More rounds: false pass at the limit, where what is bad comes together**\n\n| threshold | requests |")

@@ -24,9 +24,9 @@ type duels struct {
 	trend            float64 // constant step from one leg to the next
 	blocks           bool    // all legs of the control come first, then all of the candidate
 	restart          plan.Restart
-	cards            float64 // how much slower the GPUs of one server are, as a share; with both servers at the same time, they swap GPUs
+	cards            float64 // how much slower the GPUs of one server are, as a share
 	beside           bool
-	byRounds         bool // rounds count as independent units, although only blocks are independent
+	byRounds         bool // count each round as an independent unit, although only blocks are independent
 }
 
 // usual is an ordinary comparison, with the default assumptions of the chances.
@@ -239,7 +239,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 	}{
 		{"unchanged", 1, 0, 0, false, "no fail"}, {"unchanged, 2 % of requests fail on both", 1, 0.02, 0.02, false, "no fail"},
 		{"30 % slower", 1.3, 0, 0, false, "no pass"}, {"fails 4 points more", 1, 0.01, 0.05, false, "no pass"},
-		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // in 72 % of runs no round of the eight has a failure
+		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // in 72 % of the runs none of the eight rounds has a failure
 	} {
 		r := rand.New(rand.NewPCG(uint64(20_000+i), 9))
 		var pass, fail, seen int
@@ -325,8 +325,9 @@ func oneFact(t *testing.T, out *strings.Builder) {
 				}
 			}
 			fmt.Fprintf(out, " %.1f%% | %.1f%% |", 100*pass, 100*fail)
-			// If requests vary by chance by more than ±10 %, no test has this power. At ±30 % even
-			// a test that knew the variance would pass only 74 % of unchanged servers.
+			// The promised power holds if single requests vary by at most ±10 %. At ±30 % no test
+			// reaches it: even a test that knew the variance would pass only 74 % of unchanged
+			// servers.
 			if least := []float64{0.80, 0, 0.65}[k]; c.chance <= 0.1 && n >= 50 && []float64{pass, 1, fail}[k] < least-3*math.Sqrt(least*(1-least)/float64(n)) {
 				t.Errorf("one fact, requests %s, %.2f times: pass %.3f, fail %.3f; at least %v was promised", c.name, factor, pass, fail, least)
 			}

@@ -122,8 +122,8 @@ func TestCompare(t *testing.T) {
 		{"a little slower", duel{rounds: 8, perRound: 40, candidate: constant(1.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, "+5.0%"},
 		{"exactly as much slower as is tolerated", duel{rounds: 8, perRound: 40, control: constant(1), candidate: steps(1.08, 1.12), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Inconclusive, Inconclusive, "too near to its limit"},
 		{"too slow", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "the smallest tolerance that these rounds certify is +20%"},
-		// The changes are ln 1.3, ln 0.9, ln 1.3 …: their mean is 0.0785 and s is 0.1966. With t(7,
-		// 95%) = 1.895 the interval is ±0.1317.
+		// The logarithmic changes alternate between ln 1.3 and ln 0.9. Their mean is 0.0785 and
+		// their standard deviation is 0.1966. With t(7, 95%) = 1.895 the interval is ±0.1317.
 		{"noisy", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "+8.2% (95% bounds -5.2% to +23%)"},
 		{"higher is better: slower", duel{rounds: 8, perRound: 40, candidate: constant(1.3), claims: []*plan.Claim{tolerate("throughput -5%")}}, Fail, Fail, "tolerated -5.0%"},
 		{"higher is better: the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("throughput -5%")}}, Pass, Pass, "throughput"},
@@ -141,8 +141,8 @@ func TestCompare(t *testing.T) {
 		{"a mean leaves failures out", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Fail, Fail, "but the candidate fails more requests"},
 		{"failures that are tolerated", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%", "success rate -15pp")}}, Pass, Pass, ""},
 		{"the control fails more", duel{rounds: 8, perRound: 40, controlFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, ""},
-		// A failed request decides the candidate's p95 in every round: all 8 signs agree, with a
-		// chance of 1/256.
+		// A failed request decides the candidate's p95 in all 8 rounds, so all 8 signs agree. By
+		// chance that happens with probability 1/256.
 		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "only the sign"},
 		// A failed request decides the p95 in half of the rounds: 4 of 8 signs do not decide.
 		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "fewer requests fail"},
@@ -387,7 +387,7 @@ func TestCompareStored(t *testing.T) {
 }
 
 // If a failed request decides a percentile of the stored control, the values of its rounds have no
-// mean and no spread. Then the rounds of both sides are compared one by one, and the signs decide.
+// mean. Then the rounds of both sides are compared in pairs, and a sign test decides.
 func TestCompareStoredFailures(t *testing.T) {
 	every := func(n int) func(int, int) bool { return func(_, i int) bool { return i%n == n-1 } }
 	in := func(rounds int, fails func(int, int) bool) func(int, int) bool {
@@ -444,7 +444,8 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to 4"},
 		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to 4"},
 		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to 2"},
-		// The control's capacity may be 10 at most, and the candidate must hold ⌈10 · 0.9⌉ = 9.
+		// The control's capacity is below 11, so it may be 10. The candidate must then hold ⌈10 ·
+		// 0.9⌉ = 9.
 		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to 9, fails at 12"},
 		// The control's capacity may be 0, so the change judged nothing.
 		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control does not hold at any load"},
@@ -721,7 +722,7 @@ func TestCardsCancel(t *testing.T) {
 	}
 }
 
-// A comparison whose record does not show that GPUs were swapped does not pass.
+// A comparison does not pass if its record does not show that the servers swapped GPUs.
 func TestCardsThatDoNotCancel(t *testing.T) {
 	for _, row := range []struct {
 		name   string

@@ -8,8 +8,8 @@ import (
 
 // ComparisonLook is the result of a look at a comparison while it ran.
 type ComparisonLook struct {
-	Outcome Outcome // the worst outcome of a required change
-	// More reports whether further rounds could settle it.
+	Outcome Outcome // the worst outcome of the required changes
+	// More reports whether further rounds could decide the comparison.
 	More bool
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// shape describes a level for a test.
+// shape describes the simulated level of a test.
 type shape struct {
 	n, rounds, perRound int
 	// ttft returns the TTFT of request i of a round, in seconds; the default is 1.

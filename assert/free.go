@@ -29,7 +29,8 @@ func (j *judge) asserts() {
 			v.Outcome, v.Message = condition(a, result)
 		}
 		if v.Outcome == Error && j.partial {
-			// The case that the condition needs may have been left out. A whole run decides it.
+			// The condition may refer to a case that was left out, so only a run of all cases can
+			// decide it.
 			v.Outcome, v.Message = Skipped, "because cases were left out: "+v.Message
 		}
 		j.add(v, plan.Stop)
@@ -132,9 +133,9 @@ func refersToSecret(expr hcl.Expression, ctx *hcl.EvalContext) bool {
 	})
 }
 
-// explain writes the first error in one line. A missing measurement is null, so HCL's words about
-// null are replaced. If one of the values is a secret, HCL's detail may quote it, so only the
-// summary is used.
+// explain returns the first error as one line. HCL's words about null are replaced, because null
+// means a missing measurement. If a value is secret, only HCL's summary is returned, because the
+// detail may quote the value.
 func explain(diags hcl.Diagnostics, summarily bool) string {
 	for _, d := range diags {
 		switch {
@@ -195,7 +196,7 @@ func levelType(p *plan.Plan, s *plan.Server, w *plan.Workload) (cty.Type, error)
 	return t, nil
 }
 
-// tree holds values by name, or by name and for_each key.
+// tree holds values by name (single), or by name and for_each key (keyed).
 type tree struct {
 	single map[string]cty.Value
 	keyed  map[string]map[string]cty.Value
@@ -227,8 +228,8 @@ func (t tree) value() cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// levelValue holds the measurements at one level. If the level was not measured, or
-// not validly, every number is null.
+// levelValue returns the measurements at one level as a value for asserts. If the level has no
+// valid measurement, every number in it is null.
 func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Value {
 	l := j.levels[key]
 	if !j.valid[key] {

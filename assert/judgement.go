@@ -14,7 +14,7 @@ import (
 type judge struct {
 	promised *plan.Plan
 	run      *metric.Run
-	levels   map[levelKey]*metric.Level // each level up to its last look, as it is judged
+	levels   map[levelKey]*metric.Level // levels as they are judged: with the requests up to the last look
 	// recorded holds the levels whole, as recorded.
 	recorded map[levelKey]*metric.Level
 	valid    map[levelKey]bool // whether each level was measured properly
@@ -70,8 +70,8 @@ func (j *judge) cause(v *Verdict) verdict.Cause {
 	return ""
 }
 
-// implied returns the severity of an implied threshold. It is a warning in a plan that only
-// measures, so that such a plan never fails by it.
+// implied returns the severity of thresholds that other thresholds imply. In a plan that only
+// measures it is a warning, so that the plan never fails by an implied threshold.
 func (j *judge) implied() verdict.Severity {
 	if j.promised.Gate.MeasureOnly {
 		return verdict.SeverityWarn

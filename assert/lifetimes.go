@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// If a server answers hundreds of requests of a rate at the same time, these are fast or slow
-// together, for as long as one request takes: a lifetime. A window of few lifetimes may contain
-// none of the slowest times, and the rounds of such a window do not show that they are missing.
+// When a server answers hundreds of requests at the same time, they are fast or slow together for
+// about one lifetime, the duration of a request. A window of only a few lifetimes may miss the
+// slowest times, and its rounds do not show that these are missing.
 
 // leastLifetimes is the smallest number of lifetimes in a window whose rounds show how much requests
 // are fast or slow together. In a shorter window no percentile passes. From leastAlone lifetimes on,

@@ -133,7 +133,7 @@ func TestLongMovingTogether(t *testing.T) {
 	t.Log("\n" + out.String())
 }
 
-// When a window is too short the verdict says how long one would have to be: 31.6 requests of 4 s.
+// If a window is too short, the verdict says how long it must be: 31.6 times the 4 s of a request.
 func TestTooShort(t *testing.T) {
 	l := backlog(0)
 	for _, r := range l.Rounds {

@@ -114,8 +114,8 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 	return notes
 }
 
-// lockStep adds a note that the slots start in phase, to the load and to the thresholds that it
-// affects.
+// lockStep adds a note if the slots of a closed loop send at the same times. The note goes to the
+// verdict on the load, and to thresholds on TTFT and TTFA.
 func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
@@ -245,8 +245,8 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 	}
 }
 
-// asLong reports whether a prompt has the length that the plan asks for. It is true if the plan
-// asks for none.
+// asLong reports whether a prompt has the declared length. It is true if the plan declares no
+// length.
 func (s *subject) asLong(x *metric.Sample) bool {
 	tolerance := 0.0
 	if !s.level.Exact {

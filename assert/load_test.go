@@ -158,7 +158,8 @@ func TestIdleSlots(t *testing.T) {
 		{"a pass that rests on them", func(_, i int) float64 { return 1 + 1.5*float64(1-min(i, 1)) }, "ttft", "p95 < 2s", 7, Error},
 		{"a failure of more load", func(round, _ int) float64 { return 3 }, "ttft", "p95 < 2s", 9, Fail},
 		{"a mean that fails", func(round, _ int) float64 { return 3 }, "ttft", "mean < 2s", 9, Fail},
-		// Four slots make 4 · 11 tokens in 5.2 s, and in 4.2 s if all are busy.
+		// In 5.2 s the four slots make 4 · 11 tokens, which is less than 10 tok/s. If all slots
+		// were busy, they would need 4.2 s, which is more than 10 tok/s.
 		{"a rate that fails for want of load", func(round, _ int) float64 { return 5 - float64(round/9) }, "throughput", "> 10 tok/s", 9, Error},
 		{"a rate that the others miss too", nil, "throughput", "> 1000000 tok/s", 8, Fail},
 	} {

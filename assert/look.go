@@ -17,8 +17,8 @@ type LookVerdict struct {
 	// certainly hold, otherwise Inconclusive. It is also Inconclusive if no threshold binds, and
 	// Error if Invalid is set.
 	Outcome Outcome
-	// Invalid is the reason why the measurement cannot be judged, and Cause says who has to act on
-	// that. Both are "" if it can be judged.
+	// Invalid is the reason why the measurement cannot be judged; "" if it can. Cause is the kind
+	// of the reason.
 	Invalid string
 	Cause   verdict.Cause
 	// Needs estimates how many more requests would settle an inconclusive outcome: 0 if unknown, -1
@@ -40,7 +40,7 @@ type LookThreshold struct {
 	// maxLog], also if a bound is missing or infinite.
 	Log, Low, High float64
 	Shown          string // the estimate as text: "7.9 s"
-	Why            string // of an inconclusive one, what it needs and why so much; "" otherwise
+	Why            string // what would decide an inconclusive threshold, and why so much; "" otherwise
 }
 
 // maxLog corresponds to a factor of about 150. Values further from the limit need not be

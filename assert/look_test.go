@@ -176,7 +176,7 @@ func TestJudgeLookBinds(t *testing.T) {
 	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
 		t.Errorf("at its level: %+v", v)
 	}
-	// At a probe the thresholds of the capacity bind.
+	// At a probe of a capacity search only the thresholds of the capacity can decide the outcome.
 	probe := *l
 	probe.Probe = &metric.Probe{}
 	if v := JudgeLook(p, w, &probe, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
@@ -273,8 +273,8 @@ func BenchmarkJudgeLook(b *testing.B) {
 	}
 }
 
-// Slots were idle although no request failed. Then the generator is the cause, and a search
-// measures the level once more before it gives the level up.
+// If slots were idle and no request failed, the generator is the cause. A search then measures the
+// level again before it gives the level up.
 func TestJudgeLookIdle(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold("ttft", "p95 < 2s"))
 	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} { // without those rounds 120 and 80 requests pass, and 40 do not

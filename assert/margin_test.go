@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// byRound gives every request of a round the same duration. A round then counts as
-// one request, and only its margin can certify.
+// byRound gives every request of a round the same duration. All requests of a round then count as
+// one, so a percentile passes only by its margin.
 func byRound(seconds ...float64) func(round, i int) float64 {
 	return func(round, _ int) float64 { return seconds[round] }
 }

@@ -138,8 +138,8 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	return l, verdicts
 }
 
-// lookedAt returns a recorded level up to its last look; nil if the record lacks the level. If
-// there is a problem, it returns the whole level.
+// lookedAt returns a recorded level with the requests up to its last look; nil if the record lacks
+// the level. If these requests cannot be found, it returns the whole level, and problem says why.
 func (j *judge) lookedAt(key levelKey, w *plan.Workload) (l *metric.Level, problem string) {
 	l = j.recorded[key]
 	if l == nil || len(l.Looks) == 0 {
@@ -193,8 +193,8 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	return level
 }
 
-// upToLook returns the level as it was at its last look. For a part of a mix it returns the part's
-// requests at the last look of the mix.
+// upToLook returns the level with the requests up to a look. For a part of a mix it returns the
+// requests of that part, up to the same look of the mix. If the record lacks them, problem says so.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
 	if w.Of == nil {
 		return begun(j.recorded[key], requests)

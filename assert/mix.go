@@ -8,7 +8,7 @@ import (
 // A mix is judged part by part. A level passes if all its requests together meet the thresholds of
 // the mix, and the requests of each part meet the thresholds of the part.
 
-// sight is the result of a look at a level, with the verdicts of the workload and of
+// sight is the result of a look at a level. It has the verdicts of the workload and, for a mix, of
 // each part.
 type sight struct {
 	LookVerdict
@@ -85,8 +85,8 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	}
 }
 
-// bind finds the binding threshold: of the thresholds whose outcome decided the level, the one
-// nearest to its limit.
+// bind sets Binding to the threshold that decided the outcome of the level. If several thresholds
+// decided it, bind takes the one that is nearest to its limit.
 func (v *LookVerdict) bind() {
 	nearest := -2.0 * maxLog
 	for _, t := range v.Thresholds {

@@ -159,8 +159,8 @@ func TestPartsUpToALook(t *testing.T) {
 			}
 		}
 	}
-	// The 30 long requests so far are too few for a p95. It needs 29·20 more requests of the mix,
-	// and 600 are still to come.
+	// The part "long" has 30 requests so far, too few for a p95. It needs 29 more, which are 29·20
+	// requests of the mix. The mix still has 600 requests to come.
 	look := JudgeLook(p, p.Workloads[0], mix, metric.Look{Requests: 600, Planned: 1, Spent: 1})
 	if look.Outcome != Inconclusive || look.Needs%20 != 0 || look.Needs < 29*20 {
 		t.Errorf("%v, %d more requests of the mix are needed; %s binds", look.Outcome, look.Needs, look.Binding)
@@ -180,8 +180,8 @@ func TestPartThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A p95 needs 59 good requests, a p99 needs 299. A part of 5 % has these in a mix of 1,180 and of
-// 5,980 requests.
+// A p95 needs 59 good requests, and a p99 needs 299. For a part with a share of 5 % the mix must
+// have 1,180 and 5,980 requests.
 func TestCertifyCountsByPart(t *testing.T) {
 	for _, tt := range []struct {
 		text       string

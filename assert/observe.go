@@ -29,7 +29,7 @@ func (e evidence) observe(def metric.Def) observations {
 				o.failed++
 			}
 			if s.Canceled() {
-				d.Worst++ // a lost request's value can never be known
+				d.Worst++ // the request was lost, so its value counts as the worst
 			}
 		}
 		o.blocks[i] = d

@@ -32,10 +32,10 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 	}
 }
 
-// overrun reports whether a level of a rate counts as measured although no request completed. It
-// does if all requests timed out while the server kept answering, and the backlog's growth fails
-// the rate. Thresholds without a value are then skipped, because the growth already fails the
-// level. If the growth only warns, they are not skipped.
+// overrun reports whether a level of a rate counts as measured although no request completed. That
+// is so if all requests timed out, the server kept answering, and a required threshold on backlog
+// growth fails. Other thresholds have no value and are then skipped, because the level fails
+// already.
 func (s *subject) overrun(thresholds []judgedThreshold) bool {
 	grew := slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
 		return t.threshold.Metric.Name == growing && t.Outcome == Fail && t.Severity != verdict.SeverityWarn

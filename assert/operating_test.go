@@ -77,7 +77,8 @@ func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 	}
 }
 
-// For a mean, too, at most 5% pass wrongly if the limit is the true mean.
+// TestLongOperatingCharacteristicsOfMeans: if the limit is the true mean, at most 5% of the gates
+// pass.
 func TestLongOperatingCharacteristicsOfMeans(t *testing.T) {
 	const gates = 1000
 	r := rand.New(rand.NewPCG(41, 42))
@@ -92,8 +93,8 @@ func TestLongOperatingCharacteristicsOfMeans(t *testing.T) {
 			failed++
 		}
 	}
-	// Means of 30 exponential values are still a little skewed. So the limit is 5% + 3 standard
-	// errors + 2% for the skewness.
+	// Means of 30 exponential values are slightly skewed. So the test allows 5 %, plus three
+	// standard errors, plus 2 % for the skewness.
 	if most := 0.05 + 0.02 + 3*math.Sqrt(0.05*0.95/gates); passed/gates > most || failed/gates > most || passed+failed == 0 {
 		t.Errorf("pass %.3f, fail %.3f, at most %.3f", passed/gates, failed/gates, most)
 	}

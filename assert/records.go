@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// CompareRecords judges a comparison of two records in the same way as a run judges a comparison of
-// its plan, and returns the plan that it made for that. The error explains why the records cannot
-// be compared.
+// CompareRecords judges a comparison of two recorded runs, in the same way as a run judges a
+// comparison in its plan. It returns the plan that it made for the comparison. The error explains
+// why the records cannot be compared.
 func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 	p, err := r.Plan()
 	if err != nil {

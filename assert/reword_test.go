@@ -72,7 +72,7 @@ func judgeCorpus(t *testing.T) judgements {
 	return out
 }
 
-// TestLongReworded runs this test again, in a build with other messages.
+// TestJudgementsOfCorpus is run by TestLongReworded, in a build in which all messages are changed.
 func TestJudgementsOfCorpus(t *testing.T) {
 	path := os.Getenv(judgementsFile)
 	if path == "" {

@@ -12,10 +12,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A closed loop sends few requests to a server that stands still: each slot waits until its answer
-// continues. If requests arrived at any time, the share of them that meets a standstill would be
-// the standstill's share of the time. The gaps of all streams together show when the server stood
-// still.
+// A closed loop sends few requests to a server that stands still, because every slot waits until
+// its answer continues. Requests that arrive at any time meet a standstill as often as its share of
+// the time. The gaps of all streams together show when the server stood still.
 const (
 	leastSilence = 100 * time.Millisecond
 	// unusual is how many times longer than the usual gap of a stream a silence must be.
@@ -109,7 +108,8 @@ type standstill struct {
 	seconds float64 // of these
 }
 
-// standstill looks for silences in the rounds of a closed loop.
+// standstill returns the silences in the rounds of a closed loop: the times when the server stood
+// still.
 func (e evidence) standstill() standstill {
 	st := standstill{seconds: e.seconds()}
 	if e.level.Kind != metric.ClosedLoop || !(st.seconds > 0) {

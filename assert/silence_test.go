@@ -61,13 +61,13 @@ func TestSilences(t *testing.T) {
 	}
 }
 
-// The server is observed for ten seconds, one of which is a silence. A request that arrives outside
-// of the silence waits 0.1 s.
+// The server is observed for ten seconds and stands still for one of them. A request that arrives
+// in the other nine seconds waits 0.1 s.
 func TestWaits(t *testing.T) {
 	st := standstill{spans: []span{{2 * time.Second, 3 * time.Second}}, longest: time.Second, share: 0.1, seconds: 10}
 	measured := []float64{0.1, 0.1, 0.1, 0.1}
 	for _, c := range []struct{ x, share float64 }{
-		{0.05, 1},  // every request waits longer, in the silence or not
+		{0.05, 1},  // every request takes longer, whenever it arrives
 		{0.1, 0.1}, // only requests that arrive in the silence
 		{0.2, 0.09},
 		{0.6, 0.05}, // requests that arrive in the first half of the silence

@@ -13,7 +13,7 @@ import (
 type subject struct {
 	evidence
 	workload *plan.Workload
-	one      *metric.Level // level 1 (one request in flight) of the same workload and server; nil if not measured
+	one      *metric.Level   // level 1 of the same workload and server; nil if not measured
 	pairs    []*metric.Level // the same workload and level on other servers, which may have taken turns
 	price    metric.Price
 	policy   plan.Policy

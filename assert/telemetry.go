@@ -115,8 +115,8 @@ func bucketAdvice(t *plan.Threshold, low, high float64) string {
 // metrics page may claim any number.
 const mostBuckets = 1 << 20
 
-// bucketBounds bounds the quantile q of a histogram: from below by the lower ends of
-// the buckets, from above by their upper ends.
+// bucketBounds returns bounds on the quantile q of a histogram. The lower bound puts every
+// observation at the lower end of its bucket, and the upper bound puts it at the upper end.
 func bucketBounds(h metric.Histogram, effective, q, alpha float64) (low, high metric.Value) {
 	if h.N() > mostBuckets {
 		return metric.None("too many observations"), metric.None("too many observations")

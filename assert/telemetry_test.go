@@ -35,7 +35,8 @@ func times(counts map[float64]int) []float64 {
 	return out
 }
 
-// told returns a level of 100 requests in each round, with the server metrics that tell returns.
+// told returns a level with 100 requests in a round. The function tell returns the server metrics
+// of a round.
 func told(rounds int, tell func(round int) *metric.Telemetry) *metric.Level {
 	l := shape{rounds: rounds, perRound: 100}.level()
 	for i, r := range l.Rounds {
@@ -76,7 +77,7 @@ func TestCountedThresholds(t *testing.T) {
 	estimate := func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }
 	for _, tt := range []struct {
 		name    string
-		counts  map[float64]int // how often each value occurs, in each of 10 rounds
+		counts  map[float64]int // how often each value, the key, occurs in each of the 10 rounds
 		stat    string
 		limit   float64
 		change  func(*plan.Plan)
@@ -114,7 +115,7 @@ func TestCountedThresholds(t *testing.T) {
 	if v.Outcome != Inconclusive || v.Effective > 25 {
 		t.Errorf("one round: %v, effective %v", v.Outcome, v.Effective)
 	}
-	// Rounds that differ reduce the effective number.
+	// If rounds differ, the effective number of requests is smaller.
 	v = judged(t, told(10, func(i int) *metric.Telemetry {
 		k := map[bool]int{true: 30, false: 0}[i == 3]
 		return queue(map[float64]int{0.2: 100 - k, 1.2: k})(i)

@@ -11,9 +11,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// percentile judges "p95 < 8s" as "at most 5% of the requests take 8 s or longer", with an exact
-// binomial test in each direction and the effective number of requests. For gaps it is the share of
-// all gaps, and the effective number is at most the number of requests.
+// percentile judges a threshold such as "p95 < 8s" as "at most 5% of the requests take 8 s or
+// longer". It uses an exact binomial test in each direction, with the effective number of requests.
+// For a metric of gaps it tests the share of all gaps; the effective number is then at most the
+// number of requests.
 func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -99,16 +100,14 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	}
 }
 
-// margin is the second way to certify a percentile. It applies if the effective number is small
-// because rounds differ, although every round stays far from the limit. It uses a tolerance bound
-// on the worst observation of each round. The number of requests must still be sufficient: with
-// every request taken as independent, the exact test must pass too, and no round may have a missing
-// value.
+// margin is the second way to certify a percentile. It helps if the effective number of requests is
+// small because rounds differ, although every round stays far from the limit. It uses a tolerance
+// bound on the worst observation of a round. Two conditions remain: the exact test must pass if
+// every request counts as independent, and no round has a missing value.
 //
-// The bound assumes that the rounds' logarithms are normal. For skewed rounds with nearly all
-// variance between rounds, the bound would err three times as often as allowed (simulated with
-// exponential rounds). So it has a reserve: it must hold for half the allowed share, at a fifth of
-// the error.
+// The bound assumes that the logarithms of the rounds are normal. For skewed rounds with nearly all
+// variance between rounds it would err three times as often as allowed (simulated with exponential
+// rounds). So the bound must hold for half of the allowed share, at a fifth of the error.
 func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
 	if s.ahead() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
@@ -318,7 +317,7 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 		for _, st := range s.stretches(s.policy.Window) {
 			x := metric.RateOver(t.Metric.Name, []metric.Stretch{st}, good)
 			if !x.OK && st.Seconds() > 0 {
-				x = metric.Some(0) // no token came in this stretch
+				x = metric.Some(0) // no token arrived in this stretch, so the rate is 0
 			}
 			add(x)
 		}

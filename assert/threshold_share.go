@@ -22,7 +22,7 @@ import (
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
-	var quantities [][]stat.Ascending // quantities that show how requests depend on each other even if all are good
+	var quantities [][]stat.Ascending // values that show how requests depend on each other even if no request is bad
 	moments := math.Inf(1)
 	switch {
 	case t.Metric.OfAnswers:
@@ -187,7 +187,8 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 	switch s.policy.Clusters {
 	case plan.ClustersRound:
 		k, n = s.byRound(groups)
-		// If rounds differ in length, a long bad round has the weight of its requests.
+		// If rounds have different numbers of requests, a large bad round weighs as much as its
+		// requests.
 		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together, so each of %s counts as one request towards a pass", verdict.Count(int(n), "rounds"))
 	case plan.ClustersNone:
 		n = effective
@@ -279,9 +280,9 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	return bad, rounds
 }
 
-// moreForShare returns what would settle a share for which a pass is tested with toPass bad
-// requests of n. It asks for rounds if rounds count as units, and otherwise for requests. If the
-// share is on its way to a fail, it asks for requests by their effective number.
+// moreForShare returns how many more rounds or requests would decide a threshold on a share. A pass
+// is tested with toPass bad requests among n. If a round counts as one request, the answer is in
+// rounds. If the share is likely to fail, the answer is in requests, by their effective number.
 func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e float64) (words string, requests int) {
 	if e <= 0 {
 		return fmt.Sprintf("no number of requests proves that none ever fails: write \"observed %s %s\" to judge only the requests of this run", t.Op, metric.Format(metric.Ratio, t.Limit)), -1
@@ -377,7 +378,8 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 		return x
 	}
 	x.below = s.level.Rate < x.least
-	// Above the largest rate, a backlog can still stay constant if by chance fewer requests arrive.
+	// Above the largest rate the backlog may stay constant by chance, if fewer requests arrive. So
+	// the server's answers are compared as well.
 	x.over = s.level.Rate > above && answered(s.level) <= above
 	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
 	if x.fills { // up to that number, requests in flight need not be in a queue

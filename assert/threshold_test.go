@@ -465,10 +465,10 @@ func TestMessages(t *testing.T) {
 		message    string
 		needs      string
 	}{
-		// 64 of 800 requests are over the limit, at 9.000, 9.011, 9.019, 9.038, 9.046, 9.065, 9.073
-		// and 9.092 s, eight times each; they have the ranks 737 to 800. The p95 has rank 760, the
-		// 24th of them. 29 requests over the limit would still pass and 51 already fail, so the
-		// bounds have the ranks 771 and 750.
+		// 64 of 800 requests are over the limit, eight requests at each of 9.000, 9.011, 9.019,
+		// 9.038, 9.046, 9.065, 9.073 and 9.092 s. In ascending order they have the ranks 737 to
+		// 800, and the p95 has rank 760. With 29 requests over the limit the threshold would still
+		// pass, and with 51 it would fail. So the bounds of the p95 have the ranks 771 and 750.
 		{"ttft", "p95 < 2s", shape{rounds: 8, perRound: 100, ttft: func(_, i int) float64 {
 			if i*37%100 < 8 {
 				return 9 + float64(i)/1000
@@ -504,17 +504,17 @@ func TestNeedsSaysHowLong(t *testing.T) {
 		r.End = r.Start + 6*time.Minute
 	}
 	v := one(t, l, "ttft", "p95 < 2s", nil)
-	// 19 more requests at 30 min / 40 take 14.25 min.
+	// 40 requests took 30 min, so 19 more requests take 14.25 min.
 	if v.Needs != "needs about 19 more requests, 15 min" {
 		t.Errorf("needs %q", v.Needs)
 	}
 }
 
-// TestClusters: how many requests count towards a pass under each assumption on which requests fail
-// together.
+// TestClusters shows how many requests count towards a pass, for every assumption on which requests
+// fail together.
 func TestClusters(t *testing.T) {
 	none := func(int, int) bool { return false }
-	// Every 50th of 1200 requests fails by itself: 2 %.
+	// Every 50th of 1200 requests fails, which is 2 %, and no two failures come together.
 	alone := func(r, i int) bool { return (120*r+i)%50 == 7 }
 	// Three whole waves of 8 requests fail. By their numbers, the last eight belong to two waves.
 	// The share is the same as above.
@@ -530,7 +530,8 @@ func TestClusters(t *testing.T) {
 		// 10 rounds of 120 requests with 8 in flight are 150 waves; 59 would be enough.
 		{"none fails", "", none, 120, Pass, "1200 requests count as 150 towards a pass, because all requests in flight (8) may fail together"},
 		{"none fails, too few", "", none, 47, Inconclusive, "count as 58"},
-		// The mean cluster is (2·64 + 24)/(16 + 24) = 3.8, so 1200 requests count as 315.
+		// Failures come alone, so the mean cluster is (2·64 + 24)/(16 + 24) = 3.8 requests. 1200
+		// requests then count as 315. With 2 % failed, a share of 5 % or more is improbable:
 		// P(Bin(315.8, 0.05) ≤ 6.3) is small.
 		{"alone", "", alone, 120, Pass, "count as 315"},
 		// Failures come 8 at a time: the mean cluster is (2·64 assumed + 3·64 seen)/(16 + 24) = 8.
@@ -540,7 +541,8 @@ func TestClusters(t *testing.T) {
 		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds"},
 		{"alone, by itself", plan.ClustersNone, alone, 120, Pass, ""},
 		{"none fails, by itself", plan.ClustersNone, none, 6, Pass, ""},
-		// If rounds differ, requests count as fewer under every assumption.
+		// If the rounds differ, the effective number of requests is smaller, whatever plan.Clusters
+		// assumes.
 		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "by the spread of 10 rounds"},
 		{"one round fails", "", func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, ""},
 	} {

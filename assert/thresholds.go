@@ -50,8 +50,8 @@ func (s *subject) thresholds(list []required) []Verdict {
 	return out
 }
 
-// drafted reports whether prompts are synthetic and the server decodes speculatively, by its own
-// metrics or by the plan.
+// drafted reports whether prompts are synthetic while the server decodes speculatively. Speculative
+// decoding is known from the server's metrics or from the plan.
 func (s *subject) drafted() bool {
 	if s.workload.Prompt.Dataset != nil {
 		return false

@@ -11,15 +11,15 @@ import (
 )
 
 // A value that was not measured is null in the variable result. In HCL null is unequal to every
-// number, so "result.….p95 != 5" would be true. A condition that uses such a value therefore counts
-// as not evaluated. Three mechanisms find such conditions:
+// number, so "result.….p95 != 5" would be true. So a condition that uses a value that was not
+// measured counts as not evaluated. Three mechanisms find these conditions:
 //
-//   - references: a reference to such a value, wherever in the condition, even
-//     in a branch that is not taken;
-//   - marks: every such null carries a mark, which passes to all values computed
-//     from it. Marks find uses without a reference: in the body of a for, a splat;
-//   - try and can, which would hide the error and the mark of a null: their
-//     result is marked if their argument uses such a null.
+//   - references: the condition refers to such a value, even in a branch that
+//     is not taken;
+//   - marks: the null carries a mark, which every value computed from it
+//     inherits. Marks find what references cannot: the body of a for, a splat;
+//   - try and can: these functions would hide the error and the mark of a
+//     null, so their result is marked if their argument uses such a null.
 type mark string
 
 const notMeasured = mark("not measured")

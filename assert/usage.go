@@ -85,9 +85,10 @@ const (
 	leastTokens, mostTokens = 0.6, 2.0
 	leastRecounts           = 3 // smallest number of counted answers that is evidence
 
-	// replayed is the ratio of times below which a repeated answer cannot have been generated: its
-	// own time over the time of the first answer, if the first took long enough to compare. Drafts
-	// guessed from earlier answers do not make an answer ten times faster.
+	// replayed is a ratio of two times: that of a repeated answer to that of the first answer. An
+	// answer below this ratio was not generated, but replayed from a cache. Speculative decoding
+	// from earlier answers is not ten times faster. The first answer must have taken at least
+	// longWrite.
 	replayed  = 0.1
 	longWrite = 50 * time.Millisecond
 

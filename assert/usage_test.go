@@ -62,7 +62,8 @@ func TestKeptBack(t *testing.T) {
 	}
 }
 
-// Notes on a server that asks clients to wait, or whose counters decrease.
+// TestOddities checks the notes on a server that asks clients to wait, and on counters that
+// decrease.
 func TestOddities(t *testing.T) {
 	waits := []*metric.Sample{{RetryAfter: time.Second}, {RetryAfter: 30 * time.Second}, {Reconnects: 2}}
 	l := &metric.Level{Answers: &metric.Answers{Note: "the tokens could not be counted"}, Rounds: []*metric.Round{{}, {Telemetry: &metric.Telemetry{Restarted: true}}}}

@@ -32,7 +32,8 @@ func (p *pooled) add(d time.Duration, n int) { p.sum, p.n = p.sum+d.Seconds(), p
 
 func (p pooled) mean() float64 { return p.sum / p.n }
 
-// seen holds the times that the client measured between the readings of a level.
+// seen sums up the client's measurements between the server's readings: times to the first token
+// (first), whole requests (whole) and times between tokens (token).
 type seen struct{ first, whole, token pooled }
 
 func seenOf(l *metric.Level) (s seen) {
@@ -59,11 +60,11 @@ func seenOf(l *metric.Level) (s seen) {
 	return s
 }
 
-// witnessed reports where the server's own histograms contradict the client's
-// measurements between the same readings, by more than the allowed differences.
+// witnessed returns a note for each of the server's own means that contradicts the client's. Both
+// sides measured between the same readings, and small differences are allowed.
 func witnessed(l *metric.Level) []string {
 	if sample.Elsewhere(l) != "" {
-		return nil // the caller reports this reason elsewhere
+		return nil // sample.Elsewhere explains this case, and the caller reports it
 	}
 	s := seenOf(l)
 	theirs := func(name string) float64 {
@@ -105,8 +106,7 @@ func witnessed(l *metric.Level) []string {
 	return notes
 }
 
-// apart reports whether two counts of requests or tokens differ so much that they cannot be of the
-// same requests.
+// apart reports whether two counts differ so much that they cannot be counts of the same requests.
 func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
 
 // stepped is the mean time between tokens, in seconds, for an engine that counts the seconds in

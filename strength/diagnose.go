@@ -17,10 +17,10 @@ var (
 	boundsPrefill = []string{"ttft", "ttfa", "e2e", "e2e_speed", "input_throughput", "goodput"}
 )
 
-// Diagnose reports what the gate of a plan cannot notice, from the plan alone. A comparison
-// that requires nothing is an error. Warnings are for comparisons that only warn, for plans
-// whose only requirements are in a comparison that is left out, and for workloads in which
-// nothing bounds the time of answers or prompts.
+// Diagnose reads only the plan, and reports what its gate cannot notice. A comparison that requires
+// nothing is an error. It warns about a comparison that only warns, about a plan whose only
+// requirements are in a comparison that is left out, and about a workload without a threshold on
+// the time of answers or prompts.
 func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	if p.Gate.MeasureOnly {
 		return nil

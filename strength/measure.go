@@ -11,7 +11,7 @@ import (
 // Tally counts the results of a gate.
 type Tally struct {
 	Passed    int
-	Undecided int // inconclusive: not green, but no answer either
+	Undecided int // inconclusive: the gate neither passed nor failed
 	Failed    int // a requirement failed, or the measurement was invalid
 }
 

@@ -31,7 +31,7 @@ const (
 // Regression is one thing that gets worse.
 type Regression struct {
 	Kind string
-	Size float64 // the factor of slower work, above 1; for failures the share, in (0, 1]; else 0
+	Size float64 // factor of the slowdown, above 1; for failures the share of requests, in (0, 1]; else 0
 }
 
 // All lists the planted regressions, in the order of the report.
@@ -176,7 +176,7 @@ func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 	return len(rules) > 0
 }
 
-// cache shrinks the prefix cache, if there is one.
+// cache halves or removes the prefix cache. It reports whether the server has one.
 func (r Regression) cache(to *sim.Profile) bool {
 	if to.PrefixCache == nil {
 		return false
@@ -204,7 +204,8 @@ func scale(by float64, costs ...*float64) bool {
 // hit: more than a plan of several levels has.
 const queueRounds = 50
 
-// rules returns the faults for regressions that do not change the speed model.
+// rules returns the faults that a simulated server gets for a regression that leaves its speed
+// unchanged.
 func (r Regression) rules(p *plan.Plan) sim.Script {
 	shortest, round := 0, 0
 	for _, w := range p.Workloads {

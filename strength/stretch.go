@@ -62,7 +62,7 @@ type Recording struct {
 	steps    map[*metric.Level]time.Duration
 }
 
-// Record prepares a run of a plan for stretching.
+// Record prepares a recorded run for Stretch.
 func Record(p *plan.Plan, run *metric.Run) *Recording {
 	out := &Recording{of: p, run: run, overhead: fixedOverhead(run), steps: map[*metric.Level]time.Duration{}}
 	for _, l := range run.Levels {
@@ -284,7 +284,7 @@ func shift(s *metric.Sample, by time.Duration) {
 	s.Scheduled, s.Sent, s.End = s.Scheduled+by, s.Sent+by, s.End+by
 }
 
-// sample makes one request slower, and returns by how much it ends later.
+// sample makes one request slower, and returns how much later the request ends.
 func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 	if w.regression == nil || s.First == 0 {
 		return 0
@@ -297,7 +297,7 @@ func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 	ttft := s.First - s.Sent
 	switch w.regression.Kind {
 	case Failures:
-		w.changed = true // set even if chance spares every request, as it may on a server
+		w.changed = true // even if no request happens to fail, as on a real server
 		if w.random.Float64() >= w.regression.Size {
 			return 0
 		}

@@ -55,7 +55,7 @@ func (r *Result) worst(kind string) *Finding {
 	return out
 }
 
-// Basis describes the runs behind the shares.
+// Basis describes the runs from which the shares were counted.
 func (r *Result) Basis() string {
 	per := r.Unchanged.Runs()
 	if r.Recorded {

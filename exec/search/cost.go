@@ -106,7 +106,8 @@ func (s *Search) predict(n, requests int) time.Duration {
 	case lo == 0 && hi == 0:
 		return 0
 	case s.windows():
-		// The schedule sets the time: take it from the nearest measured level.
+		// In a window the schedule sets the time of a request, so take it from the nearest measured
+		// level.
 		k := lo
 		if k == 0 {
 			k = hi

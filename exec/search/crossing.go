@@ -51,8 +51,8 @@ func cross(visits []Visit, pass, fail int) Crossing {
 		hi = float64(fail)
 	}
 	c.Low, c.High = lo, hi
-	// An interval outside the bracket contradicts it. The bracket is certified, so it
-	// wins.
+	// The bracket is certified, so an end of the interval that lies outside of the bracket is
+	// ignored.
 	if early > lo && early < hi {
 		c.Low = early
 	}
@@ -81,8 +81,8 @@ func thresholds(visits []Visit) []string {
 	return names
 }
 
-// bounded reports whether every margin has an interval. Without an interval, the ends of a
-// margin would give a zero that looks exact although it is unknown.
+// bounded reports whether every margin has a confidence interval. A margin without an interval has
+// Low == High, which would look like an exact crossing.
 func bounded(visits []Visit) bool {
 	for _, v := range visits {
 		for _, m := range v.Result.Margins {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// If latency hardly depends on the load, many neighbouring levels stay undecided, all
-// about equally near to the limit. Measuring more levels would decide none of them.
-// The same number of requests at a single level may decide that level, and with it
-// all levels below or above. Such a deep probe takes far more fresh samples than
-// other probes, at looks planned in advance.
+// If latency hardly depends on the load, many neighbouring levels stay undecided, because all of
+// them are about equally near to the limit. More levels would not help. A deep probe spends the
+// same requests on one level. If it decides that level, it also decides all levels below or above.
+// A deep probe takes far more fresh samples than any other probe, at looks that are planned in
+// advance.
 
 const (
 	// apart is the ratio that the undecided levels, or the rest of the bracket, must
@@ -156,8 +156,8 @@ func (s *Search) decide() (Probe, bool) {
 	return s.deeper(trends(s.visits), r)
 }
 
-// deeper begins the deep probe of level n, or holds its next look, while the last
-// affordable look may still decide.
+// deeper begins the deep probe of level n, or continues it with the next look. It does so only
+// while the last look that the budget allows may still decide the level.
 func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	pass, _ := s.bounds()
 	l := s.find(n)
@@ -243,8 +243,8 @@ func (s *Search) lacking() string {
 		return said + near + "hardly any number of requests would decide"
 	}
 	if have := s.judged(n); needs <= have {
-		// This many requests did not decide. The margins of some threshold predict no
-		// number, for example those of a share, for which rounds count.
+		// Level n has had this many requests already and is undecided. The margins of some
+		// thresholds cannot predict a number. An example is a share, for which rounds count.
 		said, needs = said+"more requests would decide", have+1
 	} else {
 		said += near + fmt.Sprintf("about %s requests at %s would decide", thousands(needs), s.label(n))
@@ -255,7 +255,7 @@ func (s *Search) lacking() string {
 	case s.opts.Budget > 0 && needs > float64(s.most(n)):
 		said += " (budget)"
 	case n != s.opts.Require:
-		said += " (require)" // a required level is measured in any case
+		said += " (require)" // with the setting require a level is measured in any case
 	}
 	return said
 }
@@ -271,7 +271,7 @@ func (s *Search) judged(n int) float64 {
 	return float64(most)
 }
 
-// unaffordable is a number of requests that nobody sends to one level.
+// unaffordable is a number of requests that is too large for one level.
 const unaffordable = 1e6
 
 // cheapest is the level that the fewest requests would decide. It is the required level
@@ -305,7 +305,7 @@ func (s *Search) cheapest(ts []trend) (n int, requests float64) {
 	return n, requests
 }
 
-// percent writes a margin for people: 0.026 is "3 %".
+// percent writes a logarithmic margin as a percentage, rounded up: 0.026 is "3 %".
 func percent(log float64) string {
 	return fmt.Sprintf("%.0f %%", max(1, math.Ceil(100*math.Expm1(log)-1e-9)))
 }

@@ -71,9 +71,9 @@ func TestDeep(t *testing.T) {
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
-		// Above the limit 56 may no longer pass once enough is known of it and the levels
-		// below. The lowest level that may fail is 8, and 7 beside it passes. The deep
-		// probe stays a ratio of 1.05 above the pass: 8·1.05 is rounded up to 9.
+		// Level 56 can no longer pass, once enough is known about it. The lowest level that may
+		// fail is 8, but level 7 passes. A deep probe stays a ratio of 1.05 above a passing level.
+		// So it takes 8·1.05, rounded up to 9.
 		{
 			"fails", flat(1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 6p 7p deep 9i 9i 9i 9f check 2p confirm 7p'",
@@ -290,10 +290,11 @@ func TestMay(t *testing.T) {
 	}{
 		{8, 400, true, false}, // with 400 requests the margin can be measured to ±0.05
 		{8, 399, false, false},
-		// 1200 more requests may change the margin by 0.75·√(1/400 − 1/1600) = 0.032: from
-		// -0.05 to -0.018, which does not reach the bound of 1600 on the other side.
+		// With 1200 more requests the margin may change by 0.75·√(1/400 − 1/1600) = 0.032, from
+		// -0.05 to -0.018. To fail, the margin would have to reach +0.025, the bound of 1600
+		// requests.
 		{8, 1600, true, false},
-		{32, 400, false, true}, // 0.05 ± 0.75·√(1/100 − 1/400) = ±0.065, and bounds 0.05 away
+		{32, 400, false, true}, // the margin 0.05 may change by 0.75·√(1/100 − 1/400) = 0.065 to -0.015; a pass needs -0.05
 		{32, 6400, true, true}, // ± 0.074, and bounds 0.0125 away
 		{32, 0, false, false},
 	} {

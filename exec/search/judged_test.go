@@ -72,7 +72,7 @@ func (o *judgedOracle) measure(p Probe) Result {
 	r := Result{N: p.N, Outcome: Inconclusive}
 	have := p.Have
 	for _, k := range p.Looks {
-		// The requests are divided as in a run: rounds have about the size of the first
+		// Divide the requests as a run does: later rounds have about the same size as the first
 		// ones.
 		add := k - have
 		rounds := max(1, min((add*level.Rounds+level.Requests-1)/level.Requests, add/p.N))

@@ -34,8 +34,9 @@ type Limit struct {
 	Over Over
 	Step float64 // size of one level, in units of Over
 	Kind Kind
-	// L is the largest certified pass below every certified fail, and U the smallest
-	// certified fail; 0 if there is none. Nothing else is claimed.
+	// L is the largest level that is certified to pass, below every level that is certified to
+	// fail. U is the smallest level that is certified to fail. Each is 0 if no such level is known.
+	// A Limit claims nothing else.
 	L int
 	U int
 	// Crossing is an estimate of the load at which the first threshold reaches its

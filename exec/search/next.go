@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// wants yields the probes that are worth making, most important first. Next takes the first
-// that the budget allows. The confirmation comes last, with what is left of the budget.
+// wants yields probes, the most important first. The function Next takes the first probe that the
+// budget allows. The confirmation comes last and gets the rest of the budget.
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
@@ -125,8 +125,8 @@ func (s *Search) rung() (Probe, bool) {
 	return Probe{}, false
 }
 
-// begin is the first level: just below the last known limit, so that it and the next
-// step bracket a limit that has not moved.
+// begin returns the first level, which is just below the last known limit. If the limit has not
+// moved, this level and the next one lie on both sides of it.
 func (s *Search) begin() int {
 	if s.opts.Start > 0 {
 		return s.opts.Start - s.stride()

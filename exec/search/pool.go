@@ -36,8 +36,9 @@ func trends(visits []Visit) []trend {
 	return out
 }
 
-// unit is the squared distance of the bounds from the estimates, times the number of
-// requests, averaged over all probes with bounds.
+// unit returns the squared half width of a confidence interval, times the number of requests, as
+// the average of all probes with an interval. The result above is for upper bounds, and below for
+// lower bounds.
 func unit(visits []Visit, threshold string) (above, below float64) {
 	var up, down, ups, downs float64
 	for _, v := range visits {
@@ -77,8 +78,8 @@ func (t trend) at(n int) (margin, requests float64) {
 // bound. It is about one and a half standard errors.
 const hope = 0.75
 
-// mayPass reports whether the given number of requests at level n may show that every
-// threshold holds, with the given hope.
+// mayPass reports whether the given number of requests at level n may show that every threshold
+// holds. See the function may for the parameter hope.
 func mayPass(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); !may(t.above, -m, have, float64(most), hope) {

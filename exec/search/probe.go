@@ -16,7 +16,7 @@ const (
 	Extend  Purpose = "extend"  // more samples of an inconclusive level
 	Check   Purpose = "check"   // a level in a stretch that the ladder skipped
 	Retry   Purpose = "retry"   // fresh samples, because a level passes above one that fails
-	Again   Purpose = "again" // fresh samples; the generator was saturated, perhaps only by chance
+	Again   Purpose = "again"   // fresh samples; the generator was saturated, perhaps only by chance
 	Deep    Purpose = "deep"    // fresh samples, far more than usual, if they may decide
 	Confirm Purpose = "confirm" // fresh samples at L
 )
@@ -50,7 +50,7 @@ const (
 	Pass                 // every threshold certifiably holds
 	Fail                 // at least one threshold certifiably fails
 	Inconclusive         // neither
-	Saturated            // the limit was the generator's, not the server's
+	Saturated            // the load generator was saturated, so the server's limit is unknown
 	Capped               // the server admitted fewer than N requests, and no threshold failed
 )
 

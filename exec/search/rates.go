@@ -53,16 +53,15 @@ type RateOptions struct {
 }
 
 const (
-	// Estimate is the purpose of a probe that only estimates, Certify the purpose of a
+	// Estimate is the purpose of a probe that only estimates the limit. Certify is the purpose of a
 	// probe that must pass.
 	Estimate Purpose = "estimate"
 	Certify  Purpose = "certify"
 
 	shortProbes = 2
 	longProbes  = 5
-	// firstShort is the rate of the first estimating probe as a share of the largest rate,
-	// and mostShort the highest such share. Nearer to the largest rate a short window shows
-	// nothing.
+	// Estimating probes run at a share of the largest rate. The first probe runs at firstShort, and
+	// no probe runs above mostShort, because a short window shows too little near the largest rate.
 	firstShort, mostShort = 0.8, 0.93
 	// below is the first rate to certify, as a share of the estimate.
 	below = 0.82

@@ -2,7 +2,8 @@ package search
 
 import "math"
 
-// estimate is the rate at which the first threshold reaches its limit.
+// estimate returns the rate at which the first threshold reaches its limit; ok is false if it is
+// unknown.
 func (s *Rates) estimate() (n float64, ok bool) {
 	n, _, ok = s.crossing()
 	return n, ok
@@ -14,7 +15,7 @@ func (s *Rates) crossing() (n float64, name string, ok bool) {
 	least := math.Inf(1)
 	for _, th := range thresholds(s.visits) {
 		if th == growing {
-			continue // the largest rate itself is the limit
+			continue // a backlog grows above the largest rate, which is already the limit
 		}
 		if x, found := s.meets(th); found && x < least {
 			least, name = x, th

@@ -53,7 +53,7 @@ func rateOptions() RateOptions {
 	}
 }
 
-// A TTFT of 0.9 s means ρ/(1 − ρ) = 9: the limit is 9 req/s.
+// The queue reaches the limit of 0.9 s on TTFT at ρ/(1 − ρ) = 9, which is 9 req/s.
 func TestRates(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -109,8 +109,9 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "what is required takes what time is left", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
-			// The required rate needs 1.5·59·1.5/(1 − 0.859)² = 6,638 requests. They take 781
-			// s, and the probe 10 s more; only 776 s are left.
+			// Certifying the required rate needs 6,638 requests, which take 781 s, and the probe
+			// takes 10 s besides. Only 776 s of the budget are left, so the probe gets fewer
+			// requests.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
 			kind:   Interpolated, l: 8500, about: 9000, ended: "no higher rate",
 		},

@@ -34,7 +34,7 @@ import (
 type Over string
 
 const (
-	Concurrency Over = "concurrency" // requests in flight, a closed loop
+	Concurrency Over = "concurrency" // requests in flight in a closed loop
 	Burst       Over = "burst"       // requests sent at once: the largest safe queue
 	// Users are people with thinking time. The cost of a level is counted in parts of a
 	// window, because all windows take the same time.
@@ -80,9 +80,9 @@ type Options struct {
 	// requests than Looks. Without looks the level has no deep probe; nil means that
 	// no level has one.
 	Deep func(n int) []int
-	// Known are levels that were already measured, such as the fixed levels of the
-	// workload. They count as probes without cost. An inconclusive one may still use
-	// the looks beyond its requests.
+	// Known holds levels that were measured before the search, such as the fixed levels of the
+	// workload. They count as probes and cost nothing. An inconclusive level may still be extended
+	// to later looks.
 	Known []Result
 }
 
@@ -112,7 +112,7 @@ func Halving(least, most int) []int {
 	return looks
 }
 
-// level holds what is known of one N.
+// level holds what the search knows about one level.
 type level struct {
 	n         int
 	stands    Outcome // outcome after the latest samples; see Search.take
@@ -252,7 +252,7 @@ func (s *Search) take(p Probe, r Result) {
 	s.checked = s.checked || p.Purpose == Check
 	if p.Purpose == Deep {
 		if l.deep == nil {
-			// The level's smaller set of samples is final and will not be extended.
+			// The earlier, smaller set of samples is complete and is not extended.
 			l.deep = &deep{set: p.Set}
 			l.have, l.spent = math.MaxInt, 0
 		}

@@ -101,8 +101,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, unmoved",
 			opts:   Options{UpTo: 128, Start: 39, Confirm: true},
 			script: script{limit: 39},
-			// The stride is an eighth of the last limit 39, rounded up to 5: 34 and 44
-			// bracket that limit.
+			// The levels around the last limit, 39, are 5 apart from it: an eighth of 39, rounded
+			// up. So levels 34 and 44 lie on both sides of it.
 			probes: "ladder 34p 44f bisect 39p 41f 40f check 17p confirm 39p'",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
@@ -148,8 +148,8 @@ func TestProbes(t *testing.T) {
 		{
 			name: "a wide bracket is halved geometrically",
 			opts: Options{UpTo: 128, Known: []Result{known(4, Pass), known(100, Fail)}},
-			// The geometric middles are √(4·100) = 20 and √(20·100) = 44. 20 to 44 spans
-			// less than a factor of three, so its middle is arithmetic.
+			// The first middles are geometric: √(4·100) = 20 and √(20·100) = 44. From 20 to 44 the
+			// factor is below three, so the next middle is arithmetic: 32.
 			script: script{limit: 39},
 			probes: "bisect 20p 44f 32p 38p 41f 39p 40f check 12p",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",

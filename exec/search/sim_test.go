@@ -40,12 +40,12 @@ var simLooks = []int{100, 200, 400, 800, 1600}
 // plan, and four times the last of simLooks.
 const simMost = 6400
 
-// server is a simulated server. margin(n) is ln(p95(n) / limit) over the requests of
-// all rounds.
+// server is a simulated server. Its function margin returns ln(p95 / limit) at level n, with the
+// p95 over the requests of all rounds.
 type server struct {
 	margin func(n int) float64
 	sigma  float64 // standard deviation of the log latencies within a round
-	tau    float64 // standard deviation of the offset that the requests of a round share
+	tau    float64 // standard deviation of the offset of a round, which all its requests share
 	cap    int     // requests admitted; 0: all
 	sat    float64 // level at which throughput is half of its maximum
 	truth  int     // the largest level such that all levels up to it hold
@@ -67,9 +67,9 @@ func (s *server) spent(n, requests int) time.Duration {
 
 const rounds = 10
 
-// test returns the most requests over the limit that certify a pass, and the fewest
-// that certify a fail, of n requests at one of several looks, by the binomial
-// distribution.
+// test returns the numbers of requests over the limit that certify a level, by the binomial
+// distribution, when n requests are judged at one of several looks. At most most of them certify a
+// pass, and at least fewest certify a fail.
 func test(n, looks int) (most, fewest int) {
 	key := [2]int{n, looks}
 	if t, ok := tests.Load(key); ok {
@@ -116,7 +116,7 @@ func (o *oracle) measure(p Probe) Result {
 		}
 		o.sets[key] = d
 	}
-	// mu is the mean that puts the p95 over all rounds at the margin.
+	// mu is the mean for which the p95 over all rounds lies at the server's margin.
 	mu := o.server.margin(n) - z95*math.Hypot(o.server.sigma, o.server.tau)
 	r := Result{N: n, Outcome: Inconclusive, Binding: "ttft"}
 	for _, k := range p.Looks {
@@ -165,9 +165,9 @@ func order(x []float64, floor float64) func(rank float64) float64 {
 	}
 }
 
-// judge is the exact one-sided binomial test in both directions. If the requests of a
-// round share an offset, n is the effective number of Korn and Graubard (Survey
-// Methodology 24, 1998) from the variance between rounds.
+// judge tests a level with the exact binomial test, one-sided in both directions. If requests of
+// one round share an offset, it uses the effective number of requests, from the variance between
+// rounds (Korn and Graubard, Survey Methodology 24, 1998).
 func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 	k := 0
 	for _, over := range d.over {
@@ -189,7 +189,7 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 		}
 		v /= rounds * (rounds - 1)
 		if v > 0 {
-			// 0.680 is (z/t)² at 1 − 0.01 and 9 degrees of freedom: (2.326/2.821)².
+			// The factor 0.680 is (z/t)² at 1 − 0.01 for 9 degrees of freedom: (2.326/2.821)².
 			eff = min(1, p*(1-p)/v*0.680/float64(n))
 		}
 		m, a := float64(n)*eff, alpha/float64(looks)
@@ -439,7 +439,7 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, mea
 	}
 	if l.L > 0 && l.U > 0 {
 		c.bracketed++
-		// The crossing lies between truth and truth + 1.
+		// The interval of the crossing must overlap the stretch from truth to truth + 1.
 		if l.Crossing.Low <= float64(truth+1) && l.Crossing.High >= float64(truth) {
 			c.covered++
 		}
@@ -581,10 +581,9 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	}
 }
 
-// judgedCharacteristics searches the same servers with a tenth of the runs, less thirty. It
-// makes at least eight searches, or two in scenarios that set max_requests. Requests are
-// judged as in a run: looks and rounds are the plan's, and requests count for less if the
-// rounds differ.
+// judgedCharacteristics searches the limits of the same servers, but with tokgate's own judge. It
+// makes a tenth of the runs, less thirty, and at least eight (two in scenarios with max_requests).
+// Looks and rounds are those of the plan, and requests count for less if the rounds differ.
 func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 	p := judged(t)
 	for i, sc := range scenarios {

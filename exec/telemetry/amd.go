@@ -155,8 +155,8 @@ func amdHeld(gpu map[string]any) (throttled, capped float64) {
 	return throttled, active("throttle", "ppt_violation_status")
 }
 
-// quantity follows a path of names to a number, an object with a value and a unit, or
-// a list of these, of which the first counts. It is NaN if there is none.
+// quantity follows a path of names to a number, and returns the number or NaN. An object with a
+// value and a unit counts as a number; of a list the first element counts.
 func quantity(v any, path []string) float64 {
 	for _, name := range path {
 		object, ok := v.(map[string]any)

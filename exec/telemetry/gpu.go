@@ -30,7 +30,8 @@ const (
 	reasonThermal  = 0x20              // software thermal slowdown
 )
 
-// held sets throttled and capped from NVML's bit mask of reasons for reduced clocks.
+// held sets the fields throttled and capped from the bit mask in which NVML says why clocks are
+// reduced.
 func (c *card) held(reasons uint64) {
 	c.throttled, c.capped = 0, 0
 	if reasons&(reasonHardware|reasonThermal) != 0 {

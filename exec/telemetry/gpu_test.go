@@ -69,8 +69,8 @@ func TestNvidiaLine(t *testing.T) {
 		{"0, GPU-6c4d1f2e-0001, 301.25, 98, 70123, 64, 1755", "0", known(301.25, 0.98, 70123*(1<<20), 64, 1.755e9)},
 		{"7,GPU-x,70.00,0,0,31,345", "7", known(70, 0, 0, 31, 3.45e8)},
 		{"1, GPU-x, [N/A], [Not Supported], 512, 40, [Unknown Error]", "1", known(nan, nan, 512*(1<<20), 40, nan)},
-		// The bits are 0x4: a software power cap; 0x20, 0x40: thermal; 0x8, 0x80: hardware, a power
-		// brake; 0x1: idle.
+		// The hexadecimal field says why clocks are reduced: 0x1 idle, 0x4 software power cap, 0x8
+		// hardware, 0x20 and 0x40 thermal, 0x80 power brake.
 		{"0, GPU-x, 300, 98, 512, 64, 1755, 0x0000000000000004, 0", "0", health(known(300, 0.98, 512*(1<<20), 64, 1.755e9), 0, 1, 0)},
 		{"0, GPU-x, 300, 98, 512, 91, 975, 0x0000000000000024, 2", "0", health(known(300, 0.98, 512*(1<<20), 91, 9.75e8), 1, 1, 2)},
 		{"0, GPU-x, 300, 98, 512, 64, 375, 0x0000000000000088, [N/A]", "0", health(known(300, 0.98, 512*(1<<20), 64, 3.75e8), 1, 0, nan)},

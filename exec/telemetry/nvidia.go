@@ -59,7 +59,7 @@ type NvidiaSMI struct {
 	out    io.Closer
 	closed bool
 	cards  map[string]line // by index
-	failed string          // what nvidia-smi printed instead of values
+	failed string          // output of nvidia-smi, if it printed something other than values
 	stderr bytes.Buffer
 	err    error // of the process
 }
@@ -210,8 +210,8 @@ func nvidiaLine(line string) (index string, c card, ok bool) {
 	return index, c, true
 }
 
-// untold reports whether a field has words in place of a value, such as "[N/A]" for the memory of a
-// GPU that shares the machine's.
+// untold reports whether a field holds words instead of a value. An example is "[N/A]" for the
+// memory of a GPU that shares its memory with the machine.
 func untold(text string) bool { return strings.HasPrefix(text, "[") || text == "N/A" }
 
 // ComputeProcesses asks the nvidia-smi at path for the processes that compute on the GPUs with
@@ -260,7 +260,7 @@ func (s *NvidiaSMI) Read() (*Reading, error) {
 	}
 	cards := make([]card, 0, len(s.cards))
 	for index, c := range s.cards {
-		// One GPU may stop reporting while the others continue.
+		// A GPU may stop reporting while other GPUs continue.
 		if s.now()-c.at > 3*s.every+2*time.Second {
 			return nil, fmt.Errorf("nvidia-smi no longer reports GPU %s", index)
 		}

@@ -319,7 +319,7 @@ func (p *parsed) reading() (*Reading, error) {
 	return r, nil
 }
 
-// biggest bounds plausible values, so that no sum becomes infinite.
+// biggest is the largest value that is accepted. It keeps sums finite.
 const biggest = 1e18
 
 // ErrNothing means that a page holds metrics, but not of a known engine.

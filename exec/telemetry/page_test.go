@@ -57,8 +57,8 @@ func TestParsePage(t *testing.T) {
 		want              Reading
 	}{
 		{"vLLM, two engines", vllmPage, "m", Reading{
-			// Two engines run 7+5 requests, 3+8 wait, and kv_usage is that of the fuller
-			// cache.
+			// The page has two engines. Counts of requests are added: 7+5 run and 3+8 wait. For
+			// kv_usage the fuller cache counts.
 			Gauges: map[string]float64{"running": 12, "waiting": 11, "kv_usage": 0.98},
 			Counters: map[string]float64{
 				metric.Preempted: 14, metric.CacheQueries: 1e6, metric.CacheHits: 25000, metric.Drafts: 100, metric.DraftTokens: 200,
@@ -122,8 +122,8 @@ llamacpp:requests_deferred 2
 llamacpp:n_decode_total 12
 `, "m", Reading{
 			Gauges: map[string]float64{"running": 4, "waiting": 2},
-			// Computed and cached prompt tokens are counted separately: 600 + 400
-			// looked up.
+			// The page counts computed and cached prompt tokens separately, so 600 + 400 tokens
+			// were looked up in the cache.
 			Counters: map[string]float64{metric.PrefillTokens: 600, metric.CacheHits: 400, metric.CacheQueries: 1000, metric.PrefillSeconds: 1.5, metric.GeneratedTokens: 77},
 		}},
 		{"spaces, time stamps, CRLF, exponents", "vllm:num_requests_running { engine=\"0\", model_name=\"m\" }  1.2e1 1700000000000\r\nvllm:num_requests_waiting\t3\n", "", Reading{
@@ -302,7 +302,7 @@ func TestPageOfOtherModels(t *testing.T) {
 		want float64 // -1: an error
 	}{
 		{line("m", 3) + line("x", 8), 3},
-		{line("alias", 3) + line("alias", 2), 5}, // two engines of one model under another name
+		{line("alias", 3) + line("alias", 2), 5}, // two engines serve one model, which the page calls by another name
 		{line("x", 3) + line("y", 8), -1},
 		{line("x", 3) + line("xy", 8), -1},
 	} {

@@ -12,7 +12,7 @@ type Pages struct {
 	Model string // the model whose series are read
 
 	mu   sync.Mutex
-	last layout // layout of the last page that was read without error
+	last layout // layout of the last page that was read without an error
 }
 
 // Parse reads the next page.
@@ -41,7 +41,7 @@ type layout struct {
 // slot is the place of a line's value.
 type slot struct {
 	from, to int  // range of the text between the previous value and this one
-	wanted   bool // the value must be a number
+	wanted   bool // the value is read as a number; a line that is not wanted is skipped
 	targets  []target
 }
 

@@ -22,7 +22,7 @@ import (
 type Reading struct {
 	Gauges   map[string]float64
 	Counters map[string]float64
-	// Histograms count from the start of the server, as the server reports them.
+	// Histograms are cumulative since the start of the server, as the server reports them.
 	Histograms map[string]metric.Histogram
 	// None holds the reasons for missing values.
 	None map[string]string

@@ -53,8 +53,8 @@ type Session struct {
 	ended       bool
 }
 
-// Read takes a reading now, outside of the interval. Readings at both edges of the measured
-// window make differences of counters cover just that window.
+// Read takes a reading at once, in addition to the regular readings. A reading at each end of the
+// measured window makes counters cover exactly that window.
 func (s *Session) Read() {
 	s.server.read()
 	s.gpu.read()

@@ -18,7 +18,7 @@ type history struct {
 	failed   []failure
 	every    time.Duration // planned time between two readings
 	absent   bool          // there is no such source
-	none     string        // the reason, if it is absent
+	none     string        // the reason why the source is absent
 }
 
 // summarize turns the readings into what a round records. It depends only on its
@@ -110,8 +110,7 @@ func (h history) describe(t *metric.Telemetry, name string, from, to time.Durati
 	}
 }
 
-// unread is the reason why a source reported nothing at all; "" if it reported
-// something.
+// unread returns the reason why a source gave no reading at all; "" if it gave at least one.
 func (h history) unread() string {
 	switch {
 	case h.absent:
@@ -278,9 +277,8 @@ func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration)
 	}
 }
 
-// mostBlind is the longest allowed time without a reading of a gauge: two missed
-// readings in a row, or a second if the interval is shorter than reading a page may
-// take.
+// mostBlind returns the longest time that may pass without a reading of a gauge. It allows two
+// missed readings in a row. It is at least 1 s, because reading a page takes time.
 func mostBlind(every time.Duration) time.Duration { return max(7*every/2, time.Second) }
 
 // String lists the names in a reading, for messages and tests.

@@ -1,5 +1,5 @@
-// Package demand lists what a plan requires, and where another version of the plan
-// requires less. A change should not weaken a gate unnoticed.
+// Package demand lists what a plan requires, and where another version of the plan requires less. A
+// reviewer can then see that a change weakens a gate.
 package demand
 
 import (
@@ -36,7 +36,7 @@ func less(is, was demand) bool {
 // Weakening is a demand of the base that the head lowers or drops.
 type Weakening struct {
 	Key   string    // "chat on vllm at 8: ttft p95"
-	What  string    // "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
+	What  string    // the change in words: "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
 	Range hcl.Range // place in the head; in the base if the head dropped the demand
 }
 

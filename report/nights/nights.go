@@ -182,7 +182,7 @@ func differs(n judged.Result) string {
 	return text.Line("Different from the night before: " + strings.Join(n.Differs, " · "))
 }
 
-// accept describes how to accept what failed; "" if nothing failed.
+// accept returns the command that accepts the change that failed; "" if nothing failed.
 func accept(n judged.Result, o Options) string {
 	if n.Accept == "" {
 		return ""

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// fixture returns 40 nights. TTFT is 10 % higher since the 31st, when the engine was
-// upgraded. The speed is unchanged. One workload was added on the 36th.
+// fixture returns the history of 40 nights. From night 31 on, after an upgrade of the engine, TTFT
+// is 10 % higher; the speed is unchanged. One workload begins in night 36.
 func fixture() judged.Result {
 	var h metric.History
 	for i := range 40 {

@@ -44,7 +44,7 @@ type Server struct {
 	Mark      string   `json:"mark,omitempty"`        // value of the mark in the environment of the process and of everything that it starts
 	Container string   `json:"container,omitempty"`   // its name
 	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
-	GPUs      []string `json:"gpus,omitempty"`        // GPUs that it is confined to; nil if not confined
+	GPUs      []string `json:"gpus,omitempty"`        // GPUs that the server may use; nil if it may use all
 	Port      int      `json:"port"`
 }
 
@@ -54,7 +54,7 @@ type Busy struct {
 	Holder
 }
 
-// Error names the held thing and its holder.
+// Error says what is held, and by which run.
 func (b *Busy) Error() string { return fmt.Sprintf("%s is held by %v", b.Name, b.Holder) }
 
 // Folder is the folder of the notes.
@@ -87,14 +87,14 @@ const (
 	maxNote = 64 << 10 // bytes; tokgate writes no note that is longer
 )
 
-// Take reserves a GPU or a port for h. The error is a *Busy if another run, or this
-// one, holds it already.
+// Take reserves a GPU or a port for the holder h. The error is a *Busy if this run or another run
+// already holds it.
 func (f Folder) Take(name string, h Holder) (*Note, error) {
 	n, err := f.lock(fileName(name) + locks)
 	if errors.Is(err, errLocked) {
 		busy := &Busy{Name: name}
 		if raw, err := readNote(filepath.Join(string(f), fileName(name)+locks)); err == nil {
-			// A note that is still being written names no holder.
+			// While another run is writing its note, the holder is unknown.
 			_ = parse(raw, &busy.Holder)
 		}
 		return nil, busy
@@ -140,7 +140,7 @@ func (n *Note) Leave() { _ = n.file.Close() }
 // Leftover is a recorded server whose tokgate is gone.
 type Leftover struct {
 	Server
-	*Note // locked, so that two runs do not remove it at once
+	*Note // holds the lock of the note, so that two runs do not remove the same server
 }
 
 // Leftovers returns the recorded servers whose tokgate is gone, in the order of their
@@ -230,8 +230,8 @@ func (n *Note) write(v any) error {
 	if err != nil {
 		return err
 	}
-	// Write in place: a new file would not be locked. Overwriting needs no space on a
-	// full disk. The file is truncated afterwards, so that the note is never empty.
+	// Overwrite the file, because a new file would not be locked, and because overwriting needs no
+	// space on a full disk. Truncate last, so that the note is never empty.
 	raw = append(raw, '\n')
 	if _, err := n.file.WriteAt(raw, 0); err != nil {
 		return err

@@ -4,8 +4,8 @@ package lease
 
 import "github.com/tokgate/tokgate/record/disk"
 
-// Proof is whether a free lock proves that the process of a note is dead. Here
-// nothing is locked, so it does not.
+// Proof reports whether a free lock proves that the process of a note has ended. This system has no
+// locks, so a free lock proves nothing.
 const Proof = false
 
 // lockFile does nothing: without flock runs cannot see each other.
