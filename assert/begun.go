@@ -50,7 +50,7 @@ func shortened(r *metric.Round, all, kept []*metric.Sample, due int) *metric.Rou
 	out := r.With(make([]*metric.Sample, 0, len(all)))
 	out.Due, out.Complete, out.Stopped = due, true, ""
 	if !r.Complete {
-		out.Busy = 1 // the real value is known, and judged, only once the round is over
+		out.Busy = 1 // the true share is known and judged only at the end of the round
 	}
 	keep := make(map[*metric.Sample]bool, len(kept))
 	out.End = r.Start

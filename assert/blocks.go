@@ -32,7 +32,7 @@ type evidence struct {
 	rounds bool // the blocks are whole rounds
 	// sound reports whether there are enough blocks for their spread to be used.
 	sound bool
-	// waves is the number of waves in the load. If there are too few blocks, each wave counts as
+	// waves is the number of waves in the level. If a level has too few blocks, each wave counts as
 	// one request.
 	waves int
 	n     int // requests, including lost ones
@@ -112,9 +112,8 @@ func (e evidence) worth(effective float64) float64 {
 	return 1
 }
 
-// more returns how many further requests would settle a verdict: in words, with the time that they
-// would take at the level's pace, and as a number, which is -1 if no number of requests would
-// settle it.
+// more returns how many further requests would decide a verdict. The result words also has the time
+// that these requests take. The result requests is -1 if no number of requests would decide it.
 func (e evidence) more(total float64) (words string, requests int) {
 	if e.warming() != "" {
 		return "needs a warm server; more requests would not help", -1

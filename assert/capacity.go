@@ -105,9 +105,8 @@ type standing struct {
 	verdicts  map[*plan.Workload][]Verdict
 }
 
-// visited adds one more visit to the level. The latest verdict counts. A retry on
-// fresh samples counts only if it has a verdict. A confirmation that does not pass
-// withdraws the pass.
+// visited adds a visit to the level. The latest verdict on the level counts. A retry counts only if
+// it has a verdict. A confirmation that does not pass withdraws the earlier pass.
 func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts map[*plan.Workload][]Verdict) {
 	switch {
 	case p.Purpose == "retry" && (p.Outcome == "saturated" || p.Outcome == "inconclusive" || p.Outcome == "capped"):

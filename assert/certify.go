@@ -104,7 +104,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 type foreseenLevel struct {
 	Finding
 	evidence                 // of the planned requests
-	duration   time.Duration // planned time, if the number of requests is not known; 0 if the number is planned
+	duration   time.Duration // planned time of the level; 0 if the number of requests is planned instead
 	kind       metric.LoadKind
 	planned    int // rounds
 	alpha      float64

@@ -198,8 +198,9 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 		planned        string
 		needed         string
 	}{
-		// Looks at 20, 40 and 80 requests share the error: the last look has 0.0252 of it, and
-		// 0.95^72 = 0.0249. With looks at 20, 40 and 70, the last look needs 71 requests.
+		// Looks at 20, 40 and 80 requests share the allowed error. The last look may use 0.0252 of
+		// it, so it needs 72 requests: 0.95^72 = 0.0249. With looks at 20, 40 and 70 requests the
+		// last look needs 71.
 		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to 80 at 3 looks", "72 effective requests"},
 		{20, 70, "p95 < 2s", true, "20 requests, 1 round, extended to 70 at 3 looks", "71 effective requests"},
 		{59, 59, "p95 < 2s", false, "59 requests, 1 round", "59 effective requests"},

@@ -109,7 +109,7 @@ func TestLongNonInferior(t *testing.T) {
 			t.Errorf("%+v: %.3f, simulated %.3f", row, want, got)
 		}
 	}
-	// If the true mean is exactly at the limit, the chance of a pass is the allowed error.
+	// If the true mean lies at the limit, the chance of a pass equals the allowed error of 5%.
 	if got := stat.NonInferior(8, 0.1, 0.05, 0.1, 0.05); math.Abs(got-0.05) > 1e-4 {
 		t.Errorf("at the limit %v, want 0.05", got)
 	}

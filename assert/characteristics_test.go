@@ -29,7 +29,7 @@ type characteristic struct {
 	pass     int
 	fail     int
 	covered  int // gates whose bounds include the true value
-	estimate int // gates that would pass by the point estimate of the same requests
+	estimate int // number of gates that would pass if the point estimate decided
 }
 
 func (c characteristic) share(k int) float64 { return float64(k) / float64(max(c.n, 1)) }
@@ -123,7 +123,7 @@ func TestLongCharacteristics(t *testing.T) {
 		{"p95 at its limit, 5 rounds of 60 requests", threshold("ttft", "p95 < 2s"), 2, processes, 5, 60, at, 0.05, true, ""},
 		{"mean at its limit, 10 rounds of 20 requests", threshold("ttft", "mean < 2s"), 2, normal, 10, 20,
 			func(p process, r *rand.Rand, _ float64, rounds, perRound int) *metric.Level {
-				// The mean of e^(σg), for a standard normal g, is e^(σ²/2).
+				// If g is standard normal, the mean of e^(σg) is e^(σ²/2).
 				return p.level(r, rounds, perRound, 0, math.Exp(-spread*spread/2))
 			}, 0, true, ""},
 		{"goodput share at its limit of 95%, clusters = \"round\", 60 rounds of 8 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 60, 8, at, 0.05, true, plan.ClustersRound},
@@ -266,7 +266,7 @@ func hides(p process) bool { return p.round > 0.5 || p.heavy }
 // longer reports whether requests depend on each other over more than one wave of four requests.
 func longer(p process) bool { return p.round > 0 || p.rho > 0.8 }
 
-// healthy measures how often a server passes when few of its requests fail.
+// healthy measures how often a server passes if only few of its requests fail.
 func healthy(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name  string
@@ -328,7 +328,7 @@ func looks(t *testing.T, out *strings.Builder) {
 		score := p.score(0.05)
 		th := threshold("ttft", "p95 < 2s")
 		for range n {
-			// Rounds have 20 requests each; every look has ten more rounds than the one before.
+			// Every round has 20 requests. The looks are after 10, 20 and 40 rounds.
 			l := p.level(r, 40, 20, score, 1)
 			pl, _ := gate(l, th)
 			for _, k := range []int{200, 400, 800} {
@@ -367,9 +367,9 @@ func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64
 	return outcome, share
 }
 
-// ended holds, for gates with early looks, the share of their requests after which they ended.
+// ended counts the gates that ended at an early look, and the requests that they used.
 type ended struct {
-	pass, passHalf float64 // number of passes, and of passes at half of the requests
+	pass, passHalf float64 // number of passes, and of passes after half of the requests
 	fail, failHalf float64
 	spent          float64 // of the requests
 }

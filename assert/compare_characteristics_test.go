@@ -12,9 +12,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// duels describes comparisons of two servers with a known difference. The value of a leg is a
-// statistic of log-normal requests. Each start of a server also has its own speed, and the
-// environment drifts from leg to leg.
+// duels describes simulated comparisons of two servers with a known difference. The value of a leg
+// is a statistic of requests whose times are log-normal. Each start of a server has a speed of its
+// own, and the environment drifts from leg to leg.
 type duels struct {
 	rounds, perRound int
 	stat             metric.Stat
@@ -224,8 +224,8 @@ func compareCharacteristics(t *testing.T, out *strings.Builder) {
 	wholeComparisons(t, out)
 }
 
-// wholeComparisons judges simulated recordings with several changes by the complete code: blocks,
-// Holm's rule, shares, means of completed requests.
+// wholeComparisons judges simulated runs with several changes each by the complete code: blocks,
+// Holm's correction, shares, and means of completed requests.
 func wholeComparisons(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
@@ -289,9 +289,9 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// oneFact judges comparisons with a tight tolerance on three metrics that measure nearly the same
-// thing. The times of requests vary in two ways: by prompt, equally on both sides because both get
-// the same prompts, and by chance.
+// oneFact judges comparisons with a tight tolerance, on three metrics that measure nearly the same.
+// The times of requests vary by prompt and by chance. Both sides get the same prompts, so the
+// variation by prompt is equal on both.
 func oneFact(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))

@@ -17,7 +17,8 @@ import (
 // duel describes a comparison for a test: rounds of requests on each side.
 type duel struct {
 	rounds, perRound int
-	// control and candidate return the ttft of request i of a round, in seconds; the default is 1.
+	// control and candidate return the TTFT of request i of a round, in seconds; nil means 1 s for
+	// every request.
 	control, candidate func(round, i int) float64
 	// controlFails and candidateFails report whether request i of a round fails; nil means none.
 	controlFails, candidateFails func(round, i int) bool
@@ -67,7 +68,8 @@ func (d duel) make() (*plan.Plan, *metric.Run) {
 	return p, run
 }
 
-// tolerate and improve read claims such as "ttft p95 +10%".
+// tolerate returns a claim that tolerates changes such as "ttft p95 +10%", and improve returns one
+// that asks for them.
 func tolerate(changes ...string) *plan.Claim { return claimOf(false, changes) }
 func improve(changes ...string) *plan.Claim  { return claimOf(true, changes) }
 
@@ -163,7 +165,8 @@ func TestCompare(t *testing.T) {
 		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, Skipped, Error, "the recording ends before the control did"},
 		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
 		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
-		// A required change that applies to no workload judges nothing, which is an error.
+		// The control has no value of this metric, so the required change cannot be judged, which
+		// is an error.
 		{"a metric that both sides lack", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%", "ttft p95 +10%")}}, Error, Error, "the control has no prefill_speed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -288,7 +291,7 @@ func TestCompareDisturbed(t *testing.T) {
 		{"a failure that a slow candidate need not explain", duel{candidate: constant(1.2)}, stall(1), Fail, ""},
 		{"a failure that a slow candidate may explain", duel{candidate: from(7, 1.6), policy: estimate}, stall(1), Error, "may have decided the verdict"},
 		{"a pass that slots which idled need not explain", duel{}, idling(1), Pass, "its slots were busy 90% of the window, less than 95% in round 8 on b"},
-		// Without round 8 the candidate is 10 % slower.
+		// If round 8 is left out, the candidate is 10 % slower.
 		{"a pass that they may explain", duel{control: constant(1), candidate: func(round, _ int) float64 { return 1.1 - 0.7*float64(round/7) }, policy: estimate}, idling(1), Error, "generator: its slots were busy 90%"},
 		{"a failure that they may explain", duel{control: func(round, _ int) float64 { return 1 - 0.5*float64(round/7) }, candidate: constant(1), policy: estimate}, idling(0), Error, "generator: its slots were busy 90%"},
 		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), Inconclusive, "this, and not the servers, may be why the verdict is undecided"},
@@ -408,7 +411,8 @@ func TestCompareStoredFailures(t *testing.T) {
 		{"the control failed in one", in(1, every(10)), nil, Pass, "a failed request decides the statistic", ""},
 		// 5 of 8 pairs support a pass and 3 do not: the chance of that is 37%.
 		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "a failed request decides the statistic", "needs rounds in which fewer requests fail"},
-		// If a failed request decides on both sides, it is not known which side is worse.
+		// If a failed request decides the percentile on both sides, neither side is known to be
+		// worse.
 		{"both fail", every(10), every(10), Inconclusive, "a failed request decides the statistic", "record it again"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -426,7 +430,7 @@ func TestCompareStoredFailures(t *testing.T) {
 	}
 }
 
-// If the control holds at no level, the candidate cannot lose capacity, but it can gain some.
+// If the control passes at no level, the candidate cannot lose capacity. It can only gain.
 func TestCompareCapacityFromNothing(t *testing.T) {
 	for _, row := range []struct {
 		name                     string
@@ -438,7 +442,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 	}{
 		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control does not hold at any load (<1); the candidate is certified to 3, fails at 4"},
 		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to 0, fails at 1"},
-		// The control holds less than 4, so its capacity may be 3, as may the candidate's. The
+		// The control's capacity is below 4, so it may be 3, and so may the candidate's. The
 		// candidate must hold ⌈3 · 1.1⌉ = 4.
 		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to 0"},
 		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to 4"},
@@ -502,8 +506,8 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 	}
 }
 
-// A failure that would stand by itself is undecided among many facts. It is not weakened by changes
-// that belong to the same fact, that hold by far, or that only warn.
+// A change that would fail alone may be undecided if many facts are tested together. Changes that
+// measure the same fact, that hold by far, or that only warn, do not count as further facts.
 func TestCompareCorrects(t *testing.T) {
 	// The change is just beyond its limit: its p-value is about 0.03.
 	claims := func(more ...string) []*plan.Claim {

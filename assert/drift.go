@@ -20,8 +20,7 @@ const (
 	driftError = 0.01
 )
 
-// drift describes changes of latency over the level, from round to round and within
-// its rounds.
+// drift describes how latency changes over the level, both from round to round and within a round.
 func (e evidence) drift() []string {
 	if e.level.Kind.Windowed() {
 		return nil // at a rate the backlog shows whether the level is in a steady state

@@ -8,9 +8,9 @@ import (
 )
 
 func TestSlope(t *testing.T) {
-	// The values are 10, 12, 12, 12, 14, with mean 12. The slope is (−2·−2 + −1·0 + 0 + 1·0 +
-	// 2·2)/10 = 0.8, and the residuals are −0.4, 0.8, 0, −0.8, 0.4. So s² = 1.6/3, t =
-	// 0.8/√(0.5333/10) = 3.464, and p = 0.0405 with 3 degrees of freedom.
+	// The values are 10, 12, 12, 12 and 14, with mean 12. The slope is (−2·−2 + −1·0 + 0 + 1·0 +
+	// 2·2)/10 = 0.8 per step. The residuals are −0.4, 0.8, 0, −0.8 and 0.4, so their variance s² is
+	// 1.6/3. Then t = 0.8/√(0.5333/10) = 3.464, and p = 0.0405 with 3 degrees of freedom.
 	change, p, ok := slope([]float64{1, 2, 3, 4, 5}, []float64{10, 12, 12, 12, 14})
 	if !ok || math.Abs(change-0.8*4) > 1e-12 || math.Abs(p-0.0405) > 1e-4 {
 		t.Errorf("slope = %v, p = %v, %v", change, p, ok)

@@ -157,7 +157,7 @@ func explain(diags hcl.Diagnostics, summarily bool) string {
 	return ""
 }
 
-// result builds the value of the variable result, of the type that plan.ResultType declares.
+// result returns the value of the variable result in asserts. Its type is that of plan.ResultType.
 func (j *judge) result() (cty.Value, error) {
 	instances := newTree()
 	for _, s := range j.promised.Servers {
@@ -335,7 +335,8 @@ func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	return metric.None("not reported")
 }
 
-// positions returns the value of accept_rate_at; null if the server does not report it.
+// positions returns the acceptance rate of drafts by position, for the variable result. It is null
+// if the server does not report it.
 func positions(l *metric.Level) cty.Value {
 	var rates []cty.Value
 	if l != nil {

@@ -123,8 +123,8 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 			window = max(window, s.held(r).Seconds()/length)
 		}
 	}
-	// known means that the effect of lateness on the metric is known. streams means that the metric
-	// measures the time within streams.
+	// The variable known means that the effect of late reads on the metric is known. The variable
+	// streams means that the metric measures times within streams.
 	known, streams := true, false
 	undone := func(t *plan.Threshold) *plan.Threshold {
 		moved := *t
@@ -219,6 +219,7 @@ func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 		shift = -shift // a pass must also hold under a tighter limit, a failure under a wider one
 	}
 	moved := plan.Threshold{Metric: t.Metric, Stat: t.Stat, Op: t.Op, Limit: t.Limit + shift}
-	// Both are judged again, because the threshold on success may have withheld a mean's pass.
+	// Judge both thresholds again. The recorded verdict on a mean may have been changed by the
+	// threshold on success.
 	return s.judge(&moved).Outcome != s.judge(t).Outcome
 }

@@ -311,8 +311,8 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// One more failure never turns a failed gate into one that passes, and a level whose
-// requests all fail never passes.
+// One more failed request never turns a failed gate into a passed one. A level at which all
+// requests fail never passes.
 func TestLongFailuresNeverHelp(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 60 {

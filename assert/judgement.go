@@ -10,12 +10,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// judge is the state of one judgement.
+// judge holds the state while one run is judged.
 type judge struct {
 	promised *plan.Plan
 	run      *metric.Run
 	levels   map[levelKey]*metric.Level // levels as they are judged: with the requests up to the last look
-	// recorded holds the levels whole, as recorded.
+	// recorded holds all requests of each level.
 	recorded map[levelKey]*metric.Level
 	valid    map[levelKey]bool // whether each level was measured properly
 	partial  bool
@@ -61,8 +61,8 @@ func (j *judge) keep(v Verdict) {
 	j.list = append(j.list, v)
 }
 
-// cause returns the cause of an error. Whatever else was wrong, it is the server if the server had
-// an error, or if the level was measured and no request completed.
+// cause returns the cause of an error. It is the server if the server had an error, or if the level
+// was measured and no request completed, whatever else was wrong.
 func (j *judge) cause(v *Verdict) verdict.Cause {
 	if s := j.run.Server(v.Server); v.Kind == KindServer || s != nil && s.Error != "" || sample.Silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
 		return verdict.CauseServer

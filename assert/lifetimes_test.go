@@ -15,9 +15,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// For a p95, a hundred seconds of requests that take 1 s each hold 187 independent moments. The
-// limit applies only below 59 moments, which 31.6 lifetimes hold. If requests take 4 s, the window
-// has 25 lifetimes and 46.8 moments.
+// The window lasts 100 s, and the threshold is a p95. If requests take 1 s, the window holds 187
+// independent moments. Fewer than 59 moments, or 31.6 lifetimes, limit the evidence. If requests
+// take 4 s, the window holds 25 lifetimes and 46.8 moments.
 func TestTogether(t *testing.T) {
 	for _, tt := range []struct {
 		takes, apart time.Duration // duration of a request; difference between the TTFTs of two rounds
@@ -325,8 +325,8 @@ func TestLifetimes(t *testing.T) {
 	if got := Lifetimes(threshold("ttft", "p95 < 2s"), plan.Policy{Confidence: 0.95, Decide: plan.Estimate}, nil); got != 0 {
 		t.Errorf("a point estimate takes %v", got)
 	}
-	// One request takes 1 s and the other 3 s. At a random moment the long one is three times as
-	// likely to be in flight.
+	// One request takes 1 s and another takes 3 s. At any moment the longer request is three times
+	// as likely to be in flight.
 	if got := Lifetime(slices.Values([]float64{1, 3})); got != 2.5 {
 		t.Errorf("%v, want 2.5", got)
 	}

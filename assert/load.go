@@ -29,8 +29,8 @@ const (
 	cacheTolerance = 0.02
 )
 
-// load judges whether the case was measured as planned. It uses recorded facts only. Failed
-// requests do not make a measurement invalid, because thresholds count them.
+// load judges whether a case was measured as planned, from recorded facts only. Failed requests do
+// not make a measurement invalid, because thresholds count them.
 func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
 	l := s.level
 	samples := l.MeasuredSamples()
@@ -129,7 +129,8 @@ func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	}
 }
 
-// windowed notes which requests the window leaves out.
+// windowed returns a note if rates cover every measured request, or if the measured requests
+// include the start of a closed loop.
 func (s *subject) windowed() []string {
 	if s.policy.Window == metric.All {
 		return []string{`rates are over every measured request, from the first sent to the end of the last (window = "all")`}
@@ -270,8 +271,8 @@ func repeated(samples []*metric.Sample) int {
 	return n
 }
 
-// unexplained words why cached tokens are suspicious: no prompt, or too little of one, was sent
-// before.
+// unexplained says why cached tokens are suspicious. Either no prompt was sent twice, or too little
+// of a prompt was sent before.
 func unexplained(share float64) string {
 	if share == 0 {
 		return "though no prompt was sent twice"
@@ -351,7 +352,7 @@ func disturbed(l *metric.Level, r *metric.Round) bool {
 	return l.Disturbed(r) != metric.Disturbance{}
 }
 
-// mostFrequent returns the most frequent message and its count.
+// mostFrequent returns the most frequent message with its count.
 func mostFrequent(messages map[string]int) string {
 	best := ""
 	for _, m := range slices.Sorted(maps.Keys(messages)) {

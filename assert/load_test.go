@@ -81,8 +81,8 @@ func TestLoad(t *testing.T) {
 		{"CPU unknown", func(l *metric.Level) { l.Rounds[3].Health.CPU = -1 }, Pass, ""},
 		// The limit is 10% of the median TTFT of 1 s.
 		{"delay 100 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 100 * time.Millisecond }, Pass, ""},
-		// The delay could not change a verdict on a p95 of 1 s against a limit of 2 s, but gets a
-		// note.
+		// The p95 is 1 s and the limit is 2 s, so a delay of 101 ms cannot change the verdict. It
+		// only gets a note.
 		{"delay 101 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 101 * time.Millisecond }, Pass, "the load generator may have read and sent up to 101 ms late in round 4"},
 		{"pause 101 ms", func(l *metric.Level) { l.Rounds[3].Health.GCPause = 101 * time.Millisecond }, Pass, "up to 101 ms late in round 4"},
 		{"a stall", func(l *metric.Level) { l.Rounds[1].Health.Stall = 4900 * time.Millisecond }, Pass, "the generator stood still for 4.9 s in round 2"},
@@ -126,8 +126,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// idle sets the share of the window in which the slots of every round are busy. 0 means that the
-// slots were never all busy at once.
+// idle returns a function that sets the share of the window in which all slots of a round are busy.
+// If the parameter is 0, the slots were never all busy at the same time.
 func idle(busy float64) func(*metric.Level) {
 	return func(l *metric.Level) {
 		for _, r := range l.Rounds {
@@ -190,7 +190,7 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 		delay time.Duration
 		want  Outcome
 	}{
-		{1.998, 3 * time.Millisecond, Error}, // 1.998 s passes a limit of 2 s, but not of 1.997 s
+		{1.998, 3 * time.Millisecond, Error}, // 1.998 s passes a limit of 2 s, but would fail a limit of 1.997 s
 		{1.998, time.Millisecond, Pass},      // not above leastDelay
 		{1.990, 3 * time.Millisecond, Pass},
 		{2.002, 3 * time.Millisecond, Error}, // 2.002 s fails a limit of 2 s, but not of 2.003 s
@@ -205,8 +205,8 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 	}
 }
 
-// A stall makes times too long, and streams too short or too long. It invalidates
-// only what it could have decided.
+// A stall of the generator makes times too long, and streams too short or too long. It makes a
+// threshold invalid only if it could have decided the threshold.
 func TestGeneratorStalled(t *testing.T) {
 	const ms = time.Millisecond
 	// 10 tokens come in the 0.2 s after the first token: 50 tok/s, or a tpot of 20 ms.
@@ -223,7 +223,8 @@ func TestGeneratorStalled(t *testing.T) {
 		{"a mean likewise", 2.4, 500 * ms, "ttft", "mean < 2s", Error},
 		{"shorter than a tenth of the TTFT", 2.1, 200 * ms, "ttft", "p95 < 2s", Pass}, // 210 ms
 		{"shorter than 50 ms", 0.1, 50 * ms, "speed", "p5 > 10 tok/s", Pass},
-		// A stall of 100 ms within 200 ms: the measured 50 tok/s may have been 25 to 100.
+		// An answer streams for 200 ms at 50 tok/s. With a stall of 100 ms its speed may have been
+		// 25 to 100 tok/s.
 		{"a speed that passes anyway", 0.1, 100 * ms, "speed", "p5 > 10 tok/s", Pass},
 		// The first token can have waited for its whole TTFT of 100 ms at most: then the stream
 		// took 300 ms instead of 200, at 33 tok/s.

@@ -47,15 +47,15 @@ type LookThreshold struct {
 // distinguished.
 const maxLog = 5
 
-// JudgeLook judges a level before its end, or a probe. It judges only the measured requests that
-// started first, as many as at.Requests says; these must all have ended. 0 means all requests. The
-// look may spend only its part of the allowed error: looks that are planned in advance share the
-// error, so that together they err no more often than a single look.
+// JudgeLook judges a level before its end, or a probe. It judges the measured requests that started
+// first. Their number is at.Requests; 0 means all. These requests must all have ended. Looks that
+// are planned in advance share the allowed error, so that together they err no more often than a
+// single look.
 //
-// At a level of the workload, the sla blocks for that level bind. At a probe, the sla blocks for
-// the capacity bind; a level is a probe if its field Probe is set or the workload has no such
-// level. Blocks that only warn never bind. scaling_efficiency also needs level 1, so only Judge
-// judges it.
+// At a level of the workload, the sla blocks for that level decide. At a probe, the sla blocks for
+// the capacity decide. A level is a probe if its field Probe is set, or if the workload has no such
+// level. Blocks that only warn never decide. The metric scaling_efficiency also needs level 1, so
+// only Judge judges it.
 func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) LookVerdict {
 	if p == nil || w == nil || l == nil {
 		return LookVerdict{Outcome: Error, Invalid: "there is nothing to judge"}
@@ -126,7 +126,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 	return out, verdicts
 }
 
-// distance is the distance of a judged threshold from its limit.
+// distance returns how far the value of a judged threshold is from its limit.
 func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
 	if v.Outcome == Inconclusive {

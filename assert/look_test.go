@@ -182,7 +182,7 @@ func TestJudgeLookBinds(t *testing.T) {
 	if v := JudgeLook(p, w, &probe, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
 		t.Errorf("as a probe: %+v", v)
 	}
-	// A threshold that only warns never binds. Without a binding threshold a look is
+	// A threshold that only warns cannot decide a look. If no threshold can decide it, the look is
 	// inconclusive.
 	fails.Severity, w.SLAs[0].Severity = plan.SeverityWarn, plan.SeverityWarn
 	if v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Inconclusive || v.Needs != -1 || v.Invalid != "" {
@@ -277,7 +277,9 @@ func BenchmarkJudgeLook(b *testing.B) {
 // level again before it gives the level up.
 func TestJudgeLookIdle(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold("ttft", "p95 < 2s"))
-	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} { // without those rounds 120 and 80 requests pass, and 40 do not
+	// With one, two or three idle rounds left out, at least 80 requests remain and pass. The 40
+	// requests of one round are too few.
+	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} {
 		run.Levels[0].Rounds[i].Busy = 0.8
 		v := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1})
 		if v.Outcome != want || want == Error && v.Cause != verdict.CauseGenerator {

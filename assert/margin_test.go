@@ -21,9 +21,9 @@ func byRound(seconds ...float64) func(round, i int) float64 {
 const certifiedByMargin = "certified by its margin"
 
 func TestMargin(t *testing.T) {
-	// The logarithms of the rounds' worst values are 0, ln 1.1, 0, ln 1.1, …. For ten rounds their
-	// mean is 0.04766 and s = 0.05024; for five rounds the mean is 0.03812 and s = 0.05220. The
-	// tolerance factors are for half of the allowed 5%, at a fifth of the error.
+	// The worst values of the rounds are 1 and 1.1 s in turn. Their logarithms have the mean
+	// 0.04766 and the standard deviation 0.05024 for ten rounds, and 0.03812 and 0.05220 for five.
+	// The tolerance bound must hold for half of the allowed 5%, at a fifth of the error.
 	factor := func(n int, content float64) float64 { return stat.ToleranceFactor(n, content, 0.99) }
 	bound10 := math.Exp(0.04766 + factor(10, 0.975)*0.05024)
 	bound5 := math.Exp(0.03812 + factor(5, 0.975)*0.05220)
@@ -43,8 +43,8 @@ func TestMargin(t *testing.T) {
 		{"five rounds", "ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: ten}, Pass, true, bound5},
 		{"too near for its spread", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: wide}, Inconclusive, false, 0},
 		{"four rounds", "ttft", "p95 < 2s", shape{rounds: 4, perRound: 50, ttft: ten}, Inconclusive, false, 0},
-		// A margin does not replace the required number of requests: 58 are too few, 0.95^58 =
-		// 0.0510.
+		// A percentile that passes by its margin still needs enough requests. A p95 needs 59: with
+		// 58 requests the chance is 0.95^58 = 0.0510, above 5%.
 		{"58 requests", "ttft", "p95 < 2s", shape{rounds: 2, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"50 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 5, ttft: ten}, Inconclusive, false, 0},
 		{"60 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 6, ttft: ten}, Pass, true, bound10},
@@ -107,8 +107,8 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-// pace makes the answers of even rounds take whole seconds, and those of odd rounds
-// factor times as long.
+// pace sets how long answers take: whole seconds in even rounds, and factor times as long in odd
+// rounds.
 func pace(whole, factor float64) func(*metric.Sample) {
 	return func(x *metric.Sample) {
 		seconds := whole

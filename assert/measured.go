@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// lookNote describes the look at which a level was judged.
+// lookNote returns a note on the look at which a level was judged; "" if only one look was planned.
 func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 	if last.Planned <= 1 {
 		return ""
@@ -82,7 +82,7 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 		why = "left out: not selected"
 		v.Outcome, v.Message = Skipped, why
 	case lost != "":
-		// The error is reported once, on the server itself; this case is skipped.
+		// The verdict on the server reports the error once, so this case is skipped.
 		why = "the server could not be measured: " + verdict.OneLine(lost)
 		v.Outcome, v.Message = Skipped, "because "+why
 	case l.Skipped != "":
@@ -173,8 +173,8 @@ func (j *judge) pairs(of levelKey) []*metric.Level {
 	return out
 }
 
-// shed returns the planned level with fewer requests if a short budget reduced the rounds of its
-// comparison.
+// shed returns the planned level. If a short budget left out rounds of its comparison, the level
+// has fewer requests.
 func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	for _, c := range j.promised.Compares {
 		i := slices.IndexFunc(j.run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == c.Name })

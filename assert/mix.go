@@ -15,8 +15,9 @@ type sight struct {
 	verdicts map[*plan.Workload][]Verdict
 }
 
-// lookAt judges a whole level, and for a mix also its parts. alpha returns the allowed error under
-// a policy; due returns the planned number of requests of a workload.
+// lookAt judges a whole level, and for a mix also every part. The function alpha returns the
+// allowed error under a policy. The function due returns the planned number of requests of a
+// workload.
 func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64, due func(*plan.Workload, *metric.Level) int) sight {
 	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
 	for _, x := range w.Whole() {

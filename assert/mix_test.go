@@ -99,8 +99,8 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 	}
 }
 
-// of returns the verdicts on a workload, without the notes on slots, because all parts share the
-// slots.
+// of returns the verdicts on one workload of a mix. It removes notes on slots, because all parts
+// share the slots.
 func of(v Verdicts, workload string) []Verdict {
 	var out []Verdict
 	for _, x := range v.List {
@@ -218,8 +218,8 @@ func TestCertifyCountsByPart(t *testing.T) {
 	}
 }
 
-// Near the largest rate consecutive requests depend on each other. The requests of a part are
-// further apart, so they depend on each other less.
+// Near the largest rate consecutive requests depend on each other. Requests of one part of a mix
+// are further apart in time, so they depend less on each other.
 func TestSpaced(t *testing.T) {
 	for _, tt := range []struct{ worth, share, want float64 }{
 		{1, 0.05, 1},

@@ -5,13 +5,12 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// alltrue of an empty list is true. So a condition with alltrue over a list that an "if" has
-// emptied would always pass, and so would the negation of anytrue. Values made from such a list
-// carry this mark. A list that is empty in result itself is found earlier, when the plan is
-// checked.
+// ofNothing marks values that are made from an empty list. alltrue of an empty list is true, so a
+// condition would always pass if an "if" removes every element of its list. The negation of anytrue
+// would pass as well. A list that is empty in any case is found when the plan is checked.
 const ofNothing = mark("of nothing")
 
-// ofSomething returns alltrue or anytrue with a change: the result is marked if the list is empty.
+// ofSomething returns a variant of alltrue or anytrue. Its result is marked if the list is empty.
 func ofSomething(f function.Function) function.Function {
 	params := f.Params()
 	for i := range params {

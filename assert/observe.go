@@ -7,10 +7,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// observations holds the values of one metric, block by block. A request without a value counts as
-// worse than every value, whether it failed, was lost, or completed without the metric. For a
-// metric of gaps such a request counts as one gap. Answers in one chunk are left out of a metric of
-// streaming.
+// observations holds the values of one metric in blocks. A request without a value counts as worse
+// than every value, whether it failed, was lost or has no value of this metric. For a metric of
+// gaps such a request counts as one gap. For a metric of streaming, answers in one chunk are left
+// out.
 type observations struct {
 	def    metric.Def
 	blocks []metric.Distribution

@@ -57,8 +57,9 @@ func TestShareOfARate(t *testing.T) {
 }
 
 func TestGrowth(t *testing.T) {
-	// Of every hundred requests 8 remain, so 80 of 1,000. Ten more are in flight from the first
-	// second on, because the window begins empty: (80 + 10)/1000.
+	// Of every 100 requests 8 are not answered, which is 80 of 1,000. Ten more requests are in
+	// flight from the first second on, because the window begins without any: (80 + 10)/1000 =
+	// 0.09.
 	g, ok := backlog(8).Growth()
 	if !ok || g.Arrivals != 1000 || math.Abs(g.Share-0.09) > 0.0021 {
 		t.Errorf("growth %+v, want 9%% of 1000", g)

@@ -109,7 +109,7 @@ func TestGather(t *testing.T) {
 		waves  int
 	}{
 		{shape{n: 4, rounds: 5, perRound: 12}, metric.ClosedLoop, 5, true, 15},
-		{shape{n: 4, rounds: 4, perRound: 12}, metric.ClosedLoop, 12, true, 12}, // ⌈10/4⌉ = 3 requests a round
+		{shape{n: 4, rounds: 4, perRound: 12}, metric.ClosedLoop, 12, true, 12}, // every round is divided into ⌈10/4⌉ = 3 blocks
 		{shape{n: 4, rounds: 4, perRound: 11}, metric.ClosedLoop, 8, false, 8},  // 2 waves a round
 		{shape{n: 4, rounds: 1, perRound: 40}, metric.ClosedLoop, 10, true, 10},
 		{shape{n: 4, rounds: 1, perRound: 39}, metric.ClosedLoop, 9, false, 9},

@@ -62,8 +62,8 @@ type saturation struct {
 	took  time.Duration
 }
 
-// saturated keeps up to most requests in flight for length, after a warm-up like that of a run, and
-// returns what the engine did.
+// saturated simulates a saturated server and returns what its engine did. After a warm-up it keeps
+// at most most requests in flight for the given length of time.
 func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts int) saturation {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	steps := arrivals.Saturation{N: plan.SaturationSlots, Most: most}
@@ -340,10 +340,10 @@ func shorter() int {
 // mostInFlight is the default of max_in_flight.
 const mostInFlight = 4096
 
-// largest is the largest rate that the model can sustain: what it answers in an hour with as many
-// requests in flight as possible. One server of the full table answers fewer requests when its
-// queue is longer. For that server it is the largest rate at which the backlog does not grow over
-// 20,000 requests, if that rate is higher.
+// largest returns the largest rate that the simulated server can sustain: the rate of its answers
+// during an hour with as many requests in flight as possible. A server with lost > 0 answers fewer
+// requests if its queue is longer. For such a server largest returns the highest rate at which the
+// backlog does not grow over 20,000 requests, if that rate is higher.
 func (m *rateModel) largest() float64 {
 	low := m.answered(mostInFlight, 2*time.Hour/time.Duration(shorter()))
 	if !*rateFull || m.lost == 0 {
@@ -466,7 +466,7 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, requests int, t
 			decided = 0.75
 		}
 	}
-	// The limit is three standard errors above 5 % of n gates.
+	// Chance may add three standard errors to the allowed error of 5 %.
 	if most := 0.05 + 3*math.Sqrt(0.05*0.95/gates); share(count[wrong]) > most {
 		t.Errorf("%s: at %.2f of the largest rate %.1f%% are decided wrongly", m.name, near, 100*share(count[wrong]))
 	}
@@ -475,7 +475,7 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, requests int, t
 	}
 }
 
-// judged returns the verdict of a threshold on a level of this server.
+// judged returns the verdict on a threshold at a simulated level.
 func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Verdict {
 	w := &plan.Workload{Loads: []*plan.Load{{Open: &plan.Open{Arrivals: plan.Gamma, Burstiness: m.shape}, Levels: []plan.Level{{Name: l.Name}}}}}
 	s := subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
@@ -580,7 +580,7 @@ func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth, near fl
 	}
 }
 
-// quarter returns a part of a mix's level: a random quarter of its requests.
+// quarter returns a part of a mix that has a random quarter of the requests of the level l.
 func quarter(l *metric.Level, seed int64) *metric.Level {
 	random, out := rand.New(rand.NewPCG(uint64(seed), 4)), *l
 	out.Of, out.Share, out.Rounds = "mix", 0.25, nil

@@ -27,7 +27,7 @@ func (r required) name() string {
 	return name
 }
 
-// why explains an implied threshold; "" for a threshold of the plan.
+// why says why tokgate adds an implied threshold; "" for a threshold that the plan declares.
 func (r required) why() string {
 	if r.by == nil {
 		return ""
@@ -88,12 +88,12 @@ func blind(t *plan.Threshold) bool {
 
 func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
 
-// boundAt returns a function that reports whether an sla block binds at the level.
+// boundAt returns a function that reports whether an sla block applies to the level.
 func boundAt(level string) func(*plan.SLA) bool {
 	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
 }
 
-// limits reports whether the threshold takes part in the decisions of a search or a look.
+// limits reports whether a threshold can decide a search or a look.
 func (r required) limits() bool {
 	return r.severity != verdict.SeverityWarn && r.Metric.Name != "scaling_efficiency"
 }
@@ -125,7 +125,8 @@ const growing = "backlog_growth"
 // withGrowth adds the requirement that the rate is sustained, unless the plan bounds backlog_growth
 // itself. A part of a mix has no such requirement, because the mix has it.
 func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
-	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0 // the level shares the server with other rates, or its rate is not constant
+	// The rate of such a level is not constant, or the level shares the server with other rates.
+	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0
 	if kind != metric.OpenLoop || joint || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
 		return list
 	}

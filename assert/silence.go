@@ -153,8 +153,9 @@ func (st standstill) quantile(measured []float64, share float64) float64 {
 	return high
 }
 
-// stoodStill adds a note on how long requests that arrive at any instant would have waited, to the
-// load and to thresholds that pass.
+// stoodStill adds a note if the server stood still. It says how long requests would have waited if
+// they had arrived at any moment. The note goes to the verdict on the load, and to thresholds that
+// pass.
 func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	st := s.standstill()
 	if len(st.spans) == 0 {

@@ -14,7 +14,7 @@ type subject struct {
 	evidence
 	workload *plan.Workload
 	one      *metric.Level   // level 1 of the same workload and server; nil if not measured
-	pairs    []*metric.Level // the same workload and level on other servers, which may have taken turns
+	pairs    []*metric.Level // the same workload and level on other servers, with which the server may have taken turns
 	price    metric.Price
 	policy   plan.Policy
 	alpha    float64 // allowed one-sided error: 1 − confidence
@@ -45,11 +45,11 @@ func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) 
 	return mean, low, high, ok && low > 0
 }
 
-// crowding is the factor, at most 1, by which the requests of a rate count as fewer near the
-// largest rate, because a queue then has few and long busy periods. At most n·(1 − ρ)²/(c² + 0.5)
-// requests count as independent. ρ is the rate over the lower bound of the largest rate, and c² the
-// squared coefficient of variation of the gaps between arrivals. The factor is 1 if the largest
-// rate is not known.
+// crowding returns a factor of at most 1. Near the largest rate a queue has few and long busy
+// periods, so requests depend on each other and count as fewer. At most n·(1 − ρ)²/(c² + 0.5) of n
+// requests count as independent. ρ is the rate divided by the lower bound of the largest rate. c²
+// is the squared coefficient of variation of the gaps between arrivals. The factor is 1 if the
+// largest rate is unknown.
 func (s *subject) crowding() float64 {
 	_, least, _, ok := largest(s.level, s.policy.Alpha())
 	if !ok || s.level.Kind != metric.OpenLoop {
@@ -63,14 +63,14 @@ func (s *subject) crowding() float64 {
 	return worth
 }
 
-// spaced is what a request of a part of a mix is worth, in independent requests, given what a
-// request of the whole mix is worth. Requests of the same part are further apart, so they are worth
-// more. The mean of n requests, chosen at random from N, varies by 1/n and by what all N have in
-// common, 1/(worth·N) − 1/N. The second term is counted twice, for safety if there are only a few
-// busy periods.
+// spaced returns how many independent requests a request of a part of a mix is worth. The parameter
+// worth is that number for a request of the whole mix. Requests of a part are further apart in
+// time, so they are worth more. The mean of n requests, chosen at random from N, varies by 1/n.
+// What all N requests have in common adds 1/(worth·N) − 1/N. This second term is counted twice, for
+// safety, because there may be only a few busy periods.
 func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/worth-1))) }
 
-// nearness writes the rate as a share of the lower bound of the largest rate.
+// nearness returns the rate as a share of the lower bound of the largest rate, in words.
 func (s *subject) nearness() string {
 	_, least, _, _ := largest(s.level, s.policy.Alpha())
 	return metric.Format(metric.Ratio, s.level.Rate/least)

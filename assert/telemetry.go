@@ -146,8 +146,8 @@ func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
 	rounds.interval(v, t, units)
 }
 
-// read judges a threshold on a gauge that was sampled. A mean is taken over rounds. A minimum or
-// maximum is exact for the readings only; a note says so.
+// read judges a threshold on a gauge that was read repeatedly. The mean gets an interval over
+// rounds. A minimum or maximum is exact for these readings only, and a note says so.
 func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	g, why := s.level.Gauge(t.Metric.Name)
 	x, ok := g.Stat(t.Stat)

@@ -198,8 +198,8 @@ func TestReadThresholds(t *testing.T) {
 			t.Errorf("notes %q", v.Notes)
 		}
 	}
-	// A missed reading may have been the worst: a maximum has no value if more than
-	// one reading in twenty was missed.
+	// A missed reading may have been the highest. So a maximum has no value if more than one
+	// reading in twenty was missed.
 	patchy := func(i int) *metric.Telemetry {
 		tm := tell(i)
 		tm.Gauges["kv_usage"] = metric.Gauge{N: 60, Mean: 0.5, Min: 0.2, Max: 0.6, Missed: 4, Why: "503"}

@@ -178,8 +178,8 @@ func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, a
 	return d.Rank(l), d.Rank(h)
 }
 
-// mean judges the mean of the completed requests by a t interval over the means of rounds or
-// blocks. Rounds and blocks count as independent, which single requests are not.
+// mean judges the mean of completed requests by a t interval over the means of rounds or blocks.
+// Single requests depend on each other, but rounds and blocks count as independent.
 func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)

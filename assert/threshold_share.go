@@ -215,8 +215,9 @@ func (s *subject) units() int {
 	return s.policy.Clusters.Units(s.level.Kind, s.wave(), rounds, s.n)
 }
 
-// wave is the number of requests that are in flight together: for a rate the mean number, for a
-// stage, which shares the server with its neighbours, the largest.
+// wave returns the number of requests that are in flight at the same time. For a rate that is the
+// mean number. For a stage it is the largest number, because a stage shares the server with the
+// stages next to it.
 func (s *subject) wave() int {
 	if s.level.Kind != metric.OpenLoop {
 		return s.level.AtOnce()
@@ -441,8 +442,9 @@ func answered(l *metric.Level) float64 {
 	return float64(n) / length.Seconds()
 }
 
-// recovered judges how long a stage takes until requests are good again. It takes the longest time
-// over the passes, which is exact for the passes of this run only.
+// recovered judges how long after the start of a stage requests are good again. It takes the
+// longest time over all passes of the schedule. The result is exact for these passes and says
+// nothing about others.
 func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	good := sample.Good(s.workload)
 	if good == nil {

@@ -56,23 +56,25 @@ func TestPercentile(t *testing.T) {
 		// 20% of the requests fail. Failed requests are over every limit.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
-		// Speed is 10 tokens / 0.2 s = 50 tok/s for every request.
+		// Every request has a speed of 10 tokens / 0.2 s = 50 tok/s.
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 20, ttft: alike}, Pass, 100},
-		// A completed request without the metric counts as over the limit. Here no request has an
-		// answer.
+		// A completed request without a value of the metric counts as over the limit. Here no
+		// request has a TTFA.
 		{"ttfa", "p95 < 2s", shape{rounds: 5, perRound: 20, change: func(x *metric.Sample) { x.FirstAnswer = 0 }}, Fail, 100},
 		// All requests of one round in five are bad, 12% in all. The variance v between rounds is
 		// large, so the effective number p̂q̂/v is small.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40, ttft: func(r, i int) float64 { return map[bool]float64{true: 5, false: 1}[r == 0 && i < 24] }}, Inconclusive, 0},
-		// There are too few blocks: 100 requests with 25 in flight are 4 waves.
+		// 100 requests with 25 in flight are only 4 waves, too few blocks for a pass.
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Inconclusive, 4},
-		// Four waves are still enough to fail: 0.05^4.
+		// Four waves are enough to fail, because all requests are over the limit: 0.05^4 is far
+		// below 5%.
 		{"ttft", "p95 < 1us", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Fail, 4},
 		// All gaps are 20 ms. There are no more effective gaps than requests.
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 11, ttft: alike}, Inconclusive, 55},
-		// One gap in ten over the limit is 6 of 60 effective gaps: P(Bin(60, 0.05) ≥ 6) = 0.079,
-		// which is undecided. Two in ten are 12.
+		// A p95 may have 5% of the gaps over the limit. With one gap in ten over it, 6 of the 60
+		// effective gaps are over, which is undecided: P(Bin(60, 0.05) ≥ 6) = 0.079. With two in
+		// ten, 12 are over, which fails.
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3] = 40_000 }}, Inconclusive, 60},
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3], x.Gaps[4] = 40_000, 40_000 }}, Fail, 60},
 	} {
@@ -236,8 +238,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// 179 short rounds have no failure, and one long round has 15. Counted by rounds only 0.05 of 180
-// failed, but 15 of 658 requests failed: 2.3%. So the run must not certify a share of at most 2%.
+// 179 short rounds have no failure, and one long round has 15 failures. By rounds the share is only
+// 0.05 of 180. By requests it is 15 of 658, which is 2.3%. So the run must not certify a share of
+// at most 2%.
 func TestShareOfUnequalRounds(t *testing.T) {
 	l := shape{lean: true, n: 1, rounds: 179, perRound: 2}.level()
 	long := shape{lean: true, n: 1, rounds: 1, perRound: 300, failed: func(_, i int) bool { return i%20 == 0 }}.level().Rounds[0]
@@ -476,7 +479,7 @@ func TestMessages(t *testing.T) {
 			return 1
 		}}, "ttft p95 9.02 s > 2 s: 64 of 800 requests over (8%, allowed 5%), 95% bounds 9.01 s to 9.05 s", ""},
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40}, "ttft p95 1 s < 2 s: 0 of 200 requests over (0%, allowed 5%), 95% bounds 1 s to 1 s", ""},
-		// 0 of 40 requests are over the limit; 59 are needed.
+		// No request of 40 is over the limit, and a p95 needs 59 requests.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 8}, "ttft p95 1 s < 2 s: 0 of 40 requests over (0%, allowed 5%), 95% bounds 1 s to ∞", "needs about 19 more requests"},
 		{"ttft", "mean < 2s", shape{rounds: 5, perRound: 8}, "ttft mean 1 s < 2 s: 95% bounds 1 s to 1 s over 5 rounds", ""},
 		{"ttft", "every < 2s", shape{rounds: 5, perRound: 8, failed: func(r, i int) bool { return r == 0 && i == 0 }}, "ttft every ∞ > 2 s: 1 of 40 requests over", ""},
@@ -516,8 +519,8 @@ func TestClusters(t *testing.T) {
 	none := func(int, int) bool { return false }
 	// Every 50th of 1200 requests fails, which is 2 %, and no two failures come together.
 	alone := func(r, i int) bool { return (120*r+i)%50 == 7 }
-	// Three whole waves of 8 requests fail. By their numbers, the last eight belong to two waves.
-	// The share is the same as above.
+	// Three times 8 consecutive requests fail, which is 2 % again. The last eight do not begin at a
+	// multiple of 8.
 	waves := func(r, i int) bool { return i < 8 && r < 2 || r == 3 && i >= 20 && i < 28 }
 	for _, c := range []struct {
 		name     string

@@ -9,9 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The server's count of tokens is compared with the text that arrived, because every
-// speed depends on the count. A gateway, a filter for stop strings or a broken
-// detokenizer may count tokens that were never sent.
+// The server counts tokens, and every speed depends on this count. So tokgate compares the count
+// with the text that arrived. A gateway, a filter for stop strings or a broken detokenizer may
+// count tokens that were never sent.
 const (
 	// leastText is the smallest median of bytes of text for each token. A token of text has one or
 	// more bytes. Few tokens have none, such as an end of sequence, unless text is missing.
@@ -23,8 +23,8 @@ const (
 	fewAnswers = 0.05
 )
 
-// heldBack describes the harmless reason: a reasoning model whose reasoning is not
-// sent.
+// heldBack ends a message about missing text. It explains the harmless cause, a reasoning model
+// that does not send its reasoning.
 const heldBack = ". A reasoning model must send its reasoning, or report it as reasoning_tokens in usage"
 
 // keptBack notes how many tokens are known only from the server's count, because the server did not
@@ -95,8 +95,8 @@ const (
 	leastCompared = 4 // smallest number of compared answers; half of them may not be equal
 )
 
-// generated objects to answers that have another number of tokens than the server counted, and to
-// answers that the server did not generate.
+// generated makes a measurement invalid if the server's answers do not have the number of tokens
+// that it counted, or if it did not generate them.
 func generated(a *metric.Answers, invalid objection) {
 	if a == nil {
 		return

@@ -78,7 +78,7 @@ func TestOddities(t *testing.T) {
 	}
 }
 
-// Each row holds the complete finding on answers that were examined again.
+// Each row has the complete finding on answers whose tokens were counted again.
 func TestGenerated(t *testing.T) {
 	ms := func(of ...int) (out []time.Duration) {
 		for _, x := range of {

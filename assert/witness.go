@@ -19,7 +19,7 @@ const (
 	frontShare   = 0.5
 	behindLeast  = 5 * time.Millisecond
 	behindShare  = 0.05
-	tokenShare   = 0.10 // share of a token's time, in either direction
+	tokenShare   = 0.10 // allowed difference of the mean time between tokens, as a share, in both directions
 	tokenLeast   = time.Millisecond
 	witnessLeast = 20   // requests needed to compare means
 	witnessApart = 0.10 // allowed difference between the numbers of requests that the two sides counted

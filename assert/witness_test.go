@@ -50,7 +50,7 @@ func TestWitness(t *testing.T) {
 		{"later than the client's", counted(12, 1.2, 0.02, 1.2, nil), []string{"1.2 s", "-17%"}}, // the TTFT that the server counts is 0.2 s longer than the client's
 		{"slower tokens", counted(12, 1, 0.1, 2, nil), []string{"E2E by the server is 2 s", "ITL by the server is 100 ms on average, and 20 ms was measured here (-80%)"}},
 		{"tokens in steps", counted(12, 1, 0.04, 1.2, map[string]float64{metric.Drafts: 60}), nil},
-		{"other requests", counted(14, 0.1, 0.1, 0.1, nil), nil}, // the server counted 14 requests, but 12 were sent
+		{"other requests", counted(14, 0.1, 0.1, 0.1, nil), nil}, // the server counted 14 requests in a round, and 12 were sent
 		{"nothing read", shape{rounds: 5, perRound: 12}.level(), nil},
 		{"too few", func() *metric.Level {
 			l := counted(12, 0.1, 0.1, 0.1, nil)
@@ -70,8 +70,8 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// If usage reports no cached tokens, the server's counters are checked. Of the 1000 tokens of a
-// prompt, 64 may be from the chat template and come from a cache, and 20 more.
+// If usage does not report cached tokens, the server's own counters are checked. Of a prompt of
+// 1000 tokens, 64 tokens of the chat template and 20 more may come from a cache.
 func TestCountedHits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

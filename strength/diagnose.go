@@ -68,7 +68,7 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// requiresNothing reports whether no change could fail a comparison.
+// requiresNothing reports whether a comparison has no requirement that could fail.
 func requiresNothing(c *plan.Compare) bool { return len(c.Claims) == 0 && c.Answers == nil }
 
 func mustHold(c *plan.Claim) bool { return c.Severity == plan.SeverityError }

@@ -38,8 +38,8 @@ func (t Tally) Passes() float64 {
 type Finding struct {
 	Regression
 	Tally
-	// Absent is set if the regression changes nothing, because the server lacks what
-	// it would affect.
+	// Absent is set if the regression changes nothing, because the server has nothing that it could
+	// slow down, such as a prefix cache.
 	Absent bool
 }
 

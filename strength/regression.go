@@ -16,7 +16,7 @@ const (
 	Overhead   = "overhead"   // each request waits longer before it reaches the engine
 	Prefill    = "prefill"    // each prompt token costs more
 	Decode     = "decode"     // each decoding step takes longer
-	Throughput = "throughput" // the cost of running sequences together doubles, so that the maximum throughput halves
+	Throughput = "throughput" // each sequence in a batch costs twice as much; the maximum throughput halves
 	KV         = "kv"         // the KV cache holds half as much
 	Cache      = "cache"      // the prefix cache holds half as much
 	NoCache    = "no-cache"   // there is no prefix cache
@@ -48,7 +48,7 @@ func All() []Regression {
 	return append(out, Regression{Failures, 0.01}, Regression{Failures, 0.05}, Regression{Kind: Cut})
 }
 
-// Demanded lists the regressions that the plan requires the gate to notice.
+// Demanded lists the regressions that the gate must notice, as the plan requires (must_detect).
 func Demanded(p *plan.Plan) []Regression {
 	var out []Regression
 	for _, d := range p.Gate.MustDetect {
@@ -200,8 +200,8 @@ func scale(by float64, costs ...*float64) bool {
 	return any
 }
 
-// queueRounds is the number of rounds, in steps of ten, that the queue regression can
-// hit: more than a plan of several levels has.
+// queueRounds is the number of rounds that the regression Queue can slow down. Every tenth round is
+// slow, so that is enough for plans with several levels.
 const queueRounds = 50
 
 // rules returns the faults that a simulated server gets for a regression that leaves its speed

@@ -145,8 +145,8 @@ func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Com
 			a = metric.PairedAnswer{Leg: a.Leg, Asked: a.Asked, Failure: "planted"}
 			continue
 		}
-		// The first half of the answer remains. It still matches the control's answer if
-		// the two agree that far.
+		// Keep only the first half of the answer. It still counts as equal to the control's answer
+		// if the first halves agree.
 		a.Tokens, a.Scored, a.Loss, a.Finish = a.Tokens/2, a.Scored/2, a.Loss/2, "stop"
 		a.Stops, a.Gap, a.Weighed = a.Agrees >= 0.5, a.Gap/2, a.Weighed/2
 	}
@@ -223,8 +223,8 @@ type warp struct {
 	changed    bool
 }
 
-// round returns a copy of r, to stand in the given place, in which everything that a slower
-// answer delays is later.
+// round returns a copy of the round r in which the requests are slower. Everything that a slower
+// answer delays is later. The parameter place is the round whose place in the run the copy takes.
 func (w *warp) round(r, place *metric.Round) *metric.Round {
 	all := r.All()
 	out := r.With(make([]*metric.Sample, 0, len(all)))

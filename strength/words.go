@@ -64,8 +64,8 @@ func (r *Result) Basis() string {
 	return fmt.Sprintf("%d simulated runs of the plan, %d of each", r.Runs(), per)
 }
 
-// Row writes a finding: what was planted, how often the gate fails, and how often it
-// is undecided.
+// Row returns a row of the report: the regression, how often the gate fails with it, and how often
+// it is undecided.
 func (f *Finding) Row() []string {
 	if f.Absent {
 		return []string{f.String(), "–", "nothing of the kind"}

@@ -23,12 +23,11 @@ type point struct {
 	weight, log, low, high float64
 }
 
-// cross estimates the load at which the first threshold reaches its limit. For each
-// threshold the margins are made non-decreasing in N, and their zero is interpolated
-// linearly in ln N. The fit is isotonic least squares weighted by requests, by
-// pooling adjacent violators (Ayer et al., Ann. Math. Statist. 26, 1955). The lowest
-// zero over the thresholds counts. Low and High come in the same way from the upper
-// and lower ends of the margins, cut at the certified bracket.
+// cross estimates the load at which the first threshold reaches its limit. For each threshold it
+// makes the margins non-decreasing in N. It uses isotonic least squares, weighted by requests, with
+// the method of Ayer et al. (Ann. Math. Statist. 26, 1955). The load where the fitted margin is
+// zero is interpolated in ln N. The result is the lowest such load of all thresholds. Low and High
+// are found in the same way from the ends of the margins' intervals, within the certified bracket.
 func cross(visits []Visit, pass, fail int) Crossing {
 	first := func(end func(point) float64) (float64, string) {
 		least, name := math.Inf(1), ""
@@ -147,8 +146,8 @@ func zero(ps []point, end func(point) float64) (float64, bool) {
 	return 0, false
 }
 
-// isotonic returns the non-decreasing sequence that is nearest to values in weighted
-// least squares. Weights are positive.
+// isotonic returns the non-decreasing sequence that fits the values best, by weighted least
+// squares. Weights must be positive.
 func isotonic(values, weights []float64) []float64 {
 	fit, _ := pooled(values, weights)
 	return fit

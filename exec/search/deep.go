@@ -187,8 +187,9 @@ func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	return Probe{}, false
 }
 
-// most is the largest number of requests for a deep probe of level n. There must be
-// time for them twice, because a pass is confirmed. It is 0 if there is no time.
+// most returns the largest number of requests that a deep probe of level n can have. The budget
+// must last for twice the time of these requests, because a pass is confirmed. The result is 0 if
+// there is no time.
 func (s *Search) most(n int) int {
 	most := 0
 	for _, k := range s.opts.Deep(n) {
@@ -260,7 +261,7 @@ func (s *Search) lacking() string {
 	return said
 }
 
-// judged is the largest number of requests with which level n was judged at once.
+// judged returns the largest number of requests on which level n was judged.
 func (s *Search) judged(n int) float64 {
 	most := 0
 	for _, v := range s.visits {

@@ -79,8 +79,8 @@ func TestDeep(t *testing.T) {
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 6p 7p deep 9i 9i 9i 9f check 2p confirm 7p'",
 			"~7 requests in flight (7 passes, 9 fails) ·", nil,
 		},
-		// A margin of 1/256 needs 65,536 requests. The search plans for a bound that is two
-		// thirds of the margin, which needs 147,456. After 3200 requests it gives up.
+		// The margin is 1/256, so 65,536 requests could decide it. The search plans for an interval
+		// of two thirds of the margin, which needs 147,456 requests. It gives up after 3200.
 		{
 			"too near", flat(-1. / 256), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -138,9 +138,9 @@ func TestDeep(t *testing.T) {
 			"ladder 8i 4p 16i 32i 64i 128i deep 128i' 128i' 128i' 128p' check 96i confirm 128p''",
 			"128+ requests in flight (the search goes up to 128) ·", nil,
 		},
-		// 6400 requests at 58 take 6516 s, and their confirmation as long. When they
-		// would begin 12,800 s are left, which is enough only for 3200. Those soon turn
-		// out to be too few.
+		// The deep probe of level 58 would take 6516 s for 6400 requests, and its confirmation as
+		// long again. Only 12,800 s are left, so the search plans 3200 requests. These turn out to
+		// be too few.
 		{
 			"budget", flat(-1. / 64), Options{Budget: 15000 * time.Second, Deep: func(int) []int { return Halving(800, 12800) }},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -295,7 +295,7 @@ func TestMay(t *testing.T) {
 		// requests.
 		{8, 1600, true, false},
 		{32, 400, false, true}, // the margin 0.05 may change by 0.75·√(1/100 − 1/400) = 0.065 to -0.015; a pass needs -0.05
-		{32, 6400, true, true}, // ± 0.074, and bounds 0.0125 away
+		{32, 6400, true, true}, // the margin 0.05 may change by 0.074 either way; a pass or a fail needs 0.0125
 		{32, 0, false, false},
 	} {
 		if pass, fail := mayPass(ts, tt.n, tt.most, hope), mayFail(ts, tt.n, tt.most, hope); pass != tt.pass || fail != tt.fail {

@@ -12,7 +12,7 @@ import (
 type Kind int
 
 const (
-	Unknown      Kind = iota // nothing was certified; Reason explains why
+	Unknown      Kind = iota // no level was certified; Reason explains why
 	Exact                    // L passes, U fails, and they are a resolution apart
 	Interpolated             // L passes, U fails, and the levels between are undecided
 	AtLeast                  // L passes, no level failed
@@ -47,9 +47,8 @@ type Limit struct {
 	Binding string
 	AtL     string
 	AtU     string
-	// NonMonotone lists every certified pass above a certified fail, with the nearest
-	// such fail. They show that latency does not always grow with the load. L is then
-	// the lower answer.
+	// NonMonotone lists every certified pass above a certified fail, with the nearest such fail. An
+	// entry shows that latency does not always grow with the load. L is then below the fail.
 	NonMonotone []Contradiction
 	// Confirmed means that L passed again, on samples that share no request with the
 	// first ones.
@@ -69,7 +68,7 @@ type Limit struct {
 type Contradiction struct {
 	Fails   int
 	Passes  int
-	Retried bool // both levels had the same verdict again on fresh samples
+	Retried bool // both levels had the same verdict again, on fresh samples
 }
 
 // Limit returns what may be claimed from the results so far.

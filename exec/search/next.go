@@ -76,8 +76,8 @@ func (s *Search) early() (Probe, bool) {
 	return s.extend()
 }
 
-// extend adds samples to the inconclusive level inside the bracket that needs the fewest
-// further requests, if the looks still planned can settle it.
+// extend adds samples to an inconclusive level inside the bracket, if the remaining looks can
+// decide it. It takes the level that needs the fewest further requests.
 func (s *Search) extend() (Probe, bool) {
 	var best Probe
 	cost := math.MaxInt
@@ -177,8 +177,8 @@ func (s *Search) down(lo int) int {
 // clamp moves n into the range of levels that can be measured.
 func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1)) }
 
-// below halves the stretch between L and the lowest inconclusive level above it, or
-// the bracket if there is none.
+// below returns a probe halfway between L and the lowest inconclusive level above L. Without an
+// inconclusive level it takes the middle of the bracket.
 func (s *Search) below() (Probe, bool) {
 	pass, _ := s.bounds()
 	if pass == 0 {
@@ -215,9 +215,9 @@ func (s *Search) halve(lo, hi int) (Probe, bool) {
 	return s.first(mid, Bisect)
 }
 
-// check returns, once, a probe of the middle of the widest unmeasured stretch below
-// L. The stretch must span more than a quarter of L and reach above L/2: nearer to
-// zero a fail is less likely and takes longer to measure.
+// check returns a probe in the middle of the widest stretch of levels below L without a
+// measurement. It does so once in a search. The stretch must span more than a quarter of L and
+// reach above L/2. Nearer to zero a fail is less likely, and a measurement takes longer.
 func (s *Search) check() (Probe, bool) {
 	pass, _ := s.bounds()
 	if s.checked || pass == 0 {

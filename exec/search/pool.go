@@ -74,8 +74,8 @@ func (t trend) at(n int) (margin, requests float64) {
 	return (1-w)*t.fit[i-1] + w*t.fit[i], min(t.requests[i-1], t.requests[i])
 }
 
-// hope is how much better than expected a margin may come out, in widths of its
-// bound. It is about one and a half standard errors.
+// hope is how much better a margin may become than expected, as a multiple of the half width of its
+// interval. It is about one and a half standard errors.
 const hope = 0.75
 
 // mayPass reports whether the given number of requests at level n may show that every threshold
@@ -131,8 +131,8 @@ func number(unit, margin float64) float64 {
 	return unit / math.Pow(margin*2/3, 2)
 }
 
-// nearest returns the threshold that is nearest to its limit between two levels, and the
-// threshold's largest distance from its limit there.
+// nearest returns the threshold that is nearest to its limit between two levels, and its larger
+// distance from the limit at these levels.
 func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	least := math.Inf(1)
 	for _, t := range ts {

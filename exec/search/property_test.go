@@ -127,7 +127,7 @@ func TestLongHonestOracle(t *testing.T) {
 			if pass > w.truth || (fail > 0 && fail <= w.truth) {
 				t.Fatalf("run %d: bracket [%d, %d], the limit is %d", i, pass, fail, w.truth)
 			}
-			// Only an inconclusive confirmation may withdraw a pass.
+			// A certified pass may be withdrawn only by a confirmation that is inconclusive.
 			if pass < lastL && !(p.Purpose == Confirm && r.Outcome == Inconclusive) {
 				t.Fatalf("run %d: %s %d %s widened L from %d to %d", i, p.Purpose, p.N, r.Outcome, lastL, pass)
 			}
@@ -159,7 +159,8 @@ func TestLongHonestOracle(t *testing.T) {
 	}
 }
 
-// Without uncertainty the limit is found exactly, in a logarithmic number of probes.
+// If every probe is certain, the search finds the limit exactly. The number of probes grows only
+// with the logarithm of UpTo.
 func TestLongCertainOracle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range 2000 {
@@ -180,8 +181,8 @@ func TestLongCertainOracle(t *testing.T) {
 		if w.opts.Confirm && l.L > 0 && !l.Confirmed {
 			t.Errorf("run %d: not confirmed", i)
 		}
-		// The bound counts the ladder up and down, the bisection, the gate, the check and
-		// the confirmation.
+		// The largest number of probes allows for all kinds of probes: the ladder up and down, the
+		// bisection, the required level, the check and the confirmation.
 		if most := 6 + 3*int(math.Ceil(math.Log2(float64(w.opts.UpTo)))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d: %+v", i, n, most, w)
 		}

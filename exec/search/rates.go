@@ -236,7 +236,7 @@ func (s *Rates) takes(n, requests int) time.Duration {
 	return time.Duration(float64(requests)/(float64(n)*s.opts.Step)*float64(time.Second)) + s.beside()
 }
 
-// beside is the time of a probe besides its window: warm-up and drain.
+// beside returns the time of a probe that is not in its window: the warm-up and the drain.
 func (s *Rates) beside() time.Duration {
 	most := time.Duration(0)
 	for _, v := range s.visits {

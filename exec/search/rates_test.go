@@ -13,7 +13,7 @@ import (
 // a limit on TTFT. A rate whose TTFT is below the limit passes with enough requests.
 type queue struct {
 	limit float64 // seconds
-	tells bool    // probes with the planned number of requests are certain
+	tells bool    // the outcome of a probe with the planned number of requests is always certain
 }
 
 func (q queue) play(p Probe) Result {
@@ -116,7 +116,8 @@ func TestRates(t *testing.T) {
 			kind:   Interpolated, l: 8500, about: 9000, ended: "no higher rate",
 		},
 		{
-			// Of 15 minutes the estimates and the ends of probes leave 767 s, at 8.5 a second.
+			// The estimates, and the warm-up and drain of probes, leave 767 s of the 15 minutes. At
+			// 8.5 req/s that is 6,523 requests.
 			name: "what is required is not decided", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
 			kind:   Unknown, about: 9000, ended: "8.5 req/s was not decided by 6523 requests; budget: ",

@@ -1,26 +1,26 @@
-// Package search finds the capacity limit: the largest level (requests in flight, or in one
-// burst) at which every threshold still holds. It is a state machine without clock, network
-// or chance: from the results of the levels measured so far, it decides which level to
+// Package search finds the capacity limit: the largest level at which every threshold still holds.
+// A level is a load, such as the number of requests in flight. The package is a state machine
+// without clock, network or random numbers. From the results so far it decides which level to
 // measure next, and what may be claimed.
 //
-//  1. A required level is decided first, if there is one.
-//  2. A ladder climbs by doubling, or gallops away from the last known limit, until a level
-//     certifiably passes and a higher one certifiably fails.
-//  3. Bisection closes the bracket between the largest certified pass L and the smallest
-//     certified fail U. An inconclusive level bounds neither side. It is extended if more
-//     requests can settle it. Otherwise the search goes on both below and above it.
-//  4. If inconclusive levels far apart are left, one is measured with far more fresh
-//     samples. It is the highest level that these samples may show to pass, or else the
-//     lowest that they may show to fail.
-//  5. One level is measured in the widest stretch below L that the ladder jumped over: a
-//     server that fails there and passes above is not monotone.
-//  6. L is measured once more on fresh samples. Unless these pass too, L steps down to the
+//  1. A required level is decided first.
+//  2. A ladder finds a level that certainly passes and a higher level that certainly
+//     fails. It doubles the level, or begins near the last known limit.
+//  3. Bisection narrows the bracket between the largest certified pass L and the smallest
+//     certified fail U. An inconclusive level is extended if more requests can decide it.
+//     Otherwise the search goes on below it and above it.
+//  4. If the inconclusive levels that remain are far apart, one of them is measured with
+//     far more fresh samples. It is the highest level that may then pass, or else the
+//     lowest that may then fail.
+//  5. The ladder skips levels. In the widest stretch that it skipped below L, one level
+//     is measured. If that level fails, latency does not always grow with the load.
+//  6. L is measured again on fresh samples. If it does not pass again, L is lowered to the
 //     next certified pass.
 //
-// Step 6 keeps the claim honest. A search tests several levels just above the true limit,
-// and each may pass by chance with probability α. The same level passes twice by chance, on
-// samples that share no request, with probability α². The package judges nothing itself,
-// draws no samples, and never turns an estimate into a bound.
+// Step 6 corrects for chance. A search tests several levels just above the true limit, and each of
+// them may pass by chance with probability α. Twice, on samples that share no request, a level
+// passes by chance with probability α². The package does not judge levels, does not draw samples,
+// and never uses an estimate as a bound.
 package search
 
 import (
@@ -36,12 +36,12 @@ type Over string
 const (
 	Concurrency Over = "concurrency" // requests in flight in a closed loop
 	Burst       Over = "burst"       // requests sent at once: the largest safe queue
-	// Users are people with thinking time. The cost of a level is counted in parts of a
-	// window, because all windows take the same time.
+	// Users are simulated people who think between requests. All windows take the same time, so the
+	// cost of a level is counted in shares of a window.
 	Users Over = "users"
 	// Rate is an arrival rate: N counts steps of Options.Step requests per second.
 	Rate Over = "rate"
-	// Speedup is recorded traffic, replayed in 1/N of its time.
+	// Speedup replays recorded traffic N times as fast.
 	Speedup Over = "speedup"
 )
 
@@ -50,8 +50,8 @@ type Options struct {
 	Over Over // default Concurrency
 	From int  // smallest level; 0 means 1
 	UpTo int  // largest level, at least From
-	// Step is the size of one level in units of Over; 0 means 1. The search counts in
-	// levels; only Limit.Line multiplies by Step.
+	// Step is the size of one level in units of Over; 0 means 1. The search itself counts in
+	// levels.
 	Step float64
 	// Resolution is the distance U − L in levels at which the limit counts as exact;
 	// 0 means 1. Relative widens it to a share of L, in [0, 1).
@@ -100,9 +100,9 @@ func Doubling(first, most int) func(int) []int {
 	return func(int) []int { return slices.Clone(looks) }
 }
 
-// Halving plans looks at most, half of it and so on down to least. For least 5000 and most
-// 40000 the looks are 5000, 10000, 20000 and 40000. If least exceeds most, only most
-// remains.
+// Halving plans looks at most requests, at half of that, and so on down to least. For least 5000
+// and most 40000 the looks are 5000, 10000, 20000 and 40000. If least is above most, the only look
+// is at most.
 func Halving(least, most int) []int {
 	looks := []int{most}
 	for k := most / 2; k >= least; k /= 2 {
@@ -283,7 +283,7 @@ func (s *Search) take(p Probe, r Result) {
 	s.stand(l, p, r)
 }
 
-// lower moves the ceiling to the limit of the generator or the server.
+// lower moves the ceiling down to the largest level that the load generator or the server allows.
 func (s *Search) lower(n int, by cause, r Result) {
 	top := n
 	known := by == byServer && r.Cap > 0 && r.Cap < n

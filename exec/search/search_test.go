@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// script answers probes. levels holds the outcomes of a level's visits, one letter
-// each (p, f, i, s, c); the last letter repeats. A level without an entry passes up
-// to limit and fails above.
+// script answers the probes of a test. The map levels has the outcomes of the visits to a level as
+// letters (p, f, i, s or c); the last letter repeats. Any other level passes up to the number
+// limit, and fails above it.
 type script struct {
 	limit  int
 	levels map[int]string
@@ -438,10 +438,10 @@ func TestBudget(t *testing.T) {
 		// takes 196 s.
 		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", Interpolated, "budget: 47s left, the next probe takes about 3m16s"},
 		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", Interpolated, "budget: 0s left, the next probe takes about 3m0s"},
-		// Time for a confirmation of the next L is reserved. After 16 and 32, 424 s
-		// are left: too few for 64 twice (456 s), enough for 48 twice (392 s). Then
-		// 228 s are left: 40 twice (180 s each) is too much, 32 once more (164 s) is
-		// not.
+		// The budget must also cover a confirmation. After levels 16 and 32, 424 s are left. Level
+		// 64 would take 456 s with its confirmation, which is too long, and level 48 takes 392 s.
+		// Then 228 s are left. Level 40 would take 180 s, and as long again to confirm. The
+		// confirmation of level 32 takes 164 s.
 		{720 * time.Second, true, "ladder 16p 32p bisect 48f confirm 32p'", Interpolated, "budget: 1m4s left, the next probe takes about 6m0s"},
 	} {
 		got, l := run(tt.budget, tt.confirm)
@@ -480,7 +480,8 @@ func TestBudgetForTheGate(t *testing.T) {
 	}{{20, Gate}, {0, Confirm}} {
 		s := New(Options{
 			From: 10, UpTo: 20, Confirm: true, Require: tt.require, Looks: Doubling(100, 100),
-			// 100 requests at level 10 took 120 s; at level 20 they take 140 s.
+			// At level 10 the known probe took 120 s for 100 requests; at level 20 as many requests
+			// take 140 s.
 			Known: []Result{{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second}}, Budget: 150 * time.Second,
 		})
 		if p, ok := s.Next(); !ok || p.Purpose != tt.want {
@@ -499,7 +500,7 @@ func TestPredict(t *testing.T) {
 		want        time.Duration
 	}{
 		{10, 80, 100 * time.Second},
-		{20, 60, 50 * time.Second}, // halfway in ln N: √(1·¼) = ½ s for each of 60 + 2·20 requests
+		{20, 60, 50 * time.Second}, // halfway from 10 to 40 in ln N: 60 + 2·20 requests take √(1·¼) = ½ s each
 		{5, 90, 200 * time.Second}, // level 5 is below the lowest measured level, 10: a request takes at most 10/5 of its time there
 		{80, 240, 100 * time.Second},
 	} {

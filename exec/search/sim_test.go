@@ -58,8 +58,8 @@ func (s *server) settle() *server {
 	return s
 }
 
-// spent is the time of requests at level n in a closed loop, with warm-up and drain.
-// Latency is 10 s for a single request, and grows with the queue.
+// spent returns the time of a probe with the given number of requests at level n, with warm-up and
+// drain. A request takes 10 s at a low level, and longer at a higher one.
 func (s *server) spent(n, requests int) time.Duration {
 	latency := 10 * (1 + float64(n)/s.sat)
 	return time.Duration(float64(requests+2*n) * latency / float64(n) * float64(time.Second))
@@ -209,7 +209,8 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 	return Inconclusive, max(1, int(min(needs, 1e6))-n)
 }
 
-// atMost is P(Bin(n, e) ≤ k) = I_{1−e}(n−k, k+1), also for values between integers.
+// atMost returns the binomial probability P(Bin(n, e) ≤ k) = I_{1−e}(n−k, k+1). The numbers k and n
+// may be fractions.
 func atMost(k, n, e float64) float64 {
 	switch {
 	case k < 0:
@@ -269,7 +270,8 @@ func logBetween(r *rand.Rand, lo, hi float64) float64 {
 	return lo * math.Pow(hi/lo, r.Float64())
 }
 
-// knee is a latency that grows from a share of the limit to the limit at level top.
+// knee returns the logarithm of latency over limit at a level. Latency grows with the level and
+// reaches the limit at level top.
 func knee(r *rand.Rand, top float64) func(int) float64 {
 	a, k := between(r, .2, .5), between(r, 1.5, 4)
 	return func(n int) float64 { return math.Log(a + (1-a)*math.Pow(float64(n)/top, k)) }
@@ -325,8 +327,8 @@ var scenarios = []scenario{
 	}, .9, .95, .3, 0},
 	{"flat at the limit", flatAtLimit, .75, .95, .15, 0},
 	{"not monotone", func(r *rand.Rand, _ uint64) *server {
-		// Latency has a wave of ±20% on top of its increase, with a period of about a
-		// factor of two in N.
+		// Latency rises and falls by ±20% on top of its growth. It does so about once each time N
+		// doubles.
 		top, phase := logBetween(r, 12, 100), between(r, 0, 2*math.Pi)
 		up := knee(r, top)
 		return &server{sigma: between(r, .2, .4), sat: top / 2, margin: func(n int) float64 {
@@ -485,8 +487,8 @@ func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int, looks []int) {
 	c.ruleTime += sweep.spent
 }
 
-// peers searches as other tools do: it doubles, then halves, on the point estimate of
-// one run of 200 requests each.
+// peers searches in the way of other tools. It doubles the level and then halves the distance, and
+// decides each level by the point estimate of 200 requests.
 func (c *tally) peers(srv *server, seed uint64, truth int) {
 	o := newOracle(srv, seed)
 	passes := func(n int) bool { return o.measure(Probe{N: n, Looks: []int{200}, Planned: 1}).Margins[0].Log <= 0 }
@@ -510,8 +512,7 @@ func (c *tally) peers(srv *server, seed uint64, truth int) {
 	c.peerSent += o.sent
 }
 
-// slack is the tolerance for chance on a share: three standard errors with few runs,
-// none with a thousand.
+// slack returns the tolerance of a share for chance: three standard errors, or 0 from 1000 runs on.
 func (c *tally) slack(p float64) float64 {
 	if c.runs >= 1000 {
 		return 0
@@ -536,8 +537,8 @@ func (c *tally) String() string {
 func pct(k, n int) string    { return fmt.Sprintf("%.1f%%", 100*share(k, n)) }
 func whole(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
 
-// foundHead is the head of the columns with the results of the searches and their cost,
-// which begin each row of the tables.
+// foundHead is the head of the columns with which every row of the tables begins: the results of
+// the searches, and their cost.
 const foundHead = "| server | over-claims | within 10% or 1 | exact | confirmed | interval holds the crossing | bracket, median | probes | requests | minutes |"
 
 func (c *tally) found(name string) string {

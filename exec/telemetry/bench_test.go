@@ -34,8 +34,8 @@ func realistic() []byte {
 	return []byte(b.String())
 }
 
-// BenchmarkParsePage reports the share of one core for reading the realistic page once a
-// second.
+// BenchmarkParsePage reports which share of a processor core it takes to read a realistic page once
+// a second.
 func BenchmarkParsePage(b *testing.B) {
 	page := realistic()
 	if r, err := ParsePage(page, "m"); err != nil || len(r.Histograms) != 3 {

@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Tells reports whether the metrics page of an engine, in any known version, holds
-// the source of a server metric. For a plain OpenAI server it is true, because its
-// page is not known.
+// Tells reports whether the metrics page of an engine can have a server metric, in any known
+// version of the engine. For a plain OpenAI server it returns true, because nothing is known about
+// its page.
 func Tells(name, wanted string) bool {
 	sources := map[string][]string{
 		"accept_rate":   {"accept_rate", metric.AcceptedTokens},

@@ -101,7 +101,7 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 				return
 			}
 			if out, err = start(health); err != nil {
-				return // nvidia-smi was closed, or has ended
+				return // the source was closed, or nvidia-smi has ended
 			}
 		}
 		s.follow(out)
@@ -165,9 +165,9 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 // maxGPUs bounds the number of GPUs that a program may report.
 const maxGPUs = 64
 
-// nvidiaLine reads one line: "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755". If asked for, the
-// reasons for throttled clocks and the ECC errors follow: "0x0000000000000004, 0". A field in
-// brackets, such as [N/A], has no value.
+// nvidiaLine reads one line of values, such as "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755". If the
+// query asks for them, two more fields follow: why the clocks are reduced, and the ECC errors
+// ("0x0000000000000004, 0"). A field in brackets, such as [N/A], has no value.
 func nvidiaLine(line string) (index string, c card, ok bool) {
 	fields := strings.Split(line, ",")
 	if n := len(fields) - len(nvidiaFields); n != 0 && n != len(nvidiaHealth[0]) {

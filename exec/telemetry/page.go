@@ -22,7 +22,7 @@ const MaxPage = 8 << 20
 type rule struct {
 	engine.Series
 	part  string // for a histogram the kind of line: "bucket", "sum" or "count"; otherwise ""
-	order int    // priority among the engine's series: the first one counts
+	order int    // priority among several series of an engine for the same metric; the lowest number counts
 }
 
 // rules maps the names on a page to the rules of all engines. A page holds the series
@@ -131,7 +131,7 @@ type scalar struct {
 type buckets struct {
 	order int
 	le    []bucket
-	next  int     // expected index of the next line's bucket
+	next  int     // expected index of the bucket on the next line
 	most  float64 // the largest bound
 	sum   float64
 	count float64
@@ -182,7 +182,7 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	return p.take(targets, v)
 }
 
-// skip leaves out a line, whose value may be anything.
+// skip skips a line without reading its value.
 func (p *parsed) skip(rest []byte) {
 	if _, rest, err := cutLabels(rest); err == nil && bytes.IndexByte(rest, '"') < 0 {
 		p.layout.add(p.at, len(rest), false, nil)

@@ -66,8 +66,8 @@ func TestParsePage(t *testing.T) {
 				metric.PrefillTokens: 8192, metric.PrefillSeconds: 2,
 			},
 			Histograms: map[string]metric.Histogram{
-				// The counts of two engines are added: 4+1 up to 0.3 s, 6−4+0 up to 0.5 s,
-				// 8−6+0 above.
+				// Buckets of both engines are added. Up to 0.3 s they have 4+1 observations, up to
+				// 0.5 s 6−4+0, and above 8−6+0.
 				"queue_wait": {Bounds: []float64{0.3, 0.5}, Counts: []float64{5, 2, 2}, Sum: 3.75},
 				"prefill":    {Bounds: []float64{}, Counts: []float64{8}, Sum: 2},
 			},

@@ -35,12 +35,12 @@ func (p *Pages) Parse(page []byte) (*Reading, error) {
 type layout struct {
 	text  string // a whole page
 	slots []slot
-	end   int // where the last value ends in text
+	end   int // offset in text at which the last value ends
 }
 
 // slot is the place of a line's value.
 type slot struct {
-	from, to int  // range of the text between the previous value and this one
+	from, to int  // range of the text between the previous value and the value of this slot
 	wanted   bool // the value is read as a number; a line that is not wanted is skipped
 	targets  []target
 }

@@ -73,11 +73,11 @@ done`)
 	smi.Close()
 }
 
-// An older driver has another name for the reasons, and a very old one does not report
-// them.
+// An older driver has another name for the field that says why clocks are reduced. A very old
+// driver does not have the field.
 func TestNvidiaSMIOfOlderDrivers(t *testing.T) {
 	for _, tt := range []struct {
-		unknown   string // a field of the query that the driver does not know
+		unknown   string // a field of the query that the driver rejects
 		reading   string
 		throttled bool
 	}{

@@ -25,8 +25,8 @@ const patience = 5 * time.Second
 // number every other reading is dropped and the interval doubled.
 const mostReadings = 4096
 
-// Begin starts to read at the interval. Call it and all methods of the Session only from the
-// loop, and call End at the end.
+// Begin starts regular readings. Call it and every method of the Session only from the loop, and
+// call End when the run ends.
 func (w *Watch) Begin(ctx context.Context) *Session {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{watch: w, ctx: ctx, cancel: cancel}
@@ -106,7 +106,7 @@ type stamped struct {
 	*Reading
 }
 
-// failure is a reading without a result.
+// failure is a reading that failed, with its time and its reason.
 type failure struct {
 	at  time.Duration
 	why string
@@ -154,7 +154,8 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 	f.busy = false
 	f.late()
 	now := f.session.watch.Clock.Now()
-	// The server wrote the values at some moment between the question and the answer.
+	// The server wrote the values at some moment between the request and the response; take the
+	// middle.
 	at := asked + (now-asked)/2
 	switch {
 	case err == errSlow:

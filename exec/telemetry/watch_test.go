@@ -13,7 +13,8 @@ import (
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
-// scripted answers the n-th reading after the time that answer returns; 0 means never.
+// scripted is a source for tests. The function answer returns the time after which reading n is
+// answered; 0 means never.
 func scripted(c clock.Clock, asked *[]time.Duration, answer func(n int) (time.Duration, error)) Source {
 	return func(ctx context.Context, done func(*Reading, error)) {
 		n := len(*asked)

@@ -79,7 +79,7 @@ func wantedOf(source metric.Source) []string {
 	return metric.Names(func(d metric.Def) bool { return d.Source == source })
 }
 
-// describe adds a server metric that is not a counter.
+// describe adds a gauge or a histogram to the telemetry of a round.
 func (h history) describe(t *metric.Telemetry, name string, from, to time.Duration, a, b int, why string) {
 	def, _ := metric.Lookup(name)
 	switch def.Scope {
@@ -125,9 +125,10 @@ func (h history) unread() string {
 
 const unread = "it was not read"
 
-// edges returns the readings nearest to the bounds of the window. why is set if there
-// are no two readings, or if their distances from the bounds add up to more than a
-// quarter of the window: their difference would then describe another time.
+// edges returns the two readings that are nearest to the start and the end of the window. The
+// result why explains why there are none. The readings must not be away from the window's ends by
+// more than a quarter of its length in total, because their difference would then describe another
+// time.
 func (h history) edges(from, to time.Duration) (a, b int, why string) {
 	if why := h.unread(); why != "" {
 		return 0, 0, why

@@ -42,7 +42,8 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms); diff != "" {
 		t.Error(diff)
 	}
-	// The mean is (2 + 4 + 3 + 0)/4; the two readings of nine lie outside of the window.
+	// The four readings in the window have the mean (2 + 4 + 3 + 0)/4 = 2.25. The two readings of 9
+	// are outside of it.
 	if diff := cmp.Diff(map[string]metric.Gauge{"waiting": {N: 4, Mean: 2.25, Min: 0, Max: 4}}, got.Gauges); diff != "" {
 		t.Error(diff)
 	}

@@ -19,9 +19,9 @@ import (
 // requirement.
 type demand struct {
 	key      string
-	warns    bool     // a failure of this demand only warns; otherwise it fails the gate
+	warns    bool     // a failure of this demand only warns
 	strength float64  // more is stricter
-	exact    string   // the part of the demand that has no order
+	exact    string   // the part of the demand that may not change at all
 	allows   []string // what the demand lets pass
 	text     string   // the demand as the author wrote it
 	rng      hcl.Range
@@ -105,7 +105,8 @@ func required(p *plan.Plan, add func(demand)) {
 	}
 }
 
-// policy adds the demands of the gate's policy, or of a workload's own.
+// policy adds the demands of a policy. The parameter of says whose policy it is: that of the gate
+// or of a workload.
 func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 	add(demand{key: of + ": confidence", strength: p.Confidence, text: number(p.Confidence), rng: rng})
 	strict := slices.Index([]plan.Clusters{plan.ClustersNone, plan.ClustersWave, plan.ClustersRound}, p.Clusters)
@@ -178,7 +179,7 @@ func comparison(c *plan.Compare, add func(demand)) {
 	if c.Control.Server != nil {
 		control = c.Control.Server.Address()
 	}
-	if !c.Control.Base { // without a checkout of the base branch the control has no server
+	if !c.Control.Base { // a control from the base branch has no server to compare
 		add(demand{key: name + ": control", exact: control, text: control, rng: c.Control.Range})
 	}
 	add(demand{key: name + ": changed", allows: append([]string{}, c.Changed...), text: fmt.Sprint(c.Changed), rng: c.Range})

@@ -28,7 +28,7 @@ func CSV(w io.Writer, h metric.History) error {
 				f.Server, f.Workload, f.Level, f.Metric, f.Stat, f.Asked, strconv.FormatFloat(f.Value, 'g', -1, 64), strconv.Itoa(f.N)}
 			for i, c := range row {
 				if strings.HasPrefix(c, "=") || strings.HasPrefix(c, "+") || strings.HasPrefix(c, "@") {
-					row[i] = "'" + c // a spreadsheet would read it as a formula
+					row[i] = "'" + c // so that a spreadsheet does not read it as a formula
 				}
 			}
 			_ = out.Write(row) // kept for Error

@@ -33,8 +33,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// The golden file has the output of each morning of a made-up history. Its single bad night ends by
-// itself; its regression stays.
+// The golden file shows the output on every morning of an invented history. One bad night is
+// followed by good nights; one regression stays.
 func TestMornings(t *testing.T) {
 	var b bytes.Buffer
 	if err := Mornings(&b, history.Demo()); err != nil {

@@ -30,8 +30,8 @@ type Options struct {
 // sparkNights is the number of nights in a line of bars.
 const sparkNights = 30
 
-// Terminal writes a line for each series. If the series changed, lines with the evidence and with
-// other changes of that night follow. Foreign text is made harmless.
+// Terminal writes one line for each series. If a series changed, further lines have the evidence,
+// and other changes of the same night. Control characters in recorded text are made harmless.
 func Terminal(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	line := func(s string) { fmt.Fprintln(out, strings.TrimRight(text.Inert(text.Line(s)), " ")) }
@@ -83,7 +83,7 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 	return out.Flush()
 }
 
-// told reports whether a series needs more than one line.
+// told reports whether the output has more than one line about a series.
 func told(t judged.Trend) bool {
 	return t.Outcome == assert.Fail || t.Outcome == assert.Error || alarmed(t) || len(t.Changes) > 0
 }
@@ -121,7 +121,8 @@ func tonight(t judged.Trend) string {
 	return metric.Format(t.Unit, t.Points[len(t.Points)-1].Value)
 }
 
-// spark draws the last nights as bars, scaled from the smallest to the largest value.
+// spark draws the last nights as a line of bars. The smallest value gets the lowest bar and the
+// largest value the highest.
 func spark(t judged.Trend) string {
 	points := t.Points[max(0, len(t.Points)-sparkNights):]
 	low, high := math.Inf(1), math.Inf(-1)

@@ -103,7 +103,7 @@ func alarm(p judged.Point) string {
 	return "better"
 }
 
-// way returns the CSS class of a change: for the worse, for the better, or neither.
+// way returns the CSS class of a change: "worse", "better" or "other".
 func way(t judged.Trend, c judged.Change) string {
 	switch up := c.After > c.Before; t.Better {
 	case metric.LowerIsBetter:

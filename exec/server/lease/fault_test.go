@@ -9,9 +9,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Any call to the disk may fail, at once or in the middle of a write. A server whose
-// note was written is still found by the next run as last noted. A run that looks for
-// leftovers and cannot read a note reports that, and leaves the note.
+// A call to the disk may fail at once, or in the middle of a write. The next run must still find a
+// server as it was last noted. If a run cannot read a note, it reports that and keeps the note.
 func TestDiskFaults(t *testing.T) {
 	before := Server{Holder: Holder{Run: "run-1", Plan: "a plan with a longer name than that which follows.hcl"}, Mark: "run-1/s", Port: 8000}
 	after := before
@@ -41,7 +40,7 @@ func TestDiskFaults(t *testing.T) {
 				if err := n.Update(after); err == nil {
 					noted = after
 				} else if half {
-					begun = false // the server was ended by its own run
+					begun = false // the run itself stops its server if it cannot note it
 				}
 				n.Leave()
 			}

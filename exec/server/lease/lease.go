@@ -60,8 +60,8 @@ func (b *Busy) Error() string { return fmt.Sprintf("%s is held by %v", b.Name, b
 // Folder is the folder of the notes.
 type Folder string
 
-// Dir is the folder that all runs of a user share: TOKGATE_STATE_DIR, else tokgate in
-// the user's cache, else a folder for temporary files.
+// Dir returns the folder that all runs of a user share. It is TOKGATE_STATE_DIR if set, or else the
+// folder tokgate in the user's cache, or else a folder for temporary files.
 func Dir(getenv func(string) (string, bool)) Folder {
 	if dir, ok := getenv("TOKGATE_STATE_DIR"); ok && dir != "" {
 		return Folder(dir)
@@ -128,8 +128,8 @@ func (n *Note) Update(s Server) error { return n.write(s) }
 
 // Done releases and removes the note.
 func (n *Note) Done() {
-	// Remove, then unlock: whoever waits for the lock then sees that the file is no
-	// longer in the folder.
+	// Remove the file before unlocking it. A process that waits for the lock then sees that the
+	// file is no longer in the folder.
 	_ = disk.Remove(n.path)
 	_ = n.file.Close()
 }

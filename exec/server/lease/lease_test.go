@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMain lets the test binary hold things as another process.
+// TestMain lets the test binary run as another process that holds a lock.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("TOKGATE_TEST_HOLD"); dir != "" {
 		hold(Folder(dir))
@@ -97,8 +97,7 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	empty(t, f)
 }
 
-// If many processes take the same thing, one at a time has it, and no note remains at the
-// end.
+// If many processes take the same port, only one holds it at any time. No note remains at the end.
 func TestOneAtATime(t *testing.T) {
 	f := Folder(t.TempDir())
 	var wg sync.WaitGroup

@@ -8,5 +8,5 @@ import "github.com/tokgate/tokgate/record/disk"
 // locks, so a free lock proves nothing.
 const Proof = false
 
-// lockFile does nothing: without flock runs cannot see each other.
+// lockFile does nothing, because this system has no flock. Runs do not notice each other.
 func lockFile(*disk.File) error { return nil }

@@ -19,8 +19,8 @@ const (
 	Calibrations Memory = ".calibration" // measurement of a generator by itself
 )
 
-// Recall reads the last stored value into v; false if there is none, or if it does not
-// fit v.
+// Recall reads the last stored value into v. It returns false if nothing is stored, or if the
+// stored value does not fit v.
 func (f Folder) Recall(kind Memory, key string, v any) bool {
 	if f == "" {
 		return false
