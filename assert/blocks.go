@@ -15,8 +15,8 @@ const (
 	leastBlocks = 10
 )
 
-// block is a round, or a stretch of a round that holds at least one wave of requests. A wave is as
-// many requests as are in flight, because these share their batches.
+// block is a round, or a stretch of a round that is at least one wave long. A wave is the number of
+// requests in flight at the same time, which share their batches.
 type block struct {
 	round   *metric.Round
 	samples []*metric.Sample // measured requests, in order of start
@@ -144,8 +144,8 @@ func (e evidence) lasting(requests float64) string {
 	return ""
 }
 
-// seconds is the total time of the level's rounds. The rounds of one window follow each other, even
-// if the last request of a round ended later.
+// seconds returns the total time of the level's rounds. If the rounds divide one window, each ends
+// where the next begins, even if its last request ended later.
 func (e evidence) seconds() float64 {
 	sum := 0.0
 	for _, r := range e.level.Rounds {
@@ -159,8 +159,8 @@ func (e evidence) seconds() float64 {
 	return sum
 }
 
-// stretches returns the part of each round's window that belongs to each block.
-// Blocks without a window are left out.
+// stretches returns, for each block, its part of its round's window. A block without a window is
+// left out.
 func (e evidence) stretches(w metric.Window) []metric.Stretch {
 	var out []metric.Stretch
 	for _, b := range e.blocks {

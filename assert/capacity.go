@@ -86,18 +86,19 @@ func (j *judge) ran(s *plan.Server) bool {
 // limit is the result of a search, judged again from its samples.
 type limit struct {
 	*metric.Capacity
-	problem string // why there is no result; "" if there is one
+	problem string // why the search has no result; "" if it has one
 	changed bool   // the limit differs from the one that the search found
 	why     string // why the limit differs; "" if every probe has the same outcome as in the search
 	n       int    // requests that were judged
-	// The verdicts at Pass, and the name of the level that they were judged on.
+	// verdicts holds the verdicts at the load Pass. The field level is the name of the level on
+	// which they were judged.
 	verdicts map[*plan.Workload][]Verdict
 	level    string
 	// doing describes what the server was doing at load Fail; "" if the server did not report it.
 	doing string
 }
 
-// standing is the outcome of the probes of one level so far.
+// standing is the present outcome of one level, after some of its probes.
 type standing struct {
 	outcome   string
 	confirmed bool
@@ -155,7 +156,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			p.Shown, p.Note = v.Thresholds[k].Shown, cmp.Or(p.Note, v.Thresholds[k].Why)
 		}
 		if p.Purpose == estimates {
-			continue // this probe only estimated the load, so it bounds nothing
+			continue // a probe that only estimates shows neither a pass nor a fail
 		}
 		if levels[p.N] == nil {
 			levels[p.N] = &standing{}
@@ -198,7 +199,7 @@ func (l *limit) differs(n int, v LookVerdict) {
 func probed(v LookVerdict, recorded string, l *metric.Level) string {
 	switch {
 	case recorded == "saturated", v.Cause == verdict.CauseGenerator:
-		return "saturated" // only the search knew enough about the generator to say this
+		return "saturated" // the search knew more about the generator than the record shows
 	case v.Invalid != "":
 		return "inconclusive" // it bounds nothing
 	case recorded == "capped" && (v.Outcome != Fail || turnedAway(l)):
@@ -256,9 +257,8 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	return v.LookVerdict, v.verdicts, l
 }
 
-// plannedLooks returns the number of looks over which a probe splits its error. It takes the number
-// from the look at as many requests as the probe has, or else from the look with the largest
-// number.
+// plannedLooks returns the number of looks that share the error of a probe. It uses the look with
+// as many requests as the probe. Without such a look it uses the largest number that any look has.
 func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	if p.Planned > 0 {
 		return p.Planned
@@ -366,9 +366,9 @@ func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
 	return metric.CapacityUnknown
 }
 
-// judge gives the verdict on the requirement. Without a requirement the verdict is on the search
-// itself, which must have found a limit. Thresholds with the statistic "observed" cover only the
-// probes' own requests; a note says that they certify nothing else.
+// judge gives the verdict on the required capacity. If the plan requires none, the search must have
+// found a limit. A threshold with the statistic "observed" covers only the requests of the probes,
+// and a note says so.
 func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) {
 	if l.problem != "" {
 		v.Outcome, v.Message, v.Value = Error, "unknown: "+l.problem, metric.None(l.problem)

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// searched is a run of a capacity search on a server whose TTFT at n requests is n·50 ms, so that
-// it stays below 2 s up to level 39.
+// searched returns a recorded capacity search. With n requests in flight the server's TTFT is n·50
+// ms, so TTFT stays below 2 s up to level 39.
 func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.Run) {
 	p, run := gate(&metric.Level{Name: "4", Kind: metric.ClosedLoop, N: 4}, threshold("ttft", "p95 < 2s"))
 	w := p.Workloads[0]
@@ -74,7 +74,7 @@ func TestCapacity(t *testing.T) {
 		{"all fail, more than that required", 8, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
 		{"all fail, measured only", 0, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
 		{"all pass", 64, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 9 }, Pass, metric.CapacityAtLeast, 64, 0, "64+ requests in flight (the search goes up to 64)", Pass},
-		// A level that the search claims to have passed does not count without samples.
+		// A level that the search calls passed does not count if the record lacks its samples.
 		{"no samples", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[:3] }, Error, "", 0, 0, "lacks the requests of probe 4", Error},
 		{"no probes", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = nil }, Error, metric.CapacityUnknown, 0, 0, "unknown", Error},
 		{"fewer samples than judged", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels[1].Rounds = r.Levels[1].Rounds[:2] }, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},

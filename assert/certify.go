@@ -23,7 +23,7 @@ type Finding struct {
 	Level       string
 	Requirement string // "ttft p95 < 8s"
 	Planned     string // "300 requests, 5 rounds"
-	Extended    string // "extended to 1200 at 3 looks"; "" if a level that is inconclusive is not extended
+	Extended    string // "extended to 1200 at 3 looks"; "" if an inconclusive level is not extended
 	Needed      string // "59 effective requests"
 	Remark      string // one line; "" if there is nothing to say
 	// Impossible is set if no outcome of the planned requests could pass.
@@ -136,11 +136,11 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f
 }
 
-// ofMix converts a number of requests of a part to the number of requests of the mix that contains
-// them. Without a mix the number stays the same.
+// ofMix returns how many requests a mix must have, so that a part of it has the given number.
+// Without a mix it returns the given number.
 func (f *foreseenLevel) ofMix(requests int) int { return plan.OfWhole(requests, f.level.Share) }
 
-// inMix writes how many requests of the mix the part's requests need: ", 1180 of its mix"; ""
+// inMix returns the number of requests of a mix that its part needs, as ", 1180 of its mix"; ""
 // without a mix.
 func (f *foreseenLevel) inMix(requests int) string {
 	if f.level.Share == 0 {
@@ -221,7 +221,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	}
 }
 
-// percentile judges whether a percentile has enough effective requests.
+// percentile decides whether a level can have enough effective requests for a percentile.
 func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // the number exists, because percentiles end at p99.9
 	f.Needed = verdict.Count(need, "effective requests") + f.inMix(need)
@@ -259,7 +259,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	}
 	at := func(n int, deep bool) Finding {
 		level, policy := c.Level(n), w.Policy
-		policy.OnInconclusive = plan.Extend // a probe is extended, whatever the plan says for fixed levels
+		policy.OnInconclusive = plan.Extend // the search may extend a probe, whatever the plan says about fixed levels
 		most := whole.MostRequests(level.Requests)
 		policy.MaxRequests = min(most, 4*level.Requests)
 		if deep {
@@ -290,7 +290,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	from := func(deep bool) int {
 		least := c.From
 		if jump := 11; least < jump && jump <= c.UpTo && !at(jump, deep).Impossible {
-			least = jump // by default this level has more waves than smaller levels
+			least = jump // by default level 11 has more waves than the levels below it
 		}
 		return least + sort.Search(c.UpTo-least+1, func(i int) bool { return at(least+i, deep).Impossible })
 	}
@@ -325,7 +325,8 @@ func deepened(level plan.Level, usual, most int) plan.Level {
 	return level
 }
 
-// thisRunOf writes a share as a statistic that is exact for the requests of the run.
+// thisRunOf returns the statistic of a share that is exact for the requests of this run, as a plan
+// writes it.
 func thisRunOf(t *plan.Threshold) string {
 	_, limit, _ := strings.Cut(t.Text, string(t.Op))
 	observed := fmt.Sprintf(`"observed %s %s"`, t.Op, strings.TrimSpace(limit))

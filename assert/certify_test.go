@@ -188,8 +188,8 @@ func testDiagnostics(t *testing.T, file string) {
 	}
 }
 
-// A level that may be extended is checked with its largest number of requests, and with the allowed
-// error split over the looks.
+// A level that may be extended is checked with its largest number of requests. The looks share the
+// allowed error.
 func TestCertifyOfWhatIsExtended(t *testing.T) {
 	for _, c := range []struct {
 		requests, most int

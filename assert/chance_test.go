@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The chances that validate prints agree with simulated comparisons.
+// The chances that tokgate validate prints agree with simulated comparisons.
 func TestLongChances(t *testing.T) {
 	policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}
 	const n = 300

@@ -253,14 +253,14 @@ func chosen(kind func(process) bool) []process {
 	return slices.DeleteFunc(slices.Clone(processes), func(p process) bool { return !kind(p) })
 }
 
-// inWaves returns processes in which requests depend on each other only within a wave; the given
-// share of the requests fails.
+// inWaves returns processes in which only requests of the same wave depend on each other. The
+// parameter share is the share of requests that fail.
 func inWaves(share float64) []process {
 	return slices.Concat(chosen(func(p process) bool { return !longer(p) }), clusters(share, together[0]), clusters(share, spells...))
 }
 
-// hides reports whether ten rounds often fail to show how much rounds differ, because what makes
-// them differ is rare but then affects all requests.
+// hides reports whether ten rounds often fail to show how much rounds differ. That is so if a rare
+// event affects all requests of a round.
 func hides(p process) bool { return p.round > 0.5 || p.heavy }
 
 // longer reports whether requests depend on each other over more than one wave of four requests.
@@ -317,8 +317,8 @@ func healthy(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// looks judges a level after 200, 400 and 800 requests, until a look decides. The allowed error is
-// split over the three looks.
+// looks judges a level after 200, 400 and 800 requests, until a look decides. The three looks share
+// the allowed error.
 func looks(t *testing.T, out *strings.Builder) {
 	fmt.Fprintf(out, "**p95 at its limit, three planned looks at 200, 400 and 800 requests**\n\n| requests | false pass | false fail | undecided |\n|---|---|---|---|\n")
 	n := max(*gates/2, 1)
@@ -351,8 +351,8 @@ func looks(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// looked judges a level at its planned looks until one decides. share is the share of the level's
-// requests that had been measured by then.
+// looked judges a level at its planned looks until a look decides. The result share is the share of
+// the level's requests that were measured until then.
 func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64) {
 	p, _ := gate(l, th)
 	w := p.Workloads[0]
@@ -380,8 +380,8 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	th := threshold("ttft", "p95 < 2s")
 	n := max(*gates/2, 1)
 	most := characteristic{n: n}.most(0.05)
-	// least is the smallest measured share that is still consistent with a promised share: three
-	// standard errors below it.
+	// least returns the smallest measured share that agrees with a promised share: three standard
+	// errors below it.
 	least := func(share float64) float64 { return share - 3*math.Sqrt(share*(1-share)/float64(n)) }
 	row := func(name string, seed uint64, kept func(ended) bool, draw func(r *rand.Rand) *metric.Level) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -414,7 +414,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	}
 	for i, c := range []struct {
 		rounds float64
-		spent  float64 // largest share of the error that may be spent at half of the requests
+		spent  float64 // largest share of the allowed error that the look at half of the requests may use
 		power  [2]float64
 	}{{0, 0.6, [2]float64{0.90, 0.40}}, {0.05, 0.7, [2]float64{0.75, 0.28}}} {
 		for k, m := range []float64{0.5, 0.8, 0.9, 1.2} {

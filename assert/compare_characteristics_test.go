@@ -22,14 +22,14 @@ type duels struct {
 	starts           float64 // of a start's
 	drift            float64 // standard deviation of the random step from one leg to the next
 	trend            float64 // constant step from one leg to the next
-	blocks           bool    // all legs of the control come first, then all of the candidate
+	blocks           bool    // the control runs all its legs first, and then the candidate
 	restart          plan.Restart
 	cards            float64 // how much slower the GPUs of one server are, as a share
 	beside           bool
 	byRounds         bool // count each round as an independent unit, although only blocks are independent
 }
 
-// usual is an ordinary comparison, with the default assumptions of the chances.
+// usual is an ordinary comparison. Its values are the defaults from which the chances are computed.
 var usual = duels{rounds: 8, perRound: 200, stat: metric.Stat{Kind: metric.Percentile, P: 95}, requests: 0.3, starts: 0.01, restart: plan.RestartLeg}
 
 // draw simulates one comparison in which the candidate takes exp(effect) times as long, and returns
@@ -298,7 +298,7 @@ func oneFact(t *testing.T, out *strings.Builder) {
 	out.WriteString("**One fact in three changes: ttft mean, throughput and e2e mean, 5 % tolerated of each, 8 rounds of 100, which differ by 3 %**\n\n| requests vary by | unchanged: pass | fail | 5 % worse: pass | fail | 10 % worse: pass | fail |\n|---|---|---|---|---|---|---|\n")
 	for i, c := range []struct {
 		name        string
-		chance, own float64 // standard deviations of the logarithm: by chance, and by prompt
+		chance, own float64 // standard deviations of the logarithm: by chance (chance) and by prompt (own)
 	}{{"±10 %", .10, 0}, {"±20 %", .20, 0}, {"±30 %", .30, 0}, {"±30 %, of their own", 0, .30}, {"±30 %, nine tenths of the variance their own", .095, .285}} {
 		fmt.Fprintf(out, "| %s |", c.name)
 		for k, factor := range []float64{1, 1.05, 1.10} {

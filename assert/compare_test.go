@@ -93,8 +93,8 @@ func claimOf(better bool, changes []string) *plan.Claim {
 	return c
 }
 
-// noisy returns a ttft of about factor seconds. Requests vary by 20 %, and rounds by the given
-// share.
+// noisy returns TTFTs of about factor seconds. Single requests vary by 20 %, and rounds by the
+// share in the parameter rounds.
 func noisy(seed uint64, factor, rounds float64) func(round, i int) float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	shift, last := 0.0, -1
@@ -146,7 +146,8 @@ func TestCompare(t *testing.T) {
 		// A failed request decides the candidate's p95 in all 8 rounds, so all 8 signs agree. By
 		// chance that happens with probability 1/256.
 		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "only the sign"},
-		// A failed request decides the p95 in half of the rounds: 4 of 8 signs do not decide.
+		// A failed request decides the p95 in half of the rounds. Four of eight signs decide
+		// nothing.
 		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "fewer requests fail"},
 		{"undecided may pass where the plan says so", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Warn}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Pass, ""},
 		{"point estimates", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "not certified"},
@@ -243,8 +244,8 @@ func TestCompareShowsTheLevels(t *testing.T) {
 	}
 }
 
-// If the generator was late in some rounds, pairs that were measured again do not count, and the
-// disturbed rounds that remain must not decide.
+// If the generator was late in a round, the round's pair is left out once it was measured again. A
+// disturbed round that remains must not decide the verdict.
 func TestCompareDisturbed(t *testing.T) {
 	const ms = time.Millisecond
 	estimate := plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}
@@ -285,7 +286,7 @@ func TestCompareDisturbed(t *testing.T) {
 		says   string
 	}{
 		{"a pass that a slow control need not explain", duel{}, stall(0), Pass, "the generator stood still for 500 ms in round 8 on a"},
-		// Without round 8 the candidate is 10 % slower.
+		// If round 8 is left out, the candidate is 10 % slower.
 		{"a pass that a slow control may explain", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(0), Error, "generator: the generator stood still for 500 ms in round 8 on a; this, and not the server, may have decided the verdict"},
 		{"the same, late on the candidate", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(1), Pass, ""},
 		{"a failure that a slow candidate need not explain", duel{candidate: constant(1.2)}, stall(1), Fail, ""},
@@ -402,14 +403,14 @@ func TestCompareStoredFailures(t *testing.T) {
 		want               Outcome
 		message, needs     string
 	}{
-		// All 8 pairs are worse, with a chance of 1/256, because more failed requests make a
-		// percentile worse.
+		// More failed requests make a percentile worse, so the candidate is worse in all 8 pairs.
+		// By chance that happens with probability 1/256.
 		{"the candidate fails in every round", nil, every(10), Fail, "a failed request decides the statistic", ""},
 		{"the control fails in every round", every(10), nil, Pass, "a failed request decides the statistic", ""},
 		// In the other seven pairs the candidate takes 0.99 to 1.01 times as long, which is below
 		// the limit of 1.1 too.
 		{"the control failed in one", in(1, every(10)), nil, Pass, "a failed request decides the statistic", ""},
-		// 5 of 8 pairs support a pass and 3 do not: the chance of that is 37%.
+		// The candidate is better in 5 of 8 pairs. By chance that happens with probability 37%.
 		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "a failed request decides the statistic", "needs rounds in which fewer requests fail"},
 		// If a failed request decides the percentile on both sides, neither side is known to be
 		// worse.
@@ -451,7 +452,8 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		// The control's capacity is below 11, so it may be 10. The candidate must then hold ⌈10 ·
 		// 0.9⌉ = 9.
 		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to 9, fails at 12"},
-		// The control's capacity may be 0, so the change judged nothing.
+		// The control's capacity may be 0. Then the candidate has nothing to lose, and the claim
+		// judges nothing.
 		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control does not hold at any load"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -533,7 +535,7 @@ func TestCompareCorrects(t *testing.T) {
 		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.Notes, " "), "in 2 facts") != (c.want == Inconclusive) {
 			t.Errorf("%s: %v of %v %q", c.name, x.Outcome, v.Outcome, x.Notes)
 		}
-		// The line on the whole comparison agrees with the verdicts on its changes.
+		// The verdict on the whole comparison must agree with the verdicts on its changes.
 		if whole := verdictOf(t, v, "compare.ab"); whole.Outcome != c.want || c.want == Fail && !strings.Contains(whole.Message, "no for") {
 			t.Errorf("%s: the whole %v: %s", c.name, whole.Outcome, whole.Message)
 		}

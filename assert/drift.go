@@ -23,7 +23,7 @@ const (
 // drift describes how latency changes over the level, both from round to round and within a round.
 func (e evidence) drift() []string {
 	if e.level.Kind.Windowed() {
-		return nil // at a rate the backlog shows whether the level is in a steady state
+		return nil // a rate has the backlog to show whether it is in a steady state
 	}
 	var notes []string
 	word := func(change, p float64, from string) {
@@ -114,8 +114,8 @@ func (e evidence) warming() string {
 		verdict.Count(n, "requests"), math.Exp(first-rest), e.warmup(n))
 }
 
-// warmup returns the value of the argument warmup that would leave out n more requests before each
-// round. The slots share these requests.
+// warmup returns the value of the argument warmup that leaves out n more requests before each
+// round. The slots share these requests, so the value is for all of them together.
 func (e evidence) warmup(n int) int {
 	before := 0
 	for _, x := range e.level.Rounds[0].All() {

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// A plan judges a recorded run without a server. One in four of the run's 100 requests took longer
-// than 250 ms.
+// The example judges a recorded run against a plan, without a server. One in four of the 100
+// requests took longer than 250 ms.
 func ExampleJudge() {
 	p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(`
 server "sim" {

@@ -110,8 +110,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 
 const withheld = "its error_message is not shown, because it contains both a result and a value from the environment or a sensitive variable"
 
-// secret reports whether a value carries a mark of the plan. The plan marks secrets only; the marks
-// of this package are about results.
+// secret reports whether the plan marked a value as a secret. Marks of the type mark are not from
+// the plan: they mark values of the variable result.
 func secret(marks cty.ValueMarks) bool {
 	for m := range marks {
 		if _, own := m.(mark); !own {

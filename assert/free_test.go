@@ -210,7 +210,7 @@ assert "a" {
 		{"result.sim.chat.level[tostring(4 + 4)].ttft.p95 != 5", Error},
 		{"[result.sim.chat.level[8]][*].ttft.p95 != [5]", Error},
 		{"result.sim.chat.level[8].ttft != { p95 = 5 }", Error},
-		// A loop may use what is measured at every level.
+		// A loop may use values that were measured at every level.
 		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5 if n == \"4\"])", Pass},
 	} {
 		p := load(t, head+c.condition+"\n}\n")

@@ -30,8 +30,8 @@ const (
 	leastDelay = time.Millisecond
 )
 
-// objection records why a measurement is invalid, and whether the user, the server or the generator
-// is the cause.
+// objection is a function that records why a measurement is invalid. The parameter of says who is
+// the cause: the user, the server or the generator.
 type objection func(of verdict.Cause, format string, args ...any)
 
 func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid objection) {
@@ -131,7 +131,7 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 		switch name := t.Metric.Name; {
 		case t.Metric.Streams && t.Metric.Scope == metric.PerRequest, name == "e2e_speed" && !passed:
 			streams = true
-		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // lateness can only make the value too low
+		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // late reads can only make the value too low
 		case t.Metric.Unit == metric.Seconds:
 			if passed == sample.Upward(t.Op) { // lateness can only make the value too long
 				moved.Limit += held.Seconds()

@@ -23,7 +23,7 @@ type judge struct {
 	// baselines holds the recorded runs of stored controls, by the name of the comparison.
 	baselines   map[string]*metric.Run
 	comparisons []*compare.Comparison
-	limits      map[*metric.Capacity]limit // results of the searches judged so far
+	limits      map[*metric.Capacity]limit // results of the capacity searches that were judged so far
 }
 
 func newJudge(p *plan.Plan, run *metric.Run) *judge {
@@ -37,8 +37,8 @@ func newJudge(p *plan.Plan, run *metric.Run) *judge {
 	return j
 }
 
-// take adds a level. If it appears twice, the first measurement counts; exec never
-// writes one twice.
+// take adds a recorded level. If the record has the level twice, which exec never writes, the first
+// one counts.
 func (j *judge) take(l *metric.Level) {
 	if k := (levelKey{l.Server, l.Workload, l.Name}); j.recorded[k] == nil {
 		j.recorded[k] = sample.Sound(l)

@@ -134,9 +134,9 @@ func (e evidence) lifetime() float64 {
 	})
 }
 
-// Lifetime is the mean duration, in seconds, of the requests that are in flight at a moment. took
-// yields the durations of all requests. Each request has its duration as its weight, because a
-// longer one is in flight at more moments. It is 0 without requests.
+// Lifetime returns the mean duration, in seconds, of the requests that are in flight at a moment.
+// The sequence took yields the durations of all requests. A longer request is more likely to be in
+// flight, so durations are weighted by themselves. Without requests the result is 0.
 func Lifetime(took iter.Seq[float64]) float64 {
 	sum, squares := 0.0, 0.0
 	for x := range took {

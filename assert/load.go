@@ -66,7 +66,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	if completed == 0 && len(problems) == 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
 	}
-	if len(l.Parts) == 0 { // each part of a mix has lengths of its own
+	if len(l.Parts) == 0 { // the parts of a mix have different lengths, which are checked for each part
 		s.lengths(v, samples, invalid)
 	}
 	believable(samples, invalid)
@@ -177,7 +177,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	}
 }
 
-// timed returns the total time in which the rounds started measured requests. A round with a fixed
+// timed returns how long the rounds started measured requests, in total. A round with a fixed
 // number of requests counts until its last request ended.
 func timed(rounds []*metric.Round) time.Duration {
 	sum := time.Duration(0)

@@ -53,7 +53,7 @@ func TestLoad(t *testing.T) {
 		{"input 1.1% off", func(l *metric.Level) { l.Exact = false; l.Rounds[0].Samples[0].Usage.Input = 989 }, Error, "989 tokens instead of 1000"},
 		{"output short", first(func(x *metric.Sample) { x.Usage.Output = 3 }), Error, "output length: 1 of 60 answers were not as long as asked, such as 3 tokens instead of 11"},
 		{"output short, natural", func(l *metric.Level) { l.Natural = true; l.Rounds[0].Samples[0].Usage.Output = 3 }, Pass, ""},
-		// The limit is 64 template tokens + 2% of 1000.
+		// Up to 64 template tokens and 2% of the 1000 tokens may come from a cache, 84 in total.
 		{"template cached", each(func(x *metric.Sample) { x.Usage.Cached = 84 }), Pass, ""},
 		{"one token more", first(func(x *metric.Sample) { x.Usage.Cached = 85 }), Error, "cache: 1 of 60 prompts"},
 		{"all cached", each(func(x *metric.Sample) { x.Usage.Cached = 1000 }), Error, "cache: 60 of 60 prompts came from a cache, such as 1000 of 1000 tokens"},
@@ -61,8 +61,8 @@ func TestLoad(t *testing.T) {
 		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
 		{"busy 94%", idle(0.94), Error, "round 1: its slots were busy 94% of the window"},
-		// A failed request may idle its slot for 100 ms. Of 4 slots · 4.5 s that is a little more
-		// than half a percent.
+		// A failed request may leave its slot idle for 100 ms. Four slots of 4.5 s have 18 s, of
+		// which that is 0.56 %.
 		{"busy 94.5% as one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.945; fail(l.Rounds[0].Samples[5]) }, Pass, "busy 94.5% of the window, less than 95%; requests failed"},
 		{"busy 94% though but one request failed", func(l *metric.Level) { idle(0.94)(l); fail(l.Rounds[0].Samples[5]) }, Error, "busy 94% of the window"},
 		{"no window though but one request failed", func(l *metric.Level) {
@@ -183,7 +183,7 @@ func TestIdleSlots(t *testing.T) {
 	}
 }
 
-// A delay that is too short to disturb a round counts if it could have changed a verdict.
+// A delay too short to disturb a round still counts if it could have changed a verdict.
 func TestGeneratorNearTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		ttft  float64
@@ -193,7 +193,7 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 		{1.998, 3 * time.Millisecond, Error}, // 1.998 s passes a limit of 2 s, but would fail a limit of 1.997 s
 		{1.998, time.Millisecond, Pass},      // not above leastDelay
 		{1.990, 3 * time.Millisecond, Pass},
-		{2.002, 3 * time.Millisecond, Error}, // 2.002 s fails a limit of 2 s, but not of 2.003 s
+		{2.002, 3 * time.Millisecond, Error}, // 2.002 s fails a limit of 2 s, but would pass a limit of 2.003 s
 		{2.010, 3 * time.Millisecond, Pass},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold("ttft", "p95 < 2s"))
@@ -293,7 +293,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 	}
 }
 
-// void adds a round that was disturbed and measured again.
+// void adds a round that was disturbed, and therefore left out and measured again.
 func void(l *metric.Level, stall time.Duration) {
 	r := *l.Rounds[0]
 	r.Index = len(l.Rounds) + len(l.Voided)

@@ -34,10 +34,10 @@ type LookVerdict struct {
 type LookThreshold struct {
 	Name    string // "ttft p95"
 	Outcome Outcome
-	// Log is ln(estimate/limit), or its negative if higher is better, so that a positive value
-	// violates the limit. For a share, estimate and limit are shares of bad requests. Low and High
-	// are bounds of Log, each at the confidence of the look. All three are clipped to [-maxLog,
-	// maxLog], also if a bound is missing or infinite.
+	// Log is ln(estimate/limit), with the opposite sign if higher is better. A positive value
+	// violates the limit. For a threshold on a share, both are shares of bad requests. Low and High
+	// are bounds of Log, each at the confidence of the look. All three values lie in [-maxLog,
+	// maxLog]; a missing or infinite bound is at an end of that range.
 	Log, Low, High float64
 	Shown          string // the estimate as text: "7.9 s"
 	Why            string // what would decide an inconclusive threshold, and why so much; "" otherwise

@@ -44,7 +44,7 @@ func TestJudgeLook(t *testing.T) {
 		{"80 at three looks", running(20, flat(1)), 80, 3, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"all there are", running(20, flat(4)), 200, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
 		{"in the round under way", running(12, flat(4)), 192, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
-		// Only the requests that started first count; the slow ones start later.
+		// Only the first half of the requests counts. The slow requests start later.
 		{"the first by start", running(20, func(r, _ int) float64 { return []float64{1, 9}[r/5] }), 100, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "12 of 13 requests of round 10 have ended", "", 0},
 		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "it holds 200 of 201 requests", "", 0},
@@ -256,7 +256,7 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive {
 		t.Errorf("79 requests: %v", names(v))
 	}
-	// A look at more requests than the level has is invalid.
+	// A look with more requests than the level has makes the measurement invalid.
 	l = level()
 	l.Looks[1].Requests = 199
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))

@@ -100,7 +100,7 @@ func TestMargin(t *testing.T) {
 	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
 		t.Errorf("by point estimate: %v %v", v.Outcome, v.Notes)
 	}
-	// A level that passes by the number of its requests has no note on its margin.
+	// If the number of requests is enough for a pass, no note mentions the margin.
 	v = one(t, shape{rounds: 10, perRound: 20, ttft: slow(0)}.level(), "ttft", "p95 < 2s", nil)
 	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
 		t.Errorf("by its count: %v %v", v.Outcome, v.Notes)
@@ -133,8 +133,8 @@ func gaps(even, odd uint32) func(*metric.Sample) {
 	}
 }
 
-// In the tables above a round counts as about one request, so that the number of requests cannot
-// certify and only the margin can.
+// In the tables of TestMargin a round counts as about one request. So the number of requests cannot
+// certify a pass, and only the margin can.
 func TestMarginTablesHideNoCount(t *testing.T) {
 	blocks := [][]float64{{1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}}
 	var rounds []stat.Ascending

@@ -71,8 +71,8 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	}
 }
 
-// unmeasured gives the load verdict of a case that was not measured. If the case was measured, the
-// verdict stays pending. why is the reason for which the case's thresholds are skipped.
+// unmeasured sets the verdict on the load of a case that was not measured. The result why is the
+// reason for which the thresholds of the case are skipped; "" if the case was measured.
 func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	l := j.levels[key]
 	switch lost := j.serverError(key.server); {
@@ -91,8 +91,8 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	return why
 }
 
-// valued judges the load of a measured case, up to its last look, and its thresholds. It
-// returns the level up to that look.
+// valued judges the load and the thresholds of a measured case. It returns the level with the
+// requests up to its last look, and the verdicts on the thresholds.
 func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level plan.Level, list []required, key levelKey) (*metric.Level, []Verdict) {
 	l, problem := j.lookedAt(key, w)
 	if problem != "" {

@@ -11,9 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// mixGate returns a plan with a mix of three parts of 70, 25 and 5 %, and a run of it with 20
-// requests in flight. Its rounds consist of whole strata of 20 requests, in which every part has
-// exactly its share.
+// mixGate returns a plan with a mix of three parts of 70, 25 and 5 %, and a run of the mix with 20
+// requests in flight. In every 20 consecutive requests of a round each part has exactly its share.
 func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *metric.Run) {
 	l := s.level()
 	l.Workload = "production"
@@ -224,7 +223,7 @@ func TestSpaced(t *testing.T) {
 	for _, tt := range []struct{ worth, share, want float64 }{
 		{1, 0.05, 1},
 		{0.5, 1, 0.5},
-		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 0.53: ten requests of the mix count as one, but of the part 1.9 requests do
+		{0.1, 0.05, 1 / (1 + 0.1*9)}, // ten requests of the mix count as one; ten of a part with a share of 5 % count as 10 · 0.53
 		{0, 0.05, 0},
 	} {
 		if got := spaced(tt.worth, tt.share); got != tt.want {

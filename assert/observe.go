@@ -63,7 +63,8 @@ func (o observations) values() []stat.Ascending {
 	return out
 }
 
-// over counts, for each block, the observations that do not meet the bound, missing ones included.
+// over counts the observations in each block that do not meet the limit. Missing observations are
+// included.
 func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over, total int) {
 	groups = make([]stat.Group, len(o.blocks))
 	for i, d := range o.blocks {

@@ -54,7 +54,7 @@ func (s *subject) overrun(thresholds []judgedThreshold) bool {
 	return true
 }
 
-// answering reports whether tokens still came in the last round of a level.
+// answering reports whether tokens still arrived in the last round of a level.
 func answering(l *metric.Level) bool {
 	last := l.Rounds[len(l.Rounds)-1]
 	return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool {

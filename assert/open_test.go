@@ -92,7 +92,7 @@ func TestSustained(t *testing.T) {
 	}{
 		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, judging by its backlog"},
 		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, judging by its backlog"},
-		// The backlog grows by 60 of 1,000 requests. Near the largest rate chance allows
+		// The backlog grows by 60 of 1,000 requests. Near the largest rate chance explains up to
 		// 1.645·√(1.5/1000) = 6.4 %.
 		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, Pass, "below the largest rate"},
 		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, judging by its backlog"},
@@ -143,7 +143,7 @@ func fillsTo(n float64) func(*metric.Level) {
 	return func(l *metric.Level) { l.SaturationAt = n }
 }
 
-// lose lets the given number of each hundred requests, evenly spread, time out after a second.
+// lose returns a function that lets n of every 100 requests time out after a second, evenly spread.
 func lose(n int) func(*metric.Level) {
 	return func(l *metric.Level) {
 		for _, r := range l.Rounds {
@@ -199,8 +199,8 @@ func TestCrowding(t *testing.T) {
 		t.Error("without a saturation there is no cap")
 	}
 	level := plan.Level{Requests: 3000}
-	// 59 effective requests take 59·1.5/(1 − ρ)² requests. 3,000 are enough up to ρ = 1 −
-	// √(59·1.5/3000) = 0.828.
+	// A p95 needs 59 effective requests. At a load of ρ that takes 59·1.5/(1 − ρ)² requests, so
+	// 3,000 requests are enough up to ρ = 1 − √(59·1.5/3000) = 0.828.
 	p95 := threshold("ttft", "p95 < 2s")
 	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 are enough up to 82% of it"; !strings.Contains(got, want) {
 		t.Errorf("%q lacks %q", got, want)
@@ -224,8 +224,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// timedOut lets every request time out after five seconds. Of every ten requests, the given number
-// had their first token after four seconds.
+// timedOut lets every request time out after five seconds. In every ten requests the first
+// requests, as many as begun says, have their first token after four seconds.
 func timedOut(l *metric.Level, begun int) *metric.Level {
 	for _, r := range l.Rounds {
 		for i, x := range r.Samples {

@@ -65,8 +65,8 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 	}
 }
 
-// truth returns, for each limit, the largest rate at which the p95 of TTFT is within the limit and
-// the backlog does not grow too much. Long runs show it.
+// truth returns, for every limit, the largest rate at which the p95 of TTFT meets the limit and the
+// backlog does not grow too much. It is found by long runs.
 func (m *rateModel) truth(largest float64) []float64 {
 	var rates, p95 []float64
 	for _, near := range []float64{0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 1} {

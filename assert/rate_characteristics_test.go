@@ -67,7 +67,7 @@ type saturation struct {
 func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts int) saturation {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	steps := arrivals.Saturation{N: plan.SaturationSlots, Most: most}
-	var began, aged []bool // by job id: whether it had its first token; whether it began in the middle of its answer
+	var began, aged []bool // by job: whether its first token has come; whether it started in the middle of its answer
 	before := map[uint64]time.Duration{}
 	inFlight, answering, tokens := 0, 0, int64(0)
 	submit := func(at time.Duration, part float64) {
@@ -183,9 +183,9 @@ func mustSubmit(e *sim.Engine, at time.Duration, j sim.Job) {
 	}
 }
 
-// arriving runs a level of a rate on the engine: a warm-up like that of a run, the measured
-// requests in ten rounds, and further requests until all measured ones have ended. It also returns
-// the time that this took.
+// arriving simulates a level of a rate. The server gets a warm-up as in a run, then the measured
+// requests in ten rounds, and then further requests until all measured requests have ended. It also
+// returns how long the level took.
 func (m *rateModel) arriving(seed int64, rate float64, requests int, most saturation) (*metric.Level, time.Duration) {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	schedule := arrivals.Open{Rate: rate, Shape: m.shape, Due: requests, Seed: seed, Workload: "chat", Level: "rate"}.Begin(0)
@@ -246,8 +246,8 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, most satura
 // The next functions are rules of other tools, written from the tools' own descriptions, only for
 // comparison in the table.
 
-// trending reports whether a least squares line through the number in flight at a hundred moments
-// rises, at 95 %, as if the hundred numbers were independent.
+// trending fits a line through the number of requests in flight at a hundred moments. It reports
+// whether the line rises, at 95 % confidence, as if the hundred numbers were independent.
 func trending(l *metric.Level) bool {
 	p := l.Passages()[0]
 	counts := make([]float64, 100)

@@ -97,7 +97,7 @@ func (j *judge) limitIn(run *metric.Run, server string, w *plan.Workload) compar
 	for _, c := range run.Capacities {
 		if c != nil && c.Server == server && c.Workload == w.Address() {
 			if len(w.SLAs) == 0 {
-				return compare.Limit{Capacity: c} // without a plan, the capacity counts as it was recorded
+				return compare.Limit{Capacity: c} // a record without a plan cannot be judged again, so the recorded capacity counts
 			}
 			l := j.limitOf(w, c)
 			return compare.Limit{Capacity: l.Capacity, Problem: l.problem}

@@ -13,7 +13,7 @@ import (
 type required struct {
 	*plan.Threshold
 	severity verdict.Severity
-	// by is the threshold of the plan that implies this one; nil if the plan has this threshold
+	// by is the threshold that implies this threshold; nil if the plan declares this threshold
 	// itself.
 	by *plan.Threshold
 }
@@ -98,7 +98,7 @@ func (r required) limits() bool {
 	return r.severity != verdict.SeverityWarn && r.Metric.Name != "scaling_efficiency"
 }
 
-// atCapacity lists the thresholds that bound the capacity.
+// atCapacity lists the thresholds that decide the capacity of a workload.
 func atCapacity(w *plan.Workload) []required {
 	c := searchOf(w)
 	list := withGrowth(binding(w, boundAtCapacity), c.Over, w.Portion(plan.Level{Range: c.Range}), verdict.SeverityError)

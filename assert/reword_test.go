@@ -29,8 +29,8 @@ type judgements struct{ Decisions, Messages map[string]string }
 
 const judgementsFile = "TOKGATE_JUDGEMENTS"
 
-// judgeCorpus judges the corpus and writes outcomes, causes, exit codes, looks and JUnit types as
-// text.
+// judgeCorpus judges every run of the corpus. It returns outcomes, causes, exit codes, looks and
+// JUnit types as text.
 func judgeCorpus(t *testing.T) judgements {
 	out := judgements{map[string]string{}, map[string]string{}}
 	kinds := regexp.MustCompile(`<testcase |<(failure|error|skipped)( [^>]*type="[^"]*")?`)

@@ -24,8 +24,9 @@ const (
 // span is a stretch of time.
 type span struct{ from, to time.Duration }
 
-// silences returns, in order, the stretches in which requests were being answered and no stream of
-// the round received anything. Stretches in which the generator itself stood still do not count.
+// silences returns the stretches of time, in order, in which requests were being answered but no
+// stream of the round received a chunk. A stretch in which the generator itself stood still does
+// not count.
 func silences(r *metric.Round) []span {
 	var usual []time.Duration
 	for _, x := range r.All() {
@@ -61,7 +62,7 @@ func silences(r *metric.Round) []span {
 			all = append(all, g)
 		}
 	}
-	// A chunk on any stream ends a silence.
+	// A chunk of any stream ends a silence.
 	var came []time.Duration
 	for _, x := range r.All() {
 		chunks(x, func(_, at time.Duration) {

@@ -85,8 +85,8 @@ func TestWaits(t *testing.T) {
 // TestFreezeIsSeen: a server freezes for a second in every ten. The requests of a
 // closed loop hardly show it, and the verdict says how long arrivals would wait.
 func TestFreezeIsSeen(t *testing.T) {
-	// 4 requests are in flight, with 0.1 s to the first token and 40 gaps of 10 ms. The server is
-	// frozen from 9 s to 10 s of every ten seconds.
+	// Four requests are in flight. An answer has a TTFT of 0.1 s and 40 gaps of 10 ms. The server
+	// stands still in the last second of every ten.
 	freeze := func(at time.Duration) time.Duration {
 		if r := at % (10 * time.Second); r >= 9*time.Second {
 			return at + 10*time.Second - r

@@ -12,9 +12,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// process is a server with a known distribution of latencies. It draws standard
-// scores g, which shape.ttft turns into times. Its requests may depend on each other
-// in every way that real ones do.
+// process is a simulated server with a known distribution of latencies. It draws standard scores,
+// from which shape.ttft computes times. Its requests may depend on each other in all ways that are
+// known from real servers.
 type process struct {
 	name string
 	// Shares of the variance that the requests of a round, or of a wave, have in common. A wave is
@@ -60,15 +60,16 @@ var together = []process{
 	{name: "1 round in %s fails", slowRounds: 1},
 }
 
-// spells are processes whose failures come in waves that begin anywhere, or in spells of that
-// length in which only some requests fail.
+// spells lists processes in which requests near each other in time fail, wherever a wave begins. A
+// spell has the length of a wave, and all or only some of its requests fail.
 var spells = []process{
 	{name: "spells of a wave's length fail, wherever they begin, 1 request in %s", spells: 1, common: 8},
 	{name: "half of the requests of such spells, 1 request in %s", spells: 1, common: 8, part: 0.5},
 	{name: "a quarter of them, 1 request in %s", spells: 1, common: 8, part: 0.25},
 }
 
-// clusters returns the given processes, set so that the given share of all requests fails.
+// clusters returns the processes in of, with parameters for which the given share of all requests
+// fails.
 func clusters(share float64, of ...process) []process {
 	var out []process
 	for _, p := range of {
@@ -98,7 +99,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	return func(round, i int) float64 {
 		if round != at {
 			at, last, left = round, -1, 0
-			for j := range max(p.common-1, 0) { // a wave may be under way when the round begins
+			for j := range max(p.common-1, 0) { // the first request may be in a wave that began before the round
 				if spell > 0 && r.Float64() < spell {
 					left = max(left, j+1)
 				}
@@ -136,7 +137,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 func (p process) score(share float64) float64 {
 	switch {
 	case p.slowRounds > 0 || p.slowWaves > 0 || p.spells > 0:
-		return 5 // slow requests are 10 higher, so 5 lies between the two groups
+		return 5 // a slow request has a score that is 10 higher, so 5 separates slow from other requests
 	case p.heavy || p.own:
 		type of struct {
 			process
@@ -167,7 +168,8 @@ func (p process) draw(share float64) float64 {
 // spread is the standard deviation of the logarithm of a latency.
 const spread = 0.4
 
-// level draws a level. A request with the given score takes 2 s times factor.
+// level simulates a level. A request with the given score takes 2 s · factor; a higher score takes
+// longer.
 func (p process) level(r *rand.Rand, rounds, perRound int, score, factor float64) *metric.Level {
 	g := p.scores(r)
 	return shape{lean: true, n: max(p.common, 4), rounds: rounds, perRound: perRound, ttft: func(round, i int) float64 {

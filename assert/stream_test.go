@@ -25,12 +25,13 @@ func TestAnswersInOnePiece(t *testing.T) {
 		want   Outcome
 		value  float64
 	}{
-		// 2000 tokens stream in 200 × 0.2 s.
+		// 200 answers of ten tokens take 0.2 s each, which is 50 tok/s.
 		{"none", 0, lump, "speed", "mean > 40 tok/s", Pass, 50},
 		// One of the 200 answers streams its ten tokens in 0.5 ms, at 20,000 tok/s. All 2000 tokens
 		// take 199 × 0.2 s + 0.5 ms.
 		{"one, pooled", 1, lump, "speed", "mean > 40 tok/s", Pass, 2000 / 39.8005},
-		// (199 × 50 + 20000) / 200
+		// One answer at 20,000 tok/s and 199 answers at 50 tok/s have a mean of (199 × 50 + 20000)
+		// / 200.
 		{"one, by request", 1, lump, "request_speed", "mean > 40 tok/s", Inconclusive, 149.75},
 		{"a twentieth", 10, lump, "speed", "p5 > 10 tok/s", Pass, 50},
 		{"more", 11, lump, "speed", "p5 > 10 tok/s", Error, 0},

@@ -22,8 +22,9 @@ type subject struct {
 	due      int     // planned number of requests if some may still come; otherwise 0
 }
 
-// effective is the number of independent requests that the level's requests count as: the result of
-// stat.Effective over the level's blocks. With too few blocks it is at most the number of waves.
+// effective returns how many independent requests the level's requests are worth, from
+// stat.Effective over the blocks. With too few blocks it is at most the number of waves. See also
+// the function crowding.
 func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) float64 {
 	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha())
 	if !s.sound {
@@ -35,8 +36,8 @@ func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) 
 // ahead reports whether requests of the level are still to come.
 func (s *subject) ahead() bool { return s.due > s.n }
 
-// largest is the largest rate that the server can sustain, in requests per second, with its bounds
-// at the error alpha. ok is false if it is not known.
+// largest returns the largest rate that the saturated server sustained, in requests per second,
+// with bounds at the error alpha. ok is false if that rate is unknown.
 func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) {
 	if slices.ContainsFunc(l.Saturation, func(x float64) bool { return !(x >= 0) || math.IsInf(x, 0) }) {
 		return 0, 0, 0, false

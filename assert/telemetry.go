@@ -104,8 +104,8 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 }
 
-// bucketAdvice suggests another limit if the limit lies inside the bucket that holds the
-// percentile.
+// bucketAdvice returns a note for a limit inside the bucket that holds the percentile. It suggests
+// a limit at an end of that bucket.
 func bucketAdvice(t *plan.Threshold, low, high float64) string {
 	return fmt.Sprintf("the buckets of the server's histogram do not show on which side of %s the value lies; use a limit of %s or %s",
 		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
@@ -139,7 +139,8 @@ func bucketBounds(h metric.Histogram, effective, q, alpha float64) (low, high me
 	return metric.Some(max(l, 0)), metric.Some(u)
 }
 
-// overRounds decides by a t interval over rounds, each of which has one value.
+// overRounds decides a threshold by a t interval over rounds. The slice units has one value for
+// each round.
 func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
 	rounds := *s
 	rounds.rounds = true

@@ -123,7 +123,8 @@ func TestCountedThresholds(t *testing.T) {
 	if v.Outcome != Inconclusive || v.Effective > 300 {
 		t.Errorf("one bad round: %v, effective %v: %s", v.Outcome, v.Effective, v.Message)
 	}
-	// The server's histogram lacks requests that the server never finished, so these count as bad.
+	// The server's histogram does not contain requests that it never finished, so they count as
+	// bad.
 	l := told(10, queue(map[float64]int{0.2: 100}))
 	for i := range 30 {
 		fail(l.Rounds[2].Samples[i])
@@ -240,7 +241,7 @@ func TestToldThresholds(t *testing.T) {
 		outcome Outcome
 		words   string
 	}{
-		{"preemptions", plan.Less, 1, nil, Fail, "preemptions 2 > 1"}, // one in each of rounds 1 and 3
+		{"preemptions", plan.Less, 1, nil, Fail, "preemptions 2 > 1"}, // one preemption in round 1 and one in round 3
 		{"preemptions", plan.LessEqual, 2, nil, Pass, "preemptions 2 = 2"},
 		{"accept_rate", plan.Greater, 0.6, nil, Pass, "70.4% > 60%"},
 		{"accept_rate", plan.Greater, 0.704, nil, Inconclusive, "5 rounds"},

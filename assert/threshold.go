@@ -142,8 +142,8 @@ func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 	return ok && sample.Meets(bound, t.Op, t.Limit)
 }
 
-// worst returns a bound on the worst value of a block: with the given confidence, the share content
-// of all blocks meets it. ok is false if a block has a missing value.
+// worst returns a tolerance bound on the worst value of a block. With the given confidence, the
+// share content of all blocks meets it. ok is false if a block has a missing value.
 func (o observations) worst(op plan.Op, content, confidence float64) (bound float64, ok bool) {
 	worst := make([]float64, len(o.blocks))
 	for i, d := range o.blocks {
@@ -241,7 +241,8 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	v.Needs, v.More = s.more(needed)
 }
 
-// exact judges a statistic that describes only the requests of this run, and is exact for them.
+// exact judges a statistic, such as min or every, that is exact for the requests of this run and
+// says nothing about other requests.
 func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -325,9 +326,9 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 	s.interval(v, t, units)
 }
 
-// scaling judges throughput(N) / (N·throughput(1)). Both throughputs have a t interval at half the
-// error. The ratio is bounded by one end of the first interval over the opposite end of the second
-// (Bonferroni).
+// scaling judges the ratio throughput(N) / (N·throughput(1)). Each throughput has a t interval at
+// half of the error. A bound on the ratio is an end of the first interval divided by the opposite
+// end of the second (Bonferroni).
 func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 	bounds := func(e evidence) (low, high float64, ok bool) {
 		var units []float64

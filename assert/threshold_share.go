@@ -13,12 +13,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// share judges success, the goodput share and shares of answers. Several requests may fail for one
-// reason, and such reasons are rare: a few rounds mostly contain none, and so do not show how many
-// requests the next one would affect. Towards a pass, requests therefore count by the plan's
-// assumption on which of them fail together (toPass). Towards a fail there are failures to look at,
-// so the effective number of requests is used. With clusters = "wave" that number is also limited
-// by the observed clusters.
+// share judges success, the goodput share, and shares of answers. Several requests may fail for one
+// rare reason, which a few rounds often do not contain. Such rounds do not show how many requests
+// fail together. So a pass uses the plan's assumption on which requests fail together; see the
+// function toPass. A fail has failures to observe, so it uses the effective number of requests.
+// With clusters = "wave" the observed clusters limit that number as well.
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
@@ -179,9 +178,10 @@ func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
 // nine of ten servers still pass a limit of 95 % with 1,200 requests.
 const togetherness = 16
 
-// toPass returns with which numbers a pass is tested, k bad requests of n, by the plan's assumption
-// on which requests fail together; why is the reason in words. share is the share of bad requests
-// among all requests. effective is the number of independent requests by the spread of rounds.
+// toPass returns the numbers with which a pass is tested: k bad requests among n. They follow from
+// the plan's assumption on which requests fail together. The result why is the reason in words. The
+// parameter share is the share of bad requests among all requests. The parameter effective is the
+// number of independent requests, from the differences between rounds.
 func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, share, effective float64) (k, n float64, why string) {
 	requests := verdict.Count(s.n, "requests")
 	switch s.policy.Clusters {
@@ -431,8 +431,8 @@ func queued(l *metric.Level) float64 {
 	return grew / float64(arrivals)
 }
 
-// answered is the number of requests per second that ended in the windows of a rate for other
-// reasons than a time-out.
+// answered returns how many requests per second ended during a rate, not counting those that timed
+// out.
 func answered(l *metric.Level) float64 {
 	n, length := 0, time.Duration(0)
 	for _, p := range l.Passages() {

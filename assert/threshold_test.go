@@ -138,7 +138,7 @@ func TestMean(t *testing.T) {
 		// The means of the rounds lie between 1.5 and 2.4: mean 1.95, s = 0.354, half the interval
 		// 0.338. So the interval includes the limit of 2 s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1.5, 2.4, 1.9, 2.2, 1.75}[r] }, Inconclusive, shape{rounds: 5, perRound: 8}},
-		// Without spread and exactly at the limit, "<" and "<=" differ.
+		// All values equal the limit. "<" then fails and "<=" passes.
 		{"mean < 1s", func(int, int) float64 { return 1 }, Fail, shape{rounds: 5, perRound: 8}},
 		{"mean <= 1s", func(int, int) float64 { return 1 }, Pass, shape{rounds: 5, perRound: 8}},
 		// One block has no spread.
@@ -160,7 +160,8 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if mean, implied := verdictOf(t, v, "sla.ttft.mean at 4"), verdictOf(t, v, "sla.success.every at 4"); mean.Outcome != Fail || implied.Outcome != Fail || v.Outcome != Fail {
 		t.Errorf("one failure of 200: %v", names(v))
 	}
-	// A certified rate of 98% needs more than five rounds.
+	// Five rounds are not enough to certify a success rate of 98%, so the mean is undecided as
+	// well.
 	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "rate >= 98%"))
 	v = Judge(p, run, Options{})
 	if mean := verdictOf(t, v, "sla.ttft.mean at 4"); mean.Outcome != Inconclusive || len(v.List) != 4 {
@@ -201,9 +202,9 @@ func TestShares(t *testing.T) {
 		{"success", "rate >= 98%", shape{rounds: 149, perRound: 2, n: 1}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 148, perRound: 5, n: 1}, Inconclusive},
 		{"success", "rate >= 98%", shape{rounds: 1, perRound: 1000, n: 1}, Inconclusive},
-		// In 200 rounds, failures that add up to four tenths of a round still pass: P(Bin(200,
-		// 0.02) ≤ 0) = 0.018 and P(Bin(200, 0.02) ≤ 1) = 0.089, and the chance is interpolated
-		// between them.
+		// With 200 rounds, no bad round certifies a success rate of 98%, by P(Bin(200, 0.02) ≤ 0) =
+		// 0.018. One bad round does not, with 0.089. The chance is interpolated between them, so
+		// failures that add up to four tenths of a round still pass.
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r < 4 && i == 0 }}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r == 0 }}, Inconclusive},
 		// Every tenth request fails: 20 of 200, where 4 are allowed. So many failures are certain
@@ -333,7 +334,7 @@ func TestLevelWide(t *testing.T) {
 		shape      shape
 		want       Outcome
 	}{
-		// 4 slots · 11 tokens / 1.2 s = 36.7 tok/s.
+		// Four slots with 11 tokens in 1.2 s have a throughput of 36.7 tok/s.
 		{"throughput", "> 10 tok/s", five, Pass},
 		{"throughput", "> 10 tok/s", shape{rounds: 1, perRound: 40}, Pass}, // in blocks
 		{"throughput", "> 1000000 tok/s", five, Fail},
@@ -502,7 +503,7 @@ func TestMessages(t *testing.T) {
 
 func TestNeedsSaysHowLong(t *testing.T) {
 	l := shape{rounds: 5, perRound: 8}.level()
-	for i, r := range l.Rounds { // the 40 requests took 5 · 6 min
+	for i, r := range l.Rounds { // five rounds of 6 min
 		r.Start = time.Duration(i) * time.Hour
 		r.End = r.Start + 6*time.Minute
 	}
@@ -537,8 +538,9 @@ func TestClusters(t *testing.T) {
 		// requests then count as 315. With 2 % failed, a share of 5 % or more is improbable:
 		// P(Bin(315.8, 0.05) ≤ 6.3) is small.
 		{"alone", "", alone, 120, Pass, "count as 315"},
-		// Failures come 8 at a time: the mean cluster is (2·64 assumed + 3·64 seen)/(16 + 24) = 8.
-		// So 1200 requests count as 150, and as 140 because the rounds differ.
+		// Failures come 8 at a time. The mean cluster of 24 failures is (2·64 + 3·64)/(16 + 24) =
+		// 8, where 2·64 and 16 are assumed in advance. So 1200 requests count as 150. Because the
+		// rounds differ, they count as 140.
 		{"waves", "", waves, 120, Inconclusive, "count as 140"},
 		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
 		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds"},

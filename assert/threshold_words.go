@@ -82,7 +82,7 @@ func label(t *plan.Threshold) string {
 	return t.Metric.Name
 }
 
-// compared writes a value next to its limit: "ttft p95 9.12 s > 8 s".
+// compared returns a value and its limit in words, such as "ttft p95 9.12 s > 8 s".
 func compared(t *plan.Threshold, v metric.Value) string {
 	relation := "="
 	switch {

@@ -76,7 +76,7 @@ func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	return false
 }
 
-// judge judges one threshold. The caller adds the names to the result.
+// judge judges one threshold. The caller sets the names in the verdict.
 func (s *subject) judge(t *plan.Threshold) Verdict {
 	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Decide: string(s.policy.Decide), Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
 	switch {
@@ -114,8 +114,8 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 	return v
 }
 
-// unstreamed makes the verdict an error if the threshold is on streaming and the level does not
-// show how answers streamed. It returns false for any other threshold or level.
+// unstreamed judges thresholds on streaming if the level does not show how answers streamed. It
+// sets the verdict to an error and returns true. It returns false in every other case.
 func (s *subject) unstreamed(v *Verdict, t *plan.Threshold) bool {
 	if !sample.Streamed(t.Metric, s.workload) {
 		return false

@@ -44,7 +44,7 @@ func unmeasured(references []hcl.Traversal, ctx *hcl.EvalContext) string {
 	return ""
 }
 
-// spell writes a reference as the plan's author may have written it.
+// spell returns a reference in the plan's language, such as result.sim.chat.
 func spell(t hcl.Traversal) string {
 	var b strings.Builder
 	for _, step := range t {
@@ -78,7 +78,7 @@ func forgiving(ctx *hcl.EvalContext) map[string]function.Function {
 	return out
 }
 
-// called returns the function of that name in ctx or a context around it.
+// called returns the function with this name in the context ctx, or in one of its parent contexts.
 func called(name string, ctx *hcl.EvalContext) (f function.Function, ok bool) {
 	for c := ctx; c != nil && !ok; c = c.Parent() {
 		f, ok = c.Functions[name]

@@ -27,8 +27,8 @@ const (
 // that does not send its reasoning.
 const heldBack = ". A reasoning model must send its reasoning, or report it as reasoning_tokens in usage"
 
-// keptBack notes how many tokens are known only from the server's count, because the server did not
-// send its reasoning.
+// keptBack returns a note on tokens that only the server counted, because it did not send its
+// reasoning.
 func keptBack(samples []*metric.Sample) []string {
 	held, tokens, of := 0, 0, 0
 	for _, x := range samples {
@@ -46,7 +46,7 @@ func keptBack(samples []*metric.Sample) []string {
 		100*float64(tokens)/float64(of), verdict.Count(held, "answers"))}
 }
 
-// believable objects to a count of tokens that contradicts the text.
+// believable makes a measurement invalid if the server's count of tokens contradicts the text.
 func believable(samples []*metric.Sample, invalid objection) {
 	var texts []float64
 	var many *metric.Sample

@@ -22,7 +22,7 @@ const (
 	tokenShare   = 0.10 // allowed difference of the mean time between tokens, as a share, in both directions
 	tokenLeast   = time.Millisecond
 	witnessLeast = 20   // requests needed to compare means
-	witnessApart = 0.10 // allowed difference between the numbers of requests that the two sides counted
+	witnessApart = 0.10 // allowed difference between the client's and the server's counts of requests, as a share
 )
 
 // pooled adds up times.

@@ -142,9 +142,9 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// recorded has two slots with two requests each. A request has a TTFT of 20 ms and five
-// gaps of 10 ms, and ends with its last token. With two requests in flight, one and a half
-// steps of 10 ms precede the first token.
+// recorded returns a run with two slots of two requests each. A request has a TTFT of 20 ms and
+// five gaps of 10 ms, and ends with its last token. Of its TTFT 15 ms are one and a half steps of
+// 10 ms, because two requests are in flight.
 func recorded() *metric.Run {
 	r := &metric.Round{Due: 4, Complete: true, WindowEnd: 140 * time.Millisecond, End: 140 * time.Millisecond}
 	for slot := range 2 {

@@ -290,7 +290,7 @@ func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 		return 0
 	}
 	more := w.regression.Size - 1
-	wait := w.step // the step that reads the prompt, and half of the step that is running
+	wait := w.step // the step that reads the prompt; the lines below add half of a running step
 	if w.slots > 1 {
 		wait += w.step / 2
 	}

@@ -44,7 +44,7 @@ func (r *Result) Headline() string {
 // passes reports whether the gate lets the regression pass more often than not.
 func (f *Finding) passes() bool { return f.Runs() > 0 && f.Passes() > 0.5 }
 
-// worst is the largest regression of the kind that passes; nil if none does.
+// worst returns the largest regression of a kind that still passes; nil if none passes.
 func (r *Result) worst(kind string) *Finding {
 	var out *Finding
 	for i := range r.Findings {

@@ -12,8 +12,8 @@ const waves = 2
 // left is what remains of the budget.
 func (s *Search) left() time.Duration { return s.opts.Budget - s.spent }
 
-// fit reduces a probe to the looks that the budget allows. need is the time of its
-// first look, with the reserve for other probes; ok is false if even that exceeds the
+// fit removes those looks of a probe that exceed the budget. The result need is the time of its
+// first look, with the reserve for other probes. ok is false if even the first look exceeds the
 // budget.
 func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	last := len(p.Looks) - 1

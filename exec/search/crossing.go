@@ -12,12 +12,12 @@ type Crossing struct {
 	Low       float64 // its interval
 	High      float64
 	Threshold string // name of the threshold that reaches its limit first
-	OK        bool   // there is an estimate, in N
-	// Open means that nothing bounds the load from above; High is then 0.
+	OK        bool   // N holds an estimate
+	// Open means that no level is known to be too high; High is then 0.
 	Open bool
 }
 
-// point is the margin of a threshold at one level, over all its samples.
+// point holds the margin of a threshold at one level, from all samples of the level.
 type point struct {
 	n                      int
 	weight, log, low, high float64
@@ -124,9 +124,9 @@ func points(visits []Visit, threshold string) []point {
 	return ps
 }
 
-// zero is the load at which the isotonic fit of one end of the margins becomes
-// positive. It is 0 if the fit is positive at the lowest level; ok is false if it
-// never is.
+// zero returns the load at which the margins become positive, by an isotonic fit to one end of
+// their intervals. It is 0 if the fit is positive at the lowest level. ok is false if the fit is
+// never positive.
 func zero(ps []point, end func(point) float64) (float64, bool) {
 	values, weights := make([]float64, len(ps)), make([]float64, len(ps))
 	for i, p := range ps {

@@ -16,8 +16,8 @@ const (
 	// apart is the ratio that the undecided levels, or the rest of the bracket, must
 	// span for a deep probe. At a knee they span less.
 	apart = 1.25
-	// beside is the ratio within which other levels must have been measured before a
-	// deep probe. A deep probe also stays this far from the load where the margin
+	// beside is a ratio between levels. Before a deep probe, other levels within this ratio must
+	// have been measured. A deep probe also keeps this distance from the load where the margin
 	// seems to change its sign.
 	beside = 1.05
 	// worth is the ratio by which a deep probe must lie above the highest pass, or

@@ -99,10 +99,10 @@ func TestDeep(t *testing.T) {
 			"~60 requests in flight (7 passes, 61 fails) ·",
 			[]string{"from 8 to 60 ttft stays within 2 % of its limit: about 9,200 requests at 60 would decide (max_requests)"},
 		},
-		// 32 passes and 36 is undecided. With a resolution of a tenth nothing is measured
-		// between them. So 36 is the lowest level that may fail, and the deep probe is at
-		// 36·1.05, which is 38. In the same way 56 is the highest level that may pass
-		// beside 60, which fails: the deep probe is at 57/1.05.
+		// Level 32 passes and level 36 is undecided. The resolution is a tenth, so no level between
+		// them is measured. The lowest level that may fail is 36, and the deep probe is at 36·1.05
+		// = 38. Level 60 fails, and the highest level that may pass below it is 56. The deep probe
+		// is then at 57/1.05.
 		{
 			"fails, beside a pass as far as the resolution", func(n int) float64 {
 				if n < 34 {
@@ -157,8 +157,8 @@ func TestDeep(t *testing.T) {
 			"require 32i extend 32i ladder 16i 8i 4p 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
-		// The limit is 20.5. Level 20 is 2.5 % below it, so 1640 requests decide it.
-		// The gate needs them, however narrow the bracket is.
+		// Level 20 is 2.5 % below the limit of 20.5, so 1640 requests decide it. It is the required
+		// level, so the search decides level 20 itself, even if its neighbours are known.
 		{
 			"required, decided itself", func(n int) float64 { return math.Log(float64(n) / 20.5) }, Options{Require: 20},
 			"require 20i extend 20i ladder 10p 40f bisect 15p 17p 18p 19p 30f 25f 22i extend 22f bisect 21i deep 20i' 20i' 20p' confirm 20p''",
@@ -263,7 +263,7 @@ func TestHalving(t *testing.T) {
 	}
 }
 
-// A threshold that holds does not prevent a deep probe, even if it has no bounds
+// A threshold that holds does not prevent a deep probe. That is also true if it has no interval,
 // because nothing failed or because it is exact.
 func TestMay(t *testing.T) {
 	visit := func(n, requests int, ms ...Margin) Visit {

@@ -17,7 +17,7 @@ const (
 	Interpolated             // L passes, U fails, and the levels between are undecided
 	AtLeast                  // L passes, no level failed
 	Below                    // U fails, no level passed
-	ServerCap                // L passes, and the server admits no more requests
+	ServerCap                // L passes, and the server admits no more requests than L
 )
 
 var kinds = [...]string{"unknown", "exact", "interpolated", "at_least", "below", "server_cap"}
@@ -29,7 +29,7 @@ func (k Kind) String() string {
 	return kinds[k]
 }
 
-// Limit is the answer of a search, or the answer so far while it runs.
+// Limit is the answer of a search. While the search runs, it is the answer so far.
 type Limit struct {
 	Over Over
 	Step float64 // size of one level, in units of Over
@@ -163,7 +163,7 @@ func (s *Search) shown(n int, threshold string) string {
 	return ""
 }
 
-// closed explains why nothing is left to measure; "" if something is.
+// closed says why a search has nothing left to measure; "" if it has.
 func (s *Search) closed() string {
 	pass, fail := s.bounds()
 	us := s.undecided()
@@ -202,11 +202,11 @@ func (l Limit) Fill(c *metric.Capacity) {
 	c.Line = c.Words()
 }
 
-// stand updates the outcome of a level after a probe of it.
+// stand sets the outcome of a level after a probe of the level.
 func (s *Search) stand(l *level, p Probe, r Result) {
 	switch p.Purpose {
 	case Retry:
-		// Fresh samples replace the old verdict only if they have a verdict.
+		// A retry replaces the old verdict only if it has a verdict itself.
 		if r.Outcome != Inconclusive {
 			if r.Outcome != l.stands {
 				s.note("%s %s first, but %s on fresh requests", s.label(l.n), did(l.stands), did(r.Outcome))

@@ -66,9 +66,8 @@ func (s *Search) gate() (Probe, bool) {
 	return Probe{}, false
 }
 
-// early extends a level before the ladder has its bracket, unless undecided levels
-// are far apart. In that case the requests are better spent on one level, once the
-// extent of the stretch is known.
+// early extends a level while the ladder is still climbing. It does not if undecided levels are far
+// apart: a deep probe of one level then uses the requests better.
 func (s *Search) early() (Probe, bool) {
 	if s.wide() {
 		return Probe{}, false
@@ -276,7 +275,8 @@ func (s *Search) undecided() []*level {
 	return us
 }
 
-// first returns the first visit of a level; false if it was already made.
+// first returns the probe that visits level n for the first time; false if the level was visited
+// before.
 func (s *Search) first(n int, why Purpose) (Probe, bool) {
 	if s.find(n) != nil {
 		return Probe{}, false
@@ -308,7 +308,7 @@ func (s *Search) more(l *level, need int) (Probe, bool) {
 	return p, len(p.Looks) > 0
 }
 
-// fresh measures a level again, with all its looks and new requests.
+// fresh returns a probe that measures a level again, with all its looks, on new requests.
 func (s *Search) fresh(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
 	if l.deep != nil {

@@ -11,7 +11,7 @@ type trend struct {
 	threshold string
 	ns        []int
 	fit       []float64 // isotonic fit of ln(estimate / limit)
-	requests  []float64 // number of requests behind each value of the fit, over all levels pooled in it
+	requests  []float64 // number of requests behind each value of fit, including those of other levels in the same block of the fit
 	// above and below are the squared uncertainty of the margin for one request,
 	// upwards and downwards: the bound of n requests is √(above/n) above the
 	// estimate. NaN means that no probe shows it, because all requests are good or
@@ -58,8 +58,8 @@ func unit(visits []Visit, threshold string) (above, below float64) {
 	return up / ups, down / downs
 }
 
-// at interpolates the fit at level n, linearly in ln n. It is constant beyond the
-// measured levels.
+// at returns the margin at level n, interpolated linearly in ln n, and the number of requests
+// behind it. Beyond the measured levels the margin is constant.
 func (t trend) at(n int) (margin, requests float64) {
 	i, found := slices.BinarySearch(t.ns, n)
 	switch {

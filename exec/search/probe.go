@@ -81,15 +81,15 @@ type Margin struct {
 // requests is infinite, and would dominate its neighbours in the isotonic fit.
 const MaxLog = 5
 
-// Result is the result of a probe. It covers all requests of the set, including the
-// Probe.Have judged before.
+// Result is the result of a probe. It covers all requests of the set, including the requests that
+// were judged before (Probe.Have).
 type Result struct {
 	N       int
 	Outcome Outcome
 	// Requests is the number of judged measured requests of the set.
 	Requests int
-	// Needs is about how many more requests would settle an inconclusive outcome. 0
-	// means unknown; a negative number means that no number would.
+	// Needs estimates how many more requests would decide an inconclusive outcome; 0 if unknown,
+	// negative if no number of requests would.
 	Needs int
 	// Binding is the name of the threshold that decided the outcome. If several thresholds decided
 	// it, Binding is the one that is nearest to its limit.

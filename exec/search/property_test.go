@@ -151,8 +151,8 @@ func TestLongHonestOracle(t *testing.T) {
 				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
 			}
 		}
-		// The bound is twice the probes of a binary search, one for each side, times the
-		// number of looks.
+		// The largest allowed number of probes is twice that of a binary search, because the search
+		// closes in from both sides, times the number of looks.
 		if most := 24 + 8*int(math.Log2(float64(w.opts.UpTo))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d", i, n, most)
 		}

@@ -169,7 +169,7 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	if pass > 0 {
 		n = max(n, s.clamp((float64(pass)+estimate)/2))
 	}
-	// Stay below rates that could not be certified.
+	// Do not go near a rate that could not be certified.
 	for _, v := range s.visits {
 		if v.Probe.Purpose == Certify && v.Result.Outcome != Pass {
 			n = min(n, neat(0.9*float64(v.Probe.N)))
@@ -207,8 +207,8 @@ func (s *Rates) estimating(n int) (Probe, string) {
 	return p, ""
 }
 
-// certifying returns a probe with enough requests to certify the thresholds if none
-// exceeds its limit. why is set if that many cannot be sent.
+// certifying returns a probe with enough requests to certify the thresholds, if no request exceeds
+// its limit. The result why explains why that many requests cannot be sent.
 func (s *Rates) certifying(n int) (p Probe, why string) {
 	idle := max(0, 1-float64(n)/s.opts.Least)
 	worth := min(1, idle*idle/(s.opts.Scatter+0.5))
@@ -251,7 +251,7 @@ func (s *Rates) clamp(n float64) int {
 	return max(s.opts.From, min(s.opts.UpTo, neat(n)))
 }
 
-// neat rounds to three digits, so that people can read the rate.
+// neat rounds a rate down to three digits, so that people can read it.
 func neat(n float64) int {
 	if n < 1 {
 		return 1
@@ -260,9 +260,9 @@ func neat(n float64) int {
 	return int(math.Round(math.Floor(n/unit+1e-9) * unit))
 }
 
-// bounds returns the largest certified pass below every certified fail, and the
-// smallest certified fail; 0 if there is none. An estimating probe bounds nothing,
-// because it is made where a pass is as likely as a fail.
+// bounds returns the largest rate that is certified to pass, below every rate that fails, and the
+// smallest rate that fails. Each is 0 if no such rate is known. An estimating probe does not count,
+// because its rate is as likely to fail as to pass.
 func (s *Rates) bounds() (pass, fail int) {
 	for _, v := range s.visits {
 		if v.Probe.Purpose != Estimate && v.Result.Outcome == Fail && (fail == 0 || v.Probe.N < fail) {

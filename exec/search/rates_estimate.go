@@ -9,8 +9,8 @@ func (s *Rates) estimate() (n float64, ok bool) {
 	return n, ok
 }
 
-// crossing returns the rate at which the first threshold reaches its limit, and the
-// threshold's name.
+// crossing returns the rate at which the first threshold reaches its limit, and the name of that
+// threshold.
 func (s *Rates) crossing() (n float64, name string, ok bool) {
 	least := math.Inf(1)
 	for _, th := range thresholds(s.visits) {
@@ -56,7 +56,7 @@ func (s *Rates) meets(threshold string) (x float64, ok bool) {
 		w, mx, my = w+ws[i], mx+ws[i]*xs[i], my+ws[i]*ys[i]
 	}
 	mx, my = mx/w, my/w
-	sxx, sxy := prior*w, prior*w // the prior: a slope of 1 with this weight
+	sxx, sxy := prior*w, prior*w // begin with a slope of 1, which has the weight prior
 	for i := range xs {
 		sxx, sxy = sxx+ws[i]*(xs[i]-mx)*(xs[i]-mx), sxy+ws[i]*(xs[i]-mx)*(ys[i]-my)
 	}

@@ -104,7 +104,8 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "the smallest of interest is too much", queue: queue{limit: 0.01, tells: true}, set: func(o *RateOptions) { o.From = 5000 },
-			// At the limit ρ/(1 − ρ) is 0.1, which means 0.91 req/s.
+			// TTFT is 0.1 s · ρ/(1 − ρ). The limit of 0.01 s is reached at ρ = 0.091, which is 0.91
+			// req/s.
 			probes: "estimate 8 req/s, estimate 5 req/s, certify 5 req/s", kind: Below, u: 5000, about: 909, ended: "goes down to",
 		},
 		{

@@ -69,8 +69,8 @@ type Options struct {
 	Start int
 	// Confirm measures L once more at the end, on fresh samples.
 	Confirm bool
-	// Looks returns the numbers of requests at which level n may be judged, ascending and
-	// planned in advance. The error probability is split over all looks, held or not. nil
+	// Looks returns the numbers of requests at which level n may be judged, in ascending order.
+	// They are planned in advance and share the allowed error, whether they are held or not. nil
 	// means Doubling(200, 800).
 	Looks func(n int) []int
 	// First is the number of looks that a first visit may use; the others are for extension. 0
@@ -86,8 +86,8 @@ type Options struct {
 	Known []Result
 }
 
-// Doubling plans looks at first, 2·first, 4·first … up to most. For 400 and 1600 the looks
-// are 400, 800 and 1600.
+// Doubling plans looks at first requests, 2·first, 4·first and so on, up to most. For first 400 and
+// most 1600 the looks are at 400, 800 and 1600 requests.
 func Doubling(first, most int) func(int) []int {
 	if first < 1 || most < first {
 		panic("search: Doubling needs 1 <= first <= most")
@@ -278,7 +278,7 @@ func (s *Search) take(p Probe, r Result) {
 		s.lower(r.N, byServer, r)
 		return
 	case Pass:
-		s.ceiling = max(s.ceiling, r.N+1) // known levels come in any order
+		s.ceiling = max(s.ceiling, r.N+1) // a known level that passes may be above the ceiling, because known levels come in any order
 	}
 	s.stand(l, p, r)
 }
@@ -288,11 +288,11 @@ func (s *Search) lower(n int, by cause, r Result) {
 	top := n
 	known := by == byServer && r.Cap > 0 && r.Cap < n
 	if known {
-		top = r.Cap + 1 // the cap itself can be measured
+		top = r.Cap + 1 // the server admits exactly Cap requests, so that level can be measured
 	}
 	for _, l := range s.levels {
 		if l.stands == Pass {
-			top = max(top, l.n+1) // levels that passed can be measured too
+			top = max(top, l.n+1) // a level that passed can be measured again
 		}
 	}
 	if top >= s.ceiling {

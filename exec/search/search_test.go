@@ -119,8 +119,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, fallen",
 			opts:   Options{UpTo: 256, Start: 40},
 			script: script{limit: 7},
-			// The levels are 35, 30 = 40−2·5 and 20. The next distance, 40, would give 0,
-			// so levels are halved: 10 and 5. Then come 7 and 8.
+			// The levels are 35, 40 − 2·5 = 30 and 20. The next distance of 40 would give level 0,
+			// so levels are halved instead: 10 and 5. Bisection then tries 7 and 8.
 			probes: "ladder 35f 30f 20f 10f 5p bisect 7p 8f check 2p",
 			kind:   Exact, l: 7, u: 8, reason: "the limit is found to within the resolution",
 		},
@@ -185,7 +185,8 @@ func TestProbes(t *testing.T) {
 		{
 			name: "the gate first: an inconclusive level is extended to the last look",
 			opts: Options{UpTo: 64, Require: 30},
-			// 30 is extended although no number of requests would settle it.
+			// Level 30 is extended, although no number of requests would decide it, because the
+			// plan requires it.
 			script: script{limit: 29, levels: map[int]string{30: "ii"}},
 			probes: "require 30i extend 30i ladder 15p 60f bisect 22p 26p 28p 29p 45f 37f 33f 31f check 7p",
 			kind:   Interpolated, l: 29, u: 31, reason: "30 could not be decided",
@@ -203,7 +204,7 @@ func TestProbes(t *testing.T) {
 			name:   "an inconclusive rung is passed by",
 			opts:   Options{UpTo: 64, Begin: 8},
 			script: script{limit: 20, levels: map[int]string{8: "i"}},
-			// 4 is measured because nothing passed yet; then the ladder continues.
+			// Level 4 is measured because no level has passed yet. Then the ladder continues.
 			probes: "ladder 8i 4p 16p 32f bisect 24f 20p 22f 21f check 12p",
 			kind:   Exact, l: 20, u: 21, reason: "the limit is found to within the resolution",
 		},
@@ -364,7 +365,7 @@ func TestLooks(t *testing.T) {
 		"extend 32 [400]":              {Outcome: Pass, Requests: 400},
 		"ladder 64 [100 200]":          {Outcome: Fail, Requests: 100},
 		"confirm 32 [100 200 400 800]": {Outcome: Pass, Requests: 200},
-		// The level needs more than 800 requests in all, so it waits until its neighbours
+		// Level 48 needs more than 800 requests in total. So it waits until the levels beside it
 		// are known.
 		"bisect 48 [100 200]": {Outcome: Inconclusive, Requests: 200, Needs: 601},
 		// How many requests are needed is unknown, so the looks are held one after the
@@ -509,7 +510,7 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	windows := New(Options{Over: Users, UpTo: 100, Known: []Result{{N: 10, Outcome: Pass, Requests: 10, Spent: 400 * time.Second}}})
-	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // windows of users all take the same time
+	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // all windows take the same time, whatever the number of users
 		t.Errorf("20 parts at 40 users: %s, want %s", got, want)
 	}
 	if got := New(Options{UpTo: 8}).predict(4, 100); got != 0 {

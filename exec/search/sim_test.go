@@ -347,9 +347,9 @@ func (sc scenario) share(runs int) int {
 	return runs
 }
 
-// flatAtLimit is a server whose p95 stays within 5% of the limit from 8 to 60 in
-// flight. No search decides the servers nearest to the limit. So multiples of the
-// golden ratio spread the distances evenly, however few servers are drawn.
+// flatAtLimit returns a server whose p95 stays within 5% of the limit from level 8 to level 60. If
+// it is too near to the limit, no search can decide it. The distance from the limit is spread
+// evenly by multiples of the golden ratio, however few servers are simulated.
 func flatAtLimit(r *rand.Rand, k uint64) *server {
 	_, part := math.Modf((float64(k) + .5) * math.Phi)
 	at := -.05 + .1*part
@@ -552,7 +552,7 @@ func (c *tally) found(name string) string {
 		float64(c.probes)/float64(c.runs), c.sent/c.runs, c.spent.Minutes()/float64(c.runs))
 }
 
-// row writes the tally as a row of the table that writeTable writes.
+// row returns a row of the table of the function writeTable.
 func (c *tally) row(name string) string {
 	return fmt.Sprintf("%s %s | %s | %s | %s | %d |\n", c.found(name),
 		whole(c.searchTime.Seconds()/c.sizedTime.Seconds()), whole(c.searchTime.Seconds()/c.ruleTime.Seconds()),

@@ -12,7 +12,7 @@ import (
 type card struct {
 	power, busy, memory, temperature, clock float64
 	energy                                  float64 // joules since some time
-	throttled, capped                       float64 // 1 if clocks are held down: throttled by heat or hardware, capped by a power cap
+	throttled, capped                       float64 // 1 if clocks are reduced, otherwise 0: throttled by heat or hardware, capped by a power limit
 	ecc                                     float64 // uncorrectable errors since the driver was loaded
 	xid                                     float64 // the last Xid error; 0: none
 }

@@ -35,9 +35,9 @@ var nvidiaFields = []struct {
 	{"clocks.sm", 1e6, func(c *card) *float64 { return &c.clock }},
 }
 
-// nvidiaHealth lists further fields in this order, in the spellings of newer and of older
-// drivers. One unknown field makes nvidia-smi fail the whole query. The query is then repeated
-// with the next spellings, and at last without these fields.
+// nvidiaHealth lists further fields of the query, in the spellings of newer and of older drivers. A
+// single unknown field makes nvidia-smi reject the query. Then the query is repeated with the next
+// spelling, and at last without these fields.
 var nvidiaHealth = [][]string{
 	{"clocks_event_reasons.active", eccField},
 	{"clocks_throttle_reasons.active", eccField},
@@ -162,7 +162,7 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 	}
 }
 
-// maxGPUs bounds the number of GPUs that a program may report.
+// maxGPUs is the largest number of GPUs that tokgate accepts from nvidia-smi or amd-smi.
 const maxGPUs = 64
 
 // nvidiaLine reads one line of values, such as "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755". If the

@@ -47,16 +47,14 @@ var rules = func() map[string][]rule {
 	return out
 }()
 
-// ParsePage reads a page in Prometheus's text format, of any engine. Series of
-// several models differ in their model_name. If one of them is model, only its series
-// count. Otherwise all count, provided that they belong to one model, which may have
-// another name. Ranks of one model count once, because ranks above 0 repeat what rank
-// 0 reports.
+// ParsePage reads a metrics page of any engine, in Prometheus's text format. A page may have series
+// of several models, which differ in the label model_name. If one of them is the parameter model,
+// only its series count. If not, the page must have a single model, which may have another name.
+// Several ranks of one model count once, because ranks above 0 repeat what rank 0 reports.
 //
-// ParsePage returns an error if the page does not end with a line break, because it
-// was then cut off. It also does if a needed line cannot be read, if such a line
-// occurs twice (both would be added), or if the page has several models and none is
-// model.
+// ParsePage returns an error if the page does not end with a line break, because it was then cut
+// off. It also returns an error if a needed line cannot be read or occurs twice, or if the page has
+// several models and none is the wanted one.
 func ParsePage(page []byte, model string) (*Reading, error) {
 	r, _, err := parsePage(page, model)
 	return r, err
@@ -114,7 +112,7 @@ type parsed struct {
 	histograms map[string]*buckets
 }
 
-// target is the destination of a line's value: its rule and our name.
+// target says where the value of a line goes: the rule, and the name of the metric in tokgate.
 type target struct {
 	*rule
 	ours  string
@@ -140,8 +138,8 @@ type buckets struct {
 // bucket is the cumulative count up to and including a bound.
 type bucket struct{ le, n float64 }
 
-// add adds a line's count to its bucket. Lines come in the order of their bounds,
-// separately for each rank or model.
+// add adds the count on a line to its bucket. A rank or a model has its own lines, in the order of
+// their bounds.
 func (b *buckets) add(le, n float64) {
 	switch {
 	case le > b.most:
@@ -309,8 +307,8 @@ func (p *parsed) reading() (*Reading, error) {
 	if len(r.Gauges)+len(r.Counters)+len(r.Histograms)+len(r.None) == 0 {
 		return nil, ErrNothing
 	}
-	// llama.cpp counts computed prompt tokens and those from its cache
-	// separately.
+	// llama.cpp counts computed prompt tokens and cached prompt tokens separately, so their sum is
+	// the number of tokens that were looked up.
 	if _, told := r.Counters[metric.CacheQueries]; !told {
 		if hits, ok := r.Counters[metric.CacheHits]; ok {
 			r.Counters[metric.CacheQueries] = hits + r.Counters[metric.PrefillTokens]

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Pages reads the pages of one server in turn, like ParsePage. Most pages differ from
-// the one before only in their values; then only these are parsed. It is safe for
-// concurrent use.
+// Pages reads the pages of one server, one after another, with the result of ParsePage. A page
+// mostly differs from the previous page only in its values, and then only the values are parsed. It
+// is safe for concurrent use.
 type Pages struct {
 	Model string // the model whose series are read
 

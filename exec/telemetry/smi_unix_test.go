@@ -66,7 +66,7 @@ done`)
 	if err != nil || strings.TrimSpace(string(raw)) != want {
 		t.Errorf("it was run with %q (%v), want %q", raw, err, want)
 	}
-	// Once closed, the source reports an error, and no process remains.
+	// After Close the source reports an error, and no process remains.
 	until(t, c, smi.Source(), func(_ *Reading, err error) bool {
 		return err != nil && strings.Contains(err.Error(), "nvidia-smi ended")
 	})

@@ -1,13 +1,13 @@
-// Package telemetry observes a server from the inside while the load runs. It reads the
-// server's metrics page and its GPUs at intervals, and summarises the readings of a round
-// as a metric.Telemetry.
+// Package telemetry observes a server while the load runs. It reads the server's metrics page and
+// its GPUs at intervals, and summarises the readings of a round as a metric.Telemetry.
 //
 //   - page.go reads the Prometheus text format, for the names in names.go;
-//   - nvidia.go and amd.go read the GPUs' own tools, dcgm.go an exporter's page;
+//   - nvidia.go and amd.go run the GPU makers' tools, dcgm.go reads an exporter's page;
 //   - watch.go reads at an interval, and on request;
 //   - window.go takes the differences over the measured window.
 //
-// A value that cannot be read is missing, with the reason. It never ends a run.
+// If a value cannot be read, the telemetry has the reason instead. A missing value never ends a
+// run.
 package telemetry
 
 import (

@@ -21,8 +21,8 @@ type Watch struct {
 // patience is the time limit of one reading.
 const patience = 5 * time.Second
 
-// mostReadings bounds the readings that are kept of one source in a round. Beyond that
-// number every other reading is dropped and the interval doubled.
+// mostReadings is the largest number of readings of one source that a round keeps. When there are
+// more, every second reading is dropped, and the interval is doubled.
 const mostReadings = 4096
 
 // Begin starts regular readings. Call it and every method of the Session only from the loop, and
@@ -80,7 +80,8 @@ func (s *Session) End() {
 	}
 }
 
-// Over summarises the readings in the measured window from, to and around it.
+// Over summarises the readings of the measured window, which lasts from the time from to the time
+// to. Readings just outside of it are used too.
 func (s *Session) Over(from, to time.Duration) *metric.Telemetry {
 	return summarize(from, to, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
 }
@@ -95,7 +96,7 @@ type feed struct {
 	failed   []failure
 	busy     bool
 	again    bool // read once more as soon as possible
-	turn     int  // number of the current reading; a late answer has an earlier number
+	turn     int  // number of the current reading; an answer with a lower number is late
 	stop     func() bool
 	late     func() bool
 }

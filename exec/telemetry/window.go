@@ -167,7 +167,7 @@ func (h history) absence(name string) string {
 	return "the server exposes none"
 }
 
-// counter adds the increase of a counter from one reading to another.
+// counter adds a counter's increase from reading a to reading b.
 func (h history) counter(t *metric.Telemetry, name string, a, b int) {
 	if _, ok := h.readings[b].Counters[name]; !ok {
 		t.Missing[name] = h.absence(name)
@@ -194,7 +194,7 @@ func (h history) counter(t *metric.Telemetry, name string, a, b int) {
 	}
 }
 
-// histogram adds the increase of a histogram from one reading to another.
+// histogram adds a histogram's increase from reading a to reading b.
 func (h history) histogram(t *metric.Telemetry, name string, a, b int) {
 	end, ok := h.readings[b].Histograms[name]
 	if !ok {

@@ -9,8 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// at is a reading of a server: the number waiting, preemptions since its start, and
-// requests counted in buckets up to 1 s and above, with the sum of their times.
+// at returns a reading of a server. It has the number of waiting requests, the preemptions since
+// the start, and a histogram with the bound 1 s: the numbers of requests below and above it, and
+// the sum of their times.
 func at(t time.Duration, waiting, preempted, below, above, sum float64) stamped {
 	return stamped{t, &Reading{
 		Gauges:     map[string]float64{"waiting": waiting},
@@ -47,8 +48,8 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(map[string]metric.Gauge{"waiting": {N: 4, Mean: 2.25, Min: 0, Max: 4}}, got.Gauges); diff != "" {
 		t.Error(diff)
 	}
-	// The series have the gauge over the whole round, and the counter as its increase at
-	// each reading.
+	// A series has the gauge at each reading of the whole round, and the counter's increase at each
+	// reading of the window.
 	want := []metric.Series{
 		{Metric: "waiting", At: []int64{1000, 2010, 3000, 4000, 5980, 7000}, Values: []float64{9, 2, 4, 3, 0, 9}},
 		{Metric: "preemptions", At: []int64{3000, 4000, 5980}, Values: []float64{1, 3, 10}},
@@ -113,7 +114,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 	}
 }
 
-// Failed scrapes in the middle of a window cost nothing, but are counted.
+// Failed readings in the middle of a window do not change its values. They are only counted.
 func TestSummarizeBridgesAFailure(t *testing.T) {
 	got := summarize(2*s, 6*s, history{
 		every: s, readings: []stamped{at(2*s, 1, 5, 10, 0, 2), at(3*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)},

@@ -74,7 +74,7 @@ func of(p *plan.Plan) []demand {
 	add := func(d demand) { out = append(out, d) }
 	required(p, add)
 	policy("gate", p.Gate.Policy, p.Gate.Range, add)
-	for _, m := range p.Gate.MustDetect { // the smaller the factor, the stricter
+	for _, m := range p.Gate.MustDetect { // a smaller factor is stricter
 		add(demand{key: "gate: must_detect " + m.Kind, strength: -m.Factor, text: number(m.Factor), rng: m.Range})
 	}
 	for _, s := range p.Servers {

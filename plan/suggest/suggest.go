@@ -26,7 +26,8 @@ func Nearest(given string, candidates []string) string {
 	for _, c := range candidates {
 		folded := fold.Replace(strings.ToLower(c))
 		n, same := distance(g, folded), prefix(g, folded)
-		// If two are equally near, take the one with the longer common beginning.
+		// If two candidates need the same number of edits, take the one that shares the longer
+		// beginning with the given name.
 		if n < edits || n == edits && (nearest == "" || same > alike) {
 			nearest, edits, alike = c, n, same
 		}

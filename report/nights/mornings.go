@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Mornings writes a line for each night on which the verdict changed, and for each pin. It shows
-// what a team saw each morning.
+// Mornings writes one line for each night that changed the verdict, and one for each pin: what a
+// team saw in the morning.
 func Mornings(w io.Writer, h metric.History) error {
 	out := bufio.NewWriter(w)
 	line := func(day, said string) { fmt.Fprintln(out, text.Inert(text.Line(day+"  "+said))) }

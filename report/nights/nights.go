@@ -90,7 +90,7 @@ func told(t judged.Trend) bool {
 
 func alarmed(t judged.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.Points)-1].Alarm }
 
-// cells returns the columns level, metric, tonight, expected, noise and nights.
+// cells returns the cells of a series in a table: metric, tonight, expected and so on.
 func cells(t judged.Trend) []string {
 	expected, noise := "", ""
 	if b := t.Tonight; b != nil {

@@ -28,7 +28,8 @@ type page struct {
 	Accept         string
 	Problems       []string
 	Groups         []group
-	// These fields are the box of the plot, which is the same in every chart.
+	// ChartX, ChartY, ChartBy and ChartWidth describe the plot's area, in pixels. It is the same in
+	// every chart.
 	ChartX, ChartY, ChartBy, ChartWidth int
 }
 

@@ -17,7 +17,7 @@ func TestDiskFaults(t *testing.T) {
 	after.Plan, after.Group, after.Start = "p", 4711, "boot/1"
 	for _, half := range []bool{false, true} {
 		at, calls := 0, 0
-		for calls >= at { // in the last pass there are fewer calls, and none fails
+		for calls >= at { // ends when a pass makes fewer calls than at, so that no call of it fails
 			f := Folder(t.TempDir())
 			at++
 			calls = 0

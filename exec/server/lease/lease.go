@@ -143,10 +143,9 @@ type Leftover struct {
 	*Note // holds the lock of the note, so that two runs do not remove the same server
 }
 
-// Leftovers returns the recorded servers whose tokgate is gone, in the order of their
-// runs. Release each with Done or Leave. Notes without content are removed, because
-// nothing can be done about them. A note that cannot be read is an error: an unknown
-// server may be running.
+// Leftovers returns the recorded servers whose tokgate has ended, in the order of their runs. The
+// caller must release each of them with Done or Leave. An empty note is removed, because it names
+// no server. A note that cannot be read is an error, because its server may still be running.
 func (f Folder) Leftovers() ([]Leftover, error) {
 	entries, err := disk.ReadDir(string(f))
 	if errors.Is(err, os.ErrNotExist) {

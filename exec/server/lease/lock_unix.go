@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Proof is whether a free lock proves that the process of a note is dead.
+// Proof reports whether a free lock proves that the process of a note has ended.
 const Proof = true
 
 // lockFile locks a file until it is closed or the process ends; it never waits. Child
