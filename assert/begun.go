@@ -7,9 +7,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// begun returns the level as if only n measured requests had been planned: the n that started
-// first. Later requests then only keep up the load, like fillers. If n is below 1, all requests
-// count.
+// begun returns the level as if only the n measured requests that started first had been planned.
+// Later requests become fillers, which only keep up the load. If n is below 1, all requests count.
 func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	if n < 1 {
 		return l, ""

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The smallest numbers of rounds and of blocks whose spread shows how much the requests of a level
-// depend on each other.
+// With at least leastRounds rounds, or leastBlocks blocks, their differences show how much the
+// requests of a level depend on each other.
 const (
 	leastRounds = metric.LeastRounds
 	leastBlocks = 10
@@ -126,7 +126,7 @@ func (e evidence) more(total float64) (words string, requests int) {
 	if !(extra < 1e9) {
 		return "no number of requests settles a value this close to its limit", -1
 	}
-	// Two digits suffice, because the number is an estimate.
+	// Round up to two digits, because the number is an estimate.
 	if step := math.Pow(10, math.Floor(math.Log10(extra))-1); step > 1 {
 		extra = math.Ceil(extra/step) * step
 	}

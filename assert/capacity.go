@@ -43,7 +43,8 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		limit.judge(&v, w, observed)
 	}
 	if j.promised.ControlOnly(server, w) {
-		// The requirement is on the candidate; the control is only measured.
+		// A server that is only a control is measured, and the requirement applies to the
+		// candidate.
 		v.Severity = verdict.SeverityWarn
 		j.add(v, w.Policy.OnInconclusive)
 		return
@@ -295,8 +296,8 @@ func cutShort(l *metric.Level) LookVerdict {
 	}}}
 }
 
-// turnedAway reports whether every failed request was refused for lack of capacity, so that the
-// load was the cause of the failures.
+// turnedAway reports whether the server refused every failed request because it was full (status
+// 429 or 503).
 func turnedAway(l *metric.Level) bool {
 	n := 0
 	for _, r := range l.Rounds {
@@ -429,7 +430,8 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 	return notes
 }
 
-// atCapacity gives the verdicts of the capacity's thresholds at the certified level.
+// atCapacity adds the verdicts on the thresholds of the capacity, at the highest level that is
+// certified to pass.
 func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 	list, verdicts := atCapacity(w), l.verdicts[w]
 	judged := len(verdicts) == len(list) && l.problem == ""

@@ -64,9 +64,10 @@ func TestCapacity(t *testing.T) {
 		{"reached", 30, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
 		{"just reached", 39, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 39", Pass},
 		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},
-		// Level 36 passes and level 40 fails; level 38 was not measured.
+		// Level 36 passes, level 40 fails, and level 38 was not measured.
 		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~36 requests in flight (36 passes, 40 fails)", Inconclusive},
-		// With a limit of 1.7 s, loads up to 33 hold: of the probes, 32 passes and 36 fails.
+		// With a limit of 1.7 s, levels up to 33 pass. Of the probes, level 32 passes and level 36
+		// fails.
 		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
 		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", Pass},
 		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", Pass},
@@ -88,8 +89,8 @@ func TestCapacity(t *testing.T) {
 				}
 			}
 		}, Inconclusive, metric.CapacityInterpolated, 36, 48, "(36 passes, 48 fails)", Inconclusive},
-		// An error of 0.05/10⁶ needs 328 requests, none of them over the limit: 0.95^328 is
-		// smaller. The first probe has 160 requests.
+		// With a million looks a look may use an error of 0.05/10⁶. A pass then needs 328 requests
+		// without a miss. The first probe has only 160 requests, so it decides nothing.
 		{"more looks", 30, func(_ *plan.Plan, r *metric.Run) {
 			for i := range r.Capacities[0].Probes {
 				r.Capacities[0].Probes[i].Planned = 1e6
@@ -180,7 +181,7 @@ func TestCapacityCutShort(t *testing.T) {
 	}{
 		{"it was cut short", 3, "", metric.CapacityAtLeast, 0},
 		{"too few to tell", 39, metric.FailStatus, metric.CapacityAtLeast, 0},
-		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two requests for each of the 20 slots
+		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two requests were sent for each of the 20 slots
 		{"cancelled", 100, metric.FailCanceled, metric.CapacityAtLeast, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -229,8 +230,8 @@ func TestCapacityWithAFixedLevel(t *testing.T) {
 	}
 }
 
-// The notes of a search apply to its own result only. They are marked if judging again gives
-// another result.
+// The notes of a search apply to the limit that the search found. If judging again gives another
+// limit, the notes say that they are from the run.
 func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	const note = "from 40 to 64 ttft stays within 1 % of its limit"
 	for limit, want := range map[float64][]string{

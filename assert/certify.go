@@ -149,13 +149,13 @@ func (f *foreseenLevel) inMix(requests int) string {
 	return fmt.Sprintf(", %d of its mix", f.ofMix(requests))
 }
 
-// never reports that no outcome of the planned requests could pass.
+// never marks a finding as impossible: no outcome of the planned requests could pass.
 func (f *foreseenLevel) never(remark, advice string) {
 	f.Impossible, f.Remark, f.Advice = true, remark, advice
 }
 
-// more is the advice on how to get more requests. A trace has a fixed number of requests, so it has
-// an advice of its own.
+// more returns the advice on how to get more requests. It returns the parameter trace for a trace,
+// whose number of requests is fixed.
 func (f *foreseenLevel) more(advice, trace string) string {
 	if f.level.Speedup > 0 {
 		return trace
@@ -312,8 +312,8 @@ func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	return looks
 }
 
-// deepened returns the level at the first look of a deep probe. Its number of requests is at least
-// twice the usual one, and doubling it at each look leads to the largest number.
+// deepened returns the level at the first look of a deep probe. Each further look doubles the
+// number of requests, up to most. The first look has at least twice the number usual.
 func deepened(level plan.Level, usual, most int) plan.Level {
 	part := 1
 	for most/(2*part) >= 2*usual {

@@ -318,9 +318,9 @@ func TestCertifyByTime(t *testing.T) {
 	}
 }
 
-// At a rate, all requests in flight may fail together, and their number is not known beforehand.
-// 1,000 requests make 59 waves of up to 16 requests, or 100 waves of 10, which TestShareOfARate
-// judges.
+// All requests in flight may fail together, but for a rate the number in flight is not known in
+// advance. 1,000 requests are 59 waves if at most 16 are in flight, or 100 waves of 10, which
+// TestShareOfARate judges.
 func TestCertifyOfARate(t *testing.T) {
 	for _, tt := range []struct {
 		requests, clusters, needed, remark string

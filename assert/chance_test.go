@@ -37,10 +37,9 @@ func TestLongChances(t *testing.T) {
 	}
 }
 
-// A point estimate within its limit passes. At a limit of zero an unchanged candidate passes half
-// of the time. With 8 rounds, each with a standard deviation of √2 · 1 % (from starts; requests add
-// almost nothing), and a limit of 1 %, it passes with a chance of Φ(1 % · √8 / 1.414 %) = Φ(2) =
-// 97.7 %.
+// By point estimates a change passes if its estimate is within the limit. Each of 8 rounds has a
+// standard deviation of √2 · 1 %, from the starts; requests add almost nothing. With a limit of 1 %
+// an unchanged candidate passes with probability Φ(1 % · √8 / 1.414 %) = Φ(2) = 97.7 %.
 func TestChanceOfAnEstimate(t *testing.T) {
 	c := &plan.Compare{Restart: plan.RestartLeg, Policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Extend}, Rounds: 8}
 	got := foretell(c, tolerate("ttft mean +1%"), plan.Level{Name: "4", N: 4, Requests: 8_000_000, Rounds: 8})

@@ -407,10 +407,10 @@ func TestCompareStoredFailures(t *testing.T) {
 		// By chance that happens with probability 1/256.
 		{"the candidate fails in every round", nil, every(10), Fail, "a failed request decides the statistic", ""},
 		{"the control fails in every round", every(10), nil, Pass, "a failed request decides the statistic", ""},
-		// In the other seven pairs the candidate takes 0.99 to 1.01 times as long, which is below
-		// the limit of 1.1 too.
+		// In every other pair the candidate takes 0.99 to 1.01 times as long, which is within the
+		// limit of 1.1.
 		{"the control failed in one", in(1, every(10)), nil, Pass, "a failed request decides the statistic", ""},
-		// The candidate is better in 5 of 8 pairs. By chance that happens with probability 37%.
+		// The candidate is within its limit in 5 of 8 pairs. By chance that happens with probability 37%.
 		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "a failed request decides the statistic", "needs rounds in which fewer requests fail"},
 		// If a failed request decides the percentile on both sides, neither side is known to be
 		// worse.
@@ -554,7 +554,7 @@ func TestCompareDecides(t *testing.T) {
 		{noisy(4, 0.5, 0.01), []string{"ttft p95 +50%"}, compare.AnswerYes, "ab: yes for chat"},
 		{noisy(4, 1.4, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNo, "ab: no for chat"},
 		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
-		// The candidate is worse, but within the tolerances.
+		// The candidate is worse than the control, but within the tolerances.
 		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
 		{noisy(4, 1.4, 0.01), []string{"e2e mean +5%"}, compare.AnswerNo, "ab: no for chat"},
 	} {
@@ -565,7 +565,8 @@ func TestCompareDecides(t *testing.T) {
 			t.Errorf("%+v, %q", c.Decisions, c.Line)
 		}
 	}
-	// A change that only warns is not required. The answer comes from the whole request (e2e).
+	// A change that only warns is not a requirement. Whether the candidate is better is decided by
+	// E2E, the time of a whole request.
 	d.candidate, d.claims = noisy(4, 0.5, 0.01), []*plan.Claim{tolerate("throughput -5%"), improve("ttft p95 -90%")}
 	d.claims[1].Severity = plan.SeverityWarn
 	p, run := d.make()

@@ -20,7 +20,7 @@ func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonL
 	if len(v.Comparisons) == 0 {
 		return ComparisonLook{Outcome: Error}
 	}
-	x := v.Comparisons[0] // the plan has only this comparison
+	x := v.Comparisons[0] // the only comparison of the plan above
 	out := ComparisonLook{Outcome: x.Outcome}
 	for _, row := range x.Changes {
 		if row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn {

@@ -54,7 +54,7 @@ func (e evidence) drift() []string {
 		}
 	}
 	if mean, variance := stat.Moments(halves); len(halves) >= leastRounds {
-		// Student's t test on the changes within each round.
+		// Student's t test on the change within a round, over all rounds.
 		word(math.Exp(mean)-1, tails(mean/math.Sqrt(variance/float64(len(halves))), len(halves)-1), "from the first half of a round to the second")
 	}
 	return notes

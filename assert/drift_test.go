@@ -74,8 +74,7 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%s: %v %s", c.name, load.Outcome, load.Message)
 		}
 	}
-	// In levels without drift a drift is reported only as often as allowed: in 1% of them in each
-	// direction.
+	// If there is no drift, a note may be wrong in 1% of the levels in each direction.
 	said := 0
 	for range 300 {
 		e := gather(shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return 0.1 + 2*r.ExpFloat64() }}.level())
@@ -86,7 +85,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// More requests do not change that a server was slow while it warmed up.
+// If a server was slow while it warmed up, more requests would not help.
 func TestWarmingNeeds(t *testing.T) {
 	warms := shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 {
 		if r < 2 {

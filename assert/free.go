@@ -101,8 +101,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 		return plain
 	}
 	if secret(marks) && slices.ContainsFunc(a.ErrorMessage.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "result" }) {
-		// A text made from a secret and a result did not exist before, so the masking of secrets in
-		// the output does not know it.
+		// The message would contain a secret together with a result. The output masks known
+		// secrets, but would not recognise this new text.
 		return plain + ": " + withheld
 	}
 	return verdict.OneLine(m.AsString())
@@ -302,8 +302,8 @@ func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.
 	return l.Value(def.Name, w.Policy.Window, sample.Good(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
 }
 
-// countedStat returns a statistic of a histogram: the mean, or a percentile that is estimated
-// within its bucket.
+// countedStat returns a statistic of a histogram by its name: the mean, or a percentile. A
+// percentile is interpolated within its bucket.
 func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	h, why := l.Histogram(def.Name)
 	stat, err := metric.ParseStat(name)
@@ -322,7 +322,7 @@ func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	return metric.None("not reported")
 }
 
-// readStat is a statistic of the readings of a gauge.
+// readStat returns a statistic of a gauge, by its name, from the readings at a level.
 func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	g, why := l.Gauge(def.Name)
 	stat, err := metric.ParseStat(name)

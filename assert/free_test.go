@@ -76,7 +76,7 @@ workload "chat" {
 	}
 }
 
-// The variable result has the declared type, also under for_each, and never more fields than
+// The variable result always has the declared type, also with for_each. It has no field that is not
 // declared.
 func TestResultHasItsType(t *testing.T) {
 	p := load(t, `
@@ -222,8 +222,8 @@ assert "a" {
 	}
 }
 
-// A condition over every element of an empty list is true, but has judged nothing, so it must not
-// pass.
+// A condition over every element of an empty list is true although nothing was judged. So it must
+// not pass.
 func TestConditionsOverNothing(t *testing.T) {
 	const head = `
 variable "limits" {

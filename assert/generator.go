@@ -13,18 +13,18 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The generator's own lateness is part of every latency that it measures. metric.Level.Disturbed
-// finds the rounds in which it was too late; most of these were measured again. For the rest, the
-// function late checks for each threshold whether lateness or idle slots could have decided the
-// verdict. If not, the verdict stands.
+// Every latency includes the lateness of the load generator itself. metric.Level.Disturbed finds
+// the rounds in which the generator was too late, and most of them are measured again. For the
+// disturbed rounds that remain, the function late checks each threshold. The verdict stands if
+// neither lateness nor idle slots could have decided it.
 //
-// A whole level is invalid if a round used most of the machine's CPU (mostCPU of the cores that it
-// may use): the generator's own delays can then no longer be separated from the server's. A delay
-// that is above leastDelay but too short to disturb a round counts only if it could have changed a
-// verdict on a time; see flips.
+// A whole level is invalid if a round used the share mostCPU, or more, of the processor cores that
+// the generator may use, because its own delays then cannot be told from the server's. A delay
+// above leastDelay that is too short to disturb a round counts only if it could have changed a
+// verdict on a time; see the function flips.
 //
-// In virtual time nothing is late. The health of a simulated run is unknown, and no check here
-// objects to that. The reports say that it was simulated.
+// A simulated run has virtual time, in which nothing is late. Its record has no health of the
+// generator, and no check here requires it. The reports say that the run was simulated.
 const (
 	mostCPU    = 0.90
 	leastDelay = time.Millisecond
@@ -78,22 +78,23 @@ func (s *subject) held(r *metric.Round) time.Duration {
 	return max(d.Stall, d.Delay)
 }
 
-// light reports whether the round had less than the declared load. Rates have their own rule; see
-// the function loaded.
+// light reports whether a round of a closed loop or a burst had less than the declared load. For a
+// rate see the function loaded.
 func (s *subject) light(r *metric.Round) bool {
 	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
 }
 
-// late reports whether the generator, by lateness or too little load in the disturbed rounds, could
-// have decided a threshold. It could not if the undisturbed rounds alone give the same verdict, or
-// if the verdict stays the same after the lateness is undone. A failure also stands if too little
+// late reports whether the generator could have decided a threshold in the disturbed rounds, by
+// lateness or by too little load. It could not if the undisturbed rounds alone give the same
+// verdict, or if the verdict stays the same without the lateness. A fail also stands if too little
 // load could only have helped to pass.
 //
-// Whatever arrives during a stall of the generator is read when the stall ends. A latency is then
-// too long, by the stall at most, and never too short, so a stall cannot make it meet an upper
-// bound. A stall may make a request time out. The time from a stream's first token to its last is
-// different: it is too short if the first token waited (zero if the whole answer waited), and too
-// long if the last token waited. A rate over a window changes by the stall's share of the window.
+// What arrives while the generator stands still is read when the stall ends. A latency is then too
+// long, by at most the stall, and never too short. So a stall cannot make a latency meet an upper
+// limit, but it may make a request time out. The time within a stream, from its first token to its
+// last, is different. It is too short if the first token was read late, and even zero if all tokens
+// were read together. It is too long if the last token was read late. A rate over a window changes
+// by the stall's share of the window.
 func (s *subject) late(v judgedThreshold) bool {
 	m := v.threshold.Metric
 	if v.Outcome != Pass && v.Outcome != Fail || m.Untimed() || m.Name == "cache_hit_rate" {
@@ -159,7 +160,8 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 	return !known || s.judgedOn(&other, s.restreamed(streams, passed), moved) != v.Outcome
 }
 
-// judgedOn returns the outcome of a threshold on another version of the level.
+// judgedOn judges a threshold on l, a corrected copy of the level (see undisturbed and restreamed),
+// and returns the outcome. It changes other, a copy of s.
 func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) Outcome {
 	if other.evidence = gather(l); !s.ahead() {
 		other.due = 0
@@ -216,7 +218,7 @@ func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	}
 	shift := delay.Seconds()
 	if (v.Outcome == Pass) == !sample.Upward(t.Op) {
-		shift = -shift // a pass must also hold under a tighter limit, a failure under a wider one
+		shift = -shift // a pass is tested with a stricter limit, a fail with a wider one
 	}
 	moved := plan.Threshold{Metric: t.Metric, Stat: t.Stat, Op: t.Op, Limit: t.Limit + shift}
 	// Judge both thresholds again. The recorded verdict on a mean may have been changed by the

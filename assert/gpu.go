@@ -10,9 +10,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// gpus checks the state of the server's GPUs: heat and hardware did not hold their clocks down,
-// they reported no errors, and no foreign process used them. If no reading covers a condition that
-// the plan sets, the measurement is invalid. A default condition without a reading is ignored.
+// gpus checks the server's GPUs during the level. Neither heat nor hardware may have reduced their
+// clocks, they must not have reported errors, and no foreign process may have used them. If no
+// reading shows a condition that the plan sets, the measurement is invalid. A default condition
+// without a reading is ignored.
 func (s *subject) gpus(v *Verdict, invalid objection) {
 	require := s.require()
 	most := plan.MostThrottled
@@ -53,7 +54,7 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 	}
 }
 
-// require returns the conditions that the plan sets on the GPUs of the level's server.
+// require returns what the plan requires of the GPUs of the level's server.
 func (s *subject) require() plan.Require {
 	if s.workload != nil {
 		for _, server := range s.workload.Servers {

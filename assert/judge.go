@@ -15,7 +15,7 @@ type Options struct {
 	// Baselines holds the recorded runs of stored controls, by the name of the
 	// comparison.
 	Baselines map[string]*metric.Run
-	// Each runs the cases; nil: one after the other.
+	// Each runs the judgements of the cases; nil runs them one after another.
 	Each metric.Each
 }
 

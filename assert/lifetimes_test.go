@@ -27,7 +27,7 @@ func TestTogether(t *testing.T) {
 		{time.Second, time.Millisecond, 0.05, 0, false},
 		{3 * time.Second, time.Millisecond, 0.05, 0, false},
 		{4 * time.Second, time.Millisecond, 0.05, 25 * 1.870, true},
-		{4 * time.Second, 0, 0.05, 0, false}, // all rounds have the same times
+		{4 * time.Second, 0, 0.05, 0, false}, // all rounds have equal times
 		{40 * time.Second, time.Millisecond, 0.05, 2.5 * 1.870, true},
 		{200 * time.Second, 0, 0.05, 0.5 * 1.870, true},          // half a lifetime shows nothing
 		{time.Second, time.Millisecond, 0.01, 100 * 2.468, true}, // 299 moments are needed

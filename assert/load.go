@@ -52,7 +52,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 
 	var problems []string
-	var cause verdict.Cause // the cause of the first problem
+	var cause verdict.Cause // cause of the first problem
 	invalid := func(of verdict.Cause, format string, args ...any) {
 		problems, cause = append(problems, fmt.Sprintf(format, args...)), cmp.Or(cause, of)
 	}
@@ -148,7 +148,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 		invalid(verdict.CauseInvalid, "the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
 	}
 	due := s.level.Due()
-	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" // requests that were due before the cut are judged
+	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" // a rate that was given up is judged on the requests that were due before that
 	if due < level.Requests && !s.shed(level) && !givenUp {
 		invalid(verdict.CauseInvalid, "cut short: %d of %d planned requests were due", due, level.Requests)
 	}
@@ -253,7 +253,7 @@ func (s *subject) asLong(x *metric.Sample) bool {
 	if !s.level.Exact {
 		tolerance = math.Max(inputTolerance*float64(x.InputAsked), 1)
 	}
-	if x.Turn > 1 { // the prompt holds earlier answers, whose length only the server knows
+	if x.Turn > 1 { // the prompt includes earlier answers, whose length only the server knows
 		return 2*x.Usage.Input >= x.InputAsked
 	}
 	return x.InputAsked == 0 || math.Abs(float64(x.Usage.Input-x.InputAsked)) <= tolerance
@@ -308,9 +308,9 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	return fmt.Sprintf("cached tokens are from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report them", hits.V, queries.V)
 }
 
-// loaded checks that the load was the declared one: every slot busy, or all requests of a burst
-// sent at once. If only some rounds had less load, the function generator checks for each threshold
-// whether these rounds could have decided it.
+// loaded checks that the load was as declared: every slot was busy, or all requests of a burst were
+// sent at the same time. If only some rounds had less load, the function generator checks for each
+// threshold whether these rounds could have decided it.
 func (s *subject) loaded(v *Verdict, invalid objection) {
 	none := !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return !s.light(r) })
 	if s.level.Kind == metric.OpenLoop && !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return r.Leg != nil }) {

@@ -138,8 +138,8 @@ func idle(busy float64) func(*metric.Level) {
 	}
 }
 
-// If slots were idle in some rounds, a threshold stands if the other rounds decide the same. A
-// failure also stands if less load could only have helped to pass.
+// If slots were idle in some rounds, a threshold keeps its verdict if the other rounds give the
+// same verdict. It also keeps a fail if less load could only have helped it to pass.
 func TestIdleSlots(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -255,7 +255,7 @@ func TestGeneratorStalled(t *testing.T) {
 		if got := sla(); (got.Outcome == Error) != (c.want == Error) || c.want == Error && (got.Cause != verdict.CauseGenerator || !strings.HasPrefix(got.Message, "generator: the generator stood still for ")) {
 			t.Errorf("%s: %v: %s", c.name, got.Outcome, got.Message)
 		}
-		// If only one round was disturbed, the other rounds decide.
+		// If only one round was disturbed, the undisturbed rounds decide.
 		for _, r := range run.Levels[0].Rounds[1:] {
 			r.Health.Stall = 0
 		}
@@ -402,7 +402,7 @@ func TestShedRounds(t *testing.T) {
 func TestMeasuredForItsTime(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		time    time.Duration // duration of each of five rounds; 0 means a round with a fixed number of requests, which takes a little over 4 s
+		time    time.Duration // duration of each of the five rounds; 0: a fixed number of requests, which takes a little over 4 s
 		planned time.Duration
 		want    Outcome
 		says    string

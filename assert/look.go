@@ -21,8 +21,8 @@ type LookVerdict struct {
 	// of the reason.
 	Invalid string
 	Cause   verdict.Cause
-	// Needs estimates how many more requests would settle an inconclusive outcome: 0 if unknown, -1
-	// if no number of requests would.
+	// Needs estimates how many more requests would decide an inconclusive outcome. It is 0 if
+	// unknown, and -1 if no number of requests would decide it.
 	Needs int
 	// Binding names the threshold that decided the look's outcome. If several did, it is the one
 	// nearest to its limit.

@@ -51,8 +51,8 @@ func TestJudgeLook(t *testing.T) {
 		// A higher speed is better, so the logarithm of estimate / limit, 50 / 10 tok/s, changes
 		// its sign.
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
-		// A share of 0 bad requests is as far from the limit as possible. The bounds follow from
-		// 0.75^10 = 0.056 and 0.7^10 = 0.028.
+		// No request is bad, so the estimate is as far from the limit as possible. With 10 waves a
+		// success rate of 75% has the chance 0.75^10 = 0.056 and a rate of 70% has 0.7^10 = 0.028.
 		{"success", running(20, flat(1)), 200, 1, "success", "rate >= 70%", Pass, "", "success rate", -maxLog},
 		{"success in few waves", running(20, flat(1)), 200, 1, "success", "rate >= 95%", Inconclusive, "", "success rate", -maxLog},
 		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Error, "no value", "", 0},
@@ -78,8 +78,8 @@ func TestJudgeLook(t *testing.T) {
 	}
 }
 
-// Before the end of a level, an exact statistic of its requests fails only if the requests that are
-// still to come cannot change that.
+// An exact statistic fails before the end of a level only if the requests that are still to come
+// cannot change that.
 func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		name         string

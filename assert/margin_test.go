@@ -48,7 +48,7 @@ func TestMargin(t *testing.T) {
 		{"58 requests", "ttft", "p95 < 2s", shape{rounds: 2, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"50 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 5, ttft: ten}, Inconclusive, false, 0},
 		{"60 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 6, ttft: ten}, Pass, true, bound10},
-		// p99 needs 299 requests, and a tolerance factor for 99.5% of them.
+		// A p99 needs 299 requests, and its tolerance bound must hold for 99.5% of the requests.
 		{"p99, 290 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"p99, 300 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 30, ttft: ten}, Pass, true, math.Exp(0.04766 + factor(10, 0.995)*0.05024)},
 		// A round with a missing value has no worst value.
@@ -59,10 +59,10 @@ func TestMargin(t *testing.T) {
 					x.FirstAnswer = 0
 				}
 			}}, Inconclusive, false, 0},
-		// All requests of one round are over the limit.
+		// In one round all requests are over the limit.
 		{"one round over", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: byRound(1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1)}, Inconclusive, false, 0},
-		// Speeds are 10 / 0.5 s = 20 tok/s and 10 / 0.55 s = 18.2 tok/s. The bound from below is 20
-		// / bound10 = 16.5.
+		// Answers take 0.5 or 0.55 s, so speeds are 20 and 18.2 tok/s. The lower bound is 20 /
+		// bound10 = 16.5 tok/s.
 		{"upward", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.1)}, Pass, true, 20 / bound10},
 		{"upward, too near", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.8)}, Inconclusive, false, 0},
 		// For gaps, the worst value of a round is its longest gap.

@@ -57,7 +57,7 @@ func partAt(l *metric.Level, part *plan.Workload) *metric.Level {
 	return nil
 }
 
-// add adds the result of the mix itself, or of a part, to the sight. A result without required
+// add adds the result of a mix, or of a part of it, to the sight. A result without required
 // thresholds decides nothing.
 func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	part := ""

@@ -37,7 +37,8 @@ func (e evidence) observe(def metric.Def) observations {
 	return o
 }
 
-// all pools the blocks. Missing values rank on the side that does not meet the operator.
+// all puts the values of all blocks together. A missing value ranks with the values that do not
+// meet the operator.
 func (o observations) all(op plan.Op) metric.Distribution {
 	better := metric.LowerIsBetter
 	if sample.Upward(op) {

@@ -13,8 +13,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// backlog is a level of 1,000 requests in ten rounds at 10 a second, each in flight for a second.
-// Of every hundred requests, the given number, evenly spread, is answered only after the window.
+// backlog returns a level with 1,000 requests in ten rounds. 10 requests arrive per second, and
+// each is in flight for one second. Of every 100 requests as many as kept says, evenly spread, are
+// answered only after the window.
 func backlog(kept int, saturation ...float64) *metric.Level {
 	l := &metric.Level{Name: "10 req/s", Kind: metric.OpenLoop, Rate: 10, Saturation: saturation}
 	for r := range 10 {
@@ -104,7 +105,7 @@ func TestSustained(t *testing.T) {
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
 		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "above the largest rate"},
-		// 990 of 1,000 requests ended in 100 s.
+		// In 100 s, 990 of 1,000 requests ended, which is 9.9 req/s.
 		{"its backlog stays, above the largest rate", 0, []float64{9.92, 9.93, 9.92, 9.93}, "", nil, Inconclusive, ""},
 		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, judging by its backlog"},
 		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, Inconclusive, ""},
@@ -154,8 +155,8 @@ func lose(n int) func(*metric.Level) {
 	}
 }
 
-// spreadOut makes the backlog fluctuate: in every third round all requests stay in flight until the
-// end of the round, so that the backlog varies about its line by tens of requests.
+// spreadOut makes the backlog fluctuate. In every third round all requests stay in flight until the
+// round ends, so the backlog is tens of requests above or below its line.
 func spreadOut(l *metric.Level) {
 	for i, r := range l.Rounds {
 		for _, s := range r.Samples {
@@ -166,9 +167,9 @@ func spreadOut(l *metric.Level) {
 	}
 }
 
-// Requests count as at most n·(1 − ρ)²/(c² + 0.5). At 10 of 12.5 req/s, ρ = 0.8. Then 1,000
-// requests count as at most 1000·0.04/1.5 = 26 with Poisson arrivals, 80 with constant gaps, and 16
-// with gamma 0.5.
+// Near the largest rate n requests count as at most n·(1 − ρ)²/(c² + 0.5). Here 10 req/s arrive and
+// the server sustains 12.5 req/s, so ρ = 0.8. 1,000 requests then count as at most 1000·0.04/1.5 =
+// 26 with Poisson arrivals, 80 with constant gaps, and 16 with the gamma shape 0.5.
 func TestCrowding(t *testing.T) {
 	same := make([]float64, 10)
 	for i := range same {
@@ -241,8 +242,8 @@ func timedOut(l *metric.Level, begun int) *metric.Level {
 }
 
 // A rate is not sustained if every request times out while the server keeps answering. Here 949 of
-// 1,000 requests timed out in the window, and 51 are in flight at its end. If no token came at all,
-// the server may be dead, which is an error.
+// 1,000 requests time out in the window, and 51 are in flight at its end. If no token arrives at
+// all, the server may be dead, which is an error.
 func TestOverrun(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -51,10 +51,11 @@ func (m *rateModel) lengths(seed int64) arrivals.Lengths {
 	return arrivals.Lengths{Mean: m.answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
 }
 
-// again marks jobs that are not requests, but tokens that a crowded server computes twice.
+// again marks jobs of the engine that are no requests: tokens that a crowded server computes a
+// second time.
 const again = 1 << 40
 
-// saturation holds the results of saturating the engine.
+// saturation holds what was measured while the engine was saturated.
 type saturation struct {
 	parts []float64 // speed in requests per second, converted from tokens, for each part of the time
 	at    float64   // answered at once
@@ -84,7 +85,7 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	out := saturation{parts: make([]float64, parts)}
 	const never = time.Duration(math.MaxInt64 / 2)
 	from, warm, tick, area := never, time.Minute, time.Second, 0.0
-	var first, last time.Duration // when the first answers were complete, and the last token in the window
+	var first, last time.Duration // time of the last token of the first answers, and of the last token in the window
 	for now := time.Duration(1); ; {
 		emitted, next, _ := e.Advance(now)
 		free := 0
@@ -307,7 +308,8 @@ func rateModels() []*rateModel {
 	return append(models, unlimited, crowded)
 }
 
-// scale makes answers so long that the server's largest rate is about the given one.
+// scale changes the length of answers, so that the server's largest rate becomes about the given
+// one.
 func (m *rateModel) scale(about float64) {
 	for range 2 {
 		mean, _ := stat.Moments(m.saturated(1, plan.SaturationSlots, 2*time.Minute, 2).parts)
@@ -362,9 +364,9 @@ func (m *rateModel) largest() float64 {
 	return low
 }
 
-// answered is the number of requests answered a second over half of length, with n in flight. The
-// first n begin in the middle of their answers, with longer prompts, and counting starts when they
-// have ended.
+// answered returns the number of requests answered per second, with n in flight, during the second
+// half of length. The first n requests begin in the middle of their answers, with longer prompts.
+// Counting starts when they have ended.
 func (m *rateModel) answered(n int, length time.Duration) float64 {
 	e, lengths := sim.NewEngine(m.profile, 1), m.lengths(1)
 	id, tokens := uint64(0), 0
@@ -420,7 +422,8 @@ func onAll[T any](gates int, gate func(i int64) T) []T {
 	return out
 }
 
-// sustains writes a row: how often a rate near the largest one of the model is judged sustained.
+// sustains writes a table row: how often the model is judged to sustain a rate near its largest
+// rate.
 func (m *rateModel) sustains(t *testing.T, out *strings.Builder, requests int, truth, near float64) {
 	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
 	count, trend, deficit := map[Outcome]int{}, 0, 0
@@ -529,9 +532,9 @@ func TestLongRateCharacteristics(t *testing.T) {
 	t.Log(out)
 }
 
-// truly is the number of requests from which a true percentile is computed. The H200 answers
+// truly returns how many requests a simulation of a true percentile has. The simulated H200 answers
 // hundreds of requests at the same time, which are fast or slow together. 40,000 of its requests
-// are only 160 lifetimes, from which the p95 came out 1.3 % too high.
+// last only 160 lifetimes, and their p95 was 1.3 % too high.
 func truly() int {
 	if *rateFull {
 		return 400_000 / shorter()

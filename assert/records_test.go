@@ -57,7 +57,7 @@ func TestCompareRecords(t *testing.T) {
 			}
 		})
 	}
-	// Neither a simulated run nor one that did not end can be compared with a real run.
+	// A run that was simulated, or that did not end, cannot be compared with a complete real run.
 	other := func(change func(*metric.Run)) *metric.Run {
 		r := alone(turns, 1)
 		change(r)

@@ -38,7 +38,7 @@ func (r required) why() string {
 	return fmt.Sprintf("implied by %s, which leaves failed requests out; to allow failed requests, bound success", label(r.by))
 }
 
-// unjudged is the verdict on the threshold before any measurement.
+// unjudged returns the verdict on a threshold before anything is measured.
 func (r required) unjudged(policy plan.Policy) Verdict {
 	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: ThresholdOf(r.Threshold), Implied: r.by != nil, Decide: string(policy.Decide), Confidence: 1 - policy.Alpha(),
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
@@ -119,7 +119,7 @@ func pairs(list []required, verdicts []Verdict) []judgedThreshold {
 	return out
 }
 
-// growing is the metric that decides whether a rate is sustained.
+// growing is the name of the metric that decides whether a rate is sustained.
 const growing = "backlog_growth"
 
 // withGrowth adds the requirement that the rate is sustained, unless the plan bounds backlog_growth
@@ -137,7 +137,7 @@ func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severit
 	return append(list, required{t, severity, t})
 }
 
-// searchOf returns the capacity search of a workload, or of the mix of a part.
+// searchOf returns the capacity search of a workload. A part of a mix has the search of its mix.
 func searchOf(w *plan.Workload) *plan.Capacity {
 	if w.Of != nil {
 		return w.Of.Capacity

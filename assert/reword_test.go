@@ -23,8 +23,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// judgements holds how a build of this package judges the corpus: decisions and messages, by the
-// name of a run.
+// judgements holds the decisions and messages of this build on the runs of the corpus. The key is
+// the name of a run.
 type judgements struct{ Decisions, Messages map[string]string }
 
 const judgementsFile = "TOKGATE_JUDGEMENTS"

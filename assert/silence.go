@@ -39,7 +39,7 @@ func silences(r *metric.Round) []span {
 	}
 	slices.Sort(usual)
 	least := max(leastSilence, unusual*usual[len(usual)/2], 2*r.Health.Stall)
-	var gaps []span // first the gaps of single streams, later the gaps that several streams share
+	var gaps []span // gaps of single streams; further down only those that all streams share
 	for _, x := range r.All() {
 		if len(x.Gaps) == 0 || time.Duration(slices.Max(x.Gaps))*time.Microsecond <= least {
 			continue
@@ -141,7 +141,8 @@ func (st standstill) waits(measured []float64, x float64) float64 {
 	return share
 }
 
-// quantile is the time that at most the given share of such requests would exceed.
+// quantile returns the time that at most the given share of requests would exceed if they arrived
+// at random instants; see the function waits.
 func (st standstill) quantile(measured []float64, share float64) float64 {
 	low, high := 0.0, measured[len(measured)-1]+st.longest.Seconds()+measured[len(measured)/2]
 	for range 50 {

@@ -26,7 +26,7 @@ type process struct {
 	slowRounds  float64 // share of rounds that are slow as a whole
 	slowWaves   float64 // share of waves that are slow as a whole
 	common      int     // number of requests in a wave
-	spells      float64 // share of requests that belong to a slow spell of common requests
+	spells      float64 // share of requests in slow spells; a spell has as many requests as the field common says
 	part        float64 // share of the requests in a spell that are slow; 0 means all
 }
 

@@ -52,7 +52,8 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 	v.Value = metric.Some(estimate)
 	e := t.Allowed()
-	// If a group is partly over the limit, the less favourable of its two counts is used.
+	// If the limit is inside a bucket, a round has two counts of requests over the limit, the least
+	// and the most. The smaller of the two effective numbers is used.
 	var least, most []stat.Group
 	for _, r := range s.level.Rounds {
 		x := r.Telemetry.Histograms[t.Metric.Name]

@@ -45,7 +45,7 @@ func told(rounds int, tell func(round int) *metric.Telemetry) *metric.Level {
 	return l
 }
 
-// bound is a threshold on a server metric.
+// bound returns a threshold on a server metric.
 func bound(name, stat string, op plan.Op, limit float64) *plan.Threshold {
 	st, err := metric.ParseStat(stat)
 	if err != nil {
@@ -86,8 +86,8 @@ func TestCountedThresholds(t *testing.T) {
 	}{
 		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests over (allowed 5%)"},
 		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, Fail, "100 of 1000 requests over"},
-		// The limit 1.2 s lies inside the bucket (1, 1.5], so the ten requests may be on either
-		// side of it.
+		// The limit of 1.2 s is inside the bucket from 1 to 1.5 s. So the ten requests in that
+		// bucket may be below or above the limit.
 		{"10 of 100 in the limit's bucket", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, nil, Inconclusive, "0 to 100 of 1000 requests over"},
 		{"the same as an estimate", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, estimate, Inconclusive, "0 to 100 of 1000 requests over"},
 		{"1 of 100 in the limit's bucket", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1.2, nil, Pass, "0 to 10 of 1000 requests over"},
@@ -274,7 +274,7 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 			return &metric.Telemetry{Missing: missing}
 		}),
 	}
-	// One round of five has no telemetry.
+	// Four rounds have telemetry, and one has not.
 	half := told(5, func(i int) *metric.Telemetry {
 		if i == 4 {
 			return &metric.Telemetry{Missing: map[string]string{"kv_usage": "500", "queue_wait": "500", "preemptions": "500"}}
@@ -390,7 +390,8 @@ assert "told" {
 	}
 }
 
-// If the metrics page belongs to a server that is not under load, its short queue is no evidence.
+// If the metrics page belongs to a server that is not under load, its short queue shows nothing
+// about the tested server.
 func TestPageOfAnotherServer(t *testing.T) {
 	tell := func(generated float64) func(int) *metric.Telemetry {
 		return func(int) *metric.Telemetry {
@@ -415,7 +416,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 			}
 		}
 	}
-	// Metrics of a GPU do not come from the server's page, so they keep their values.
+	// GPU metrics do not come from the server's page, so they still have values.
 	l := told(10, func(int) *metric.Telemetry {
 		return &metric.Telemetry{To: time.Hour, Added: map[string]float64{metric.GeneratedTokens: 0}, Gauges: map[string]metric.Gauge{"gpu_temperature": {N: 50, Mean: 60, Max: 60, Min: 60}}}
 	})

@@ -172,7 +172,7 @@ func nearestRank(p float64, n int) int {
 // on the wrong side of the operator.
 func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, alpha float64) (low, high float64) {
 	l, h := stat.PercentileRanks(d.N(), effective, 1-e, alpha)
-	if sample.Upward(op) { // for a lower bound the smallest values are the worst
+	if sample.Upward(op) { // if higher is better, the smallest values are the worst
 		return d.Rank(d.Count() + 1 - h), d.Rank(d.Count() + 1 - l)
 	}
 	return d.Rank(l), d.Rank(h)

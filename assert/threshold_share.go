@@ -59,7 +59,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 	share, e := float64(bad)/float64(s.n), t.Allowed()
 	v.Message = fmt.Sprintf("%s: %d of %d requests %s", compared(t, v.Value), bad, s.n, noun)
-	if t.Metric.Better != metric.LowerIsBetter { // otherwise the value is that share already
+	if t.Metric.Better != metric.LowerIsBetter { // if lower is better, the message already has the share
 		v.Message += fmt.Sprintf(" (%s, allowed %s)", metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e))
 	}
 	if t.Stat.Kind == metric.Observed {
@@ -107,8 +107,7 @@ func (s *subject) goodBy(e float64) (quantities [][]stat.Ascending, moments floa
 	return quantities, moments
 }
 
-// asked returns s without the requests that do not ask for the property that a metric of answers
-// measures.
+// asked returns a copy of s with only those requests that a metric of answers applies to.
 func (s *subject) asked(def metric.Def) *subject {
 	out := *s
 	out.blocks, out.n = nil, 0
@@ -162,7 +161,7 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, s
 	}
 }
 
-// toFail is the number of requests that count towards a fail.
+// toFail returns how many independent requests count when a fail is tested.
 func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
 	n := s.effective(groups, nil)
 	if s.policy.Clusters == plan.ClustersWave || s.policy.Clusters == "" {
@@ -313,7 +312,7 @@ func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e
 // a rate that is certainly below the largest rate is sustained. A rate that is certainly above it
 // is not, unless the server was faster at this level than when saturated.
 
-// sustained judges the growth of the backlog.
+// sustained judges the growth of the backlog, which shows whether the server sustains a rate.
 func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	g, ok := s.level.Growth()
 	if !ok || math.IsNaN(g.Share) || math.IsNaN(g.Error) {

@@ -40,7 +40,8 @@ func TestPercentile(t *testing.T) {
 		want       Outcome
 		effective  float64 // 0: not compared
 	}{
-		// Identical requests show no dependence, so all of them are effective.
+		// Identical requests do not depend on each other, so the effective number is the number of
+		// requests.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 59, n: 1, ttft: alike}, Pass, 59},         // 0.95^59 = 0.0485
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 58, n: 1, ttft: alike}, Inconclusive, 58}, // 0.95^58 = 0.0510
@@ -61,8 +62,8 @@ func TestPercentile(t *testing.T) {
 		// A completed request without a value of the metric counts as over the limit. Here no
 		// request has a TTFA.
 		{"ttfa", "p95 < 2s", shape{rounds: 5, perRound: 20, change: func(x *metric.Sample) { x.FirstAnswer = 0 }}, Fail, 100},
-		// All requests of one round in five are bad, 12% in all. The variance v between rounds is
-		// large, so the effective number p̂q̂/v is small.
+		// In one of five rounds 24 of 40 requests are bad, 12% of all. The variance v between
+		// rounds is then large, so the effective number of requests p̂q̂/v is small.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40, ttft: func(r, i int) float64 { return map[bool]float64{true: 5, false: 1}[r == 0 && i < 24] }}, Inconclusive, 0},
 		// 100 requests with 25 in flight are only 4 waves, too few blocks for a pass.
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Inconclusive, 4},
@@ -91,7 +92,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// The bounds of a percentile agree with the outcome of its test.
+// The bounds of a percentile are on the same side of the limit as the outcome of its test says.
 func TestLongBoundsAgreeWithOutcome(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	seen := map[Outcome]int{}
@@ -131,8 +132,8 @@ func TestMean(t *testing.T) {
 		want  Outcome
 		shape shape
 	}{
-		// The means of the rounds are 1.0, 1.1, 1.2, 1.1, 1.0: mean 1.08, s² = 0.007, and half the
-		// interval is 2.132·√(0.007/5) = 0.080, so it is [1.00, 1.16].
+		// The means of the rounds have the mean 1.08 and the variance s² = 0.007. Half the interval
+		// is 2.132·√(0.007/5) = 0.080, so the interval is [1.00, 1.16].
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Pass, shape{rounds: 5, perRound: 8}},
 		{"mean < 1s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Fail, shape{rounds: 5, perRound: 8}},
 		// The means of the rounds lie between 1.5 and 2.4: mean 1.95, s = 0.354, half the interval
@@ -354,7 +355,8 @@ func TestLevelWide(t *testing.T) {
 	}
 }
 
-// Published reports divide by the whole time, including ramp and drain.
+// With window = "all" a rate is computed over the whole time, with ramp and drain, as in published
+// benchmark reports.
 func TestWindowAll(t *testing.T) {
 	// Each of 4 slots has ten answers of 1.2 s, and the slots start 0.3 s apart: 440 tokens in 12.9
 	// s.
@@ -383,8 +385,8 @@ func TestScalingEfficiency(t *testing.T) {
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "1", N: 1, Requests: 50, Rounds: 5})
 	run.Levels = append(run.Levels, single)
 	v := verdictOf(t, Judge(p, run, Options{}), "sla.scaling_efficiency at 4")
-	// At both levels each slot has 11 tokens in 1.2 s, so the value is close to 1; the ramp takes a
-	// little time.
+	// At both levels a slot generates 11 tokens in 1.2 s, so the efficiency is close to 1. The ramp
+	// takes a little time.
 	if v.Outcome != Pass || v.Value.V < 0.9 || v.Value.V > 1.05 {
 		t.Errorf("%v: %s", v.Outcome, v.Message)
 	}
@@ -426,7 +428,7 @@ func TestMoreOverNeverHelps(t *testing.T) {
 	for _, decide := range []plan.Decide{plan.Certified, plan.Estimate} {
 		last := Pass
 		for k := range 41 {
-			// The failures are spread evenly, so the rounds show no spread.
+			// Every round has the same number of failures, so the rounds do not differ.
 			l := shape{rounds: 5, perRound: 40, failed: func(_, i int) bool { return i < k && k < 40 || k == 40 && i < 39 }}.level()
 			v := one(t, l, "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = decide })
 			if v.Outcome < last {
@@ -531,7 +533,7 @@ func TestClusters(t *testing.T) {
 		want     Outcome
 		says     string
 	}{
-		// 10 rounds of 120 requests with 8 in flight are 150 waves; 59 would be enough.
+		// Ten rounds of 120 requests with 8 in flight are 150 waves, and 59 waves would be enough.
 		{"none fails", "", none, 120, Pass, "1200 requests count as 150 towards a pass, because all requests in flight (8) may fail together"},
 		{"none fails, too few", "", none, 47, Inconclusive, "count as 58"},
 		// Failures come alone, so the mean cluster is (2·64 + 24)/(16 + 24) = 3.8 requests. 1200
@@ -559,8 +561,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestLongFewerFailuresPass: one more failure never turns an undecided share into a
-// pass.
+// TestLongFewerFailuresPass: one more failed request never turns an undecided share into a pass.
 func TestLongFewerFailuresPass(t *testing.T) {
 	for _, n := range []int{1, 2, 8, 32} {
 		for _, text := range []string{"rate >= 90%", "rate >= 95%", "rate >= 99%"} {
@@ -583,8 +584,8 @@ func TestLongFewerFailuresPass(t *testing.T) {
 	}
 }
 
-// Results of a server with speculative decoding on synthetic prompts may not hold for other
-// prompts. A note says so on those metrics that depend on drafts.
+// With speculative decoding, results for synthetic prompts may not hold for real prompts. A note
+// says so at each metric that depends on drafts.
 func TestMadePrompts(t *testing.T) {
 	drafting := func(l *metric.Level) {
 		for _, r := range l.Rounds {

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// thresholds judges a list of thresholds, in its order. A threshold that leaves out
-// failed requests passes only if success does.
+// thresholds judges a list of thresholds, in the order of the list. A threshold that ignores failed
+// requests passes only if the threshold on success passes.
 func (s *subject) thresholds(list []required) []Verdict {
 	var out []Verdict
 	success := Skipped
@@ -62,8 +62,8 @@ func (s *subject) drafted() bool {
 	return slices.ContainsFunc(s.workload.Servers, func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
 }
 
-// reversible reports whether a threshold that fails so far could still hold in the end, if all
-// requests that are still to come are good.
+// reversible reports whether a threshold that fails now could still pass at the end, if all
+// requests to come are good.
 func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	switch t.Stat.Kind {
 	case metric.Observed:

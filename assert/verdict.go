@@ -47,8 +47,7 @@ type Verdicts struct {
 	// Comparisons are in the order of the plan, and include changes that are not
 	// required.
 	Comparisons []*compare.Comparison
-	// Why explains an Outcome that no verdict in the list explains, because nothing was judged;
-	// otherwise "".
+	// Why explains the outcome if nothing was judged and no verdict explains it; otherwise "".
 	Why string
 }
 
@@ -60,7 +59,7 @@ func (v Verdicts) ExitCode(interrupted bool) int {
 	return v.Outcome.ExitCode()
 }
 
-// ThresholdOf converts a threshold for verdicts and reports.
+// ThresholdOf converts a threshold of the plan to the form that verdicts and reports use.
 func ThresholdOf(t *plan.Threshold) *verdict.Threshold {
 	return &verdict.Threshold{Metric: t.Metric, Stat: t.Stat, Op: string(t.Op), Limit: t.Limit, Text: t.Text}
 }

@@ -38,7 +38,7 @@ type seen struct{ first, whole, token pooled }
 
 func seenOf(l *metric.Level) (s seen) {
 	for i, r := range l.Rounds {
-		within := func(t time.Duration) bool { // a request may begin in one part of the window and end in a later part
+		within := func(t time.Duration) bool { // a request may begin in one round and end in a later one
 			return slices.ContainsFunc(l.Rounds[i:], func(r *metric.Round) bool {
 				return r.Telemetry != nil && t > r.Telemetry.From && t <= r.Telemetry.To
 			})
@@ -83,7 +83,7 @@ func witnessed(l *metric.Level) []string {
 		name      string
 		ours      pooled
 		by        string  // the histogram and
-		n         float64 // number of requests that shows whether both sides counted the same requests
+		n         float64 // number of requests, to check that both sides counted the same ones
 		low, high float64
 	}{
 		{"server_ttft", s.first, "server_ttft", s.first.n, behind("server_ttft"), front},
@@ -95,7 +95,7 @@ func witnessed(l *metric.Level) []string {
 			continue
 		}
 		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {
-			continue // a step of the engine makes several tokens
+			continue // with drafts a step of the engine makes several tokens, so it is not the time of one
 		}
 		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
 			def := metric.MustLookup(w.name)
@@ -109,10 +109,10 @@ func witnessed(l *metric.Level) []string {
 // apart reports whether two counts differ so much that they cannot be counts of the same requests.
 func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
 
-// stepped is the mean time between tokens, in seconds, for an engine that counts the seconds in
-// which it made tokens, from the first of each answer (llama.cpp: tools/server,
-// t_token_generation). It is 0 if the engine does not report it, or if it counted other answers
-// than the client.
+// stepped returns the mean time between tokens, in seconds, for an engine that only counts the
+// seconds in which it made tokens, after the first token of each answer (llama.cpp: tools/server,
+// t_token_generation). It returns 0 if the engine does not report these seconds, or if its tokens
+// are not those of the client's answers.
 func stepped(l *metric.Level, s seen) float64 {
 	seconds, tokens := l.Added(metric.GeneratedSeconds), l.Added(metric.GeneratedTokens)
 	rest := tokens.V - s.whole.n

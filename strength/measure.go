@@ -43,7 +43,7 @@ type Finding struct {
 	Absent bool
 }
 
-// Result is the result of all regressions.
+// Result holds the results of all regressions.
 type Result struct {
 	// Recorded is set if a recorded run was stretched; otherwise runs were simulated.
 	Recorded  bool
@@ -60,9 +60,8 @@ func (r *Result) Runs() int {
 	return n
 }
 
-// Try runs and judges a plan with a regression planted (nil: none), for the run with the given
-// seed, from 0. planted is false if the regression changes nothing. It is called from several
-// goroutines.
+// Try runs a plan with a planted regression, and judges the run. r == nil means no regression.
+// Seeds begin at 0. planted is false if the regression changes nothing. Several goroutines call it.
 type Try func(r *Regression, seed int) (outcome verdict.Outcome, planted bool, err error)
 
 // Measure tries each regression, and the unchanged server, in the given number of runs
@@ -132,7 +131,7 @@ func (t *Tally) Add(o verdict.Outcome) {
 		t.Passed++
 	case verdict.Inconclusive:
 		t.Undecided++
-	default: // a run without a measurement does not pass either
+	default: // an error or a skipped run is no pass either
 		t.Failed++
 	}
 }

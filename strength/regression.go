@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// The kinds of regressions. Those in plan.Slower have a factor, failures have a
-// share, and the others have one fixed size.
+// The kinds of regressions. The kinds in plan.Slower have a factor as their size. Failures have a
+// share. Every other kind has one fixed size.
 const (
 	Overhead   = "overhead"   // each request waits longer before it reaches the engine
 	Prefill    = "prefill"    // each prompt token costs more
@@ -148,8 +148,8 @@ func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 		return scale(2, &to.Decode.PerSeqMS, &to.Decode.PerKtokenMS, &to.Decode.MoEMS)
 	case KV:
 		before := to.Limits.KVTokens
-		// A server whose cache cannot hold one request of its context would not
-		// start.
+		// Without room for one request of the full context the server would not start, so the cache
+		// keeps that much.
 		to.Limits.KVTokens = max(before/2, min(before, to.MaxModelLen+to.Limits.KVPerSeqTokens))
 		return to.Limits.KVTokens < before
 	case Cache, NoCache:

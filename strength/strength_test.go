@@ -72,7 +72,7 @@ func TestPlant(t *testing.T) {
 	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {
 		t.Errorf("%+v", r)
 	}
-	// A cache that holds exactly one request of the whole context cannot be halved.
+	// A KV cache that holds exactly one request of the full context cannot become smaller.
 	small := sim.DefaultProfile()
 	small.Limits.KVTokens = small.MaxModelLen
 	if (Regression{Kind: KV}).Plant(p, small) {

@@ -130,8 +130,8 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 	return &copied, planted
 }
 
-// answered returns a comparison in which the candidate's scored answers are also
-// worse.
+// answered returns a copy of a comparison in which the candidate's scored answers are worse, as
+// under the regression.
 func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Comparison {
 	out, answers := *c, *c.Answers
 	out.Answers, answers.Pairs = &answers, slices.Clone(answers.Pairs)
@@ -160,8 +160,8 @@ func random(l *metric.Level, seed int) *rand.Rand {
 	return rand.New(rand.NewPCG(h.Sum64(), uint64(seed)))
 }
 
-// typicalGap is the median gap between chunks, which is a step that only decodes,
-// because most steps contain no prompt.
+// typicalGap returns the median gap between chunks. Most steps of an engine contain no prompt, so
+// this is the time of a step that only decodes.
 func typicalGap(l *metric.Level) time.Duration {
 	var gaps []uint32
 	for _, r := range l.Rounds {
@@ -176,9 +176,9 @@ func typicalGap(l *metric.Level) time.Duration {
 	return time.Duration(gaps[len(gaps)/2]) * time.Microsecond
 }
 
-// fixedOverhead is the extrapolated TTFT of a prompt without tokens, on the line
-// through the shortest TTFTs of the shortest and the longest prompts. It is 0 if all
-// prompts have the same length.
+// fixedOverhead returns the TTFT of an imaginary prompt without tokens. It draws a line through the
+// shortest TTFT of the shortest prompts and the shortest TTFT of the longest prompts. It is 0 if
+// all prompts have the same length.
 func fixedOverhead(run *metric.Run) time.Duration {
 	type point struct {
 		tokens int
@@ -261,9 +261,9 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 	return out
 }
 
-// moved returns where instant t of the recording moves to. The sample in the same slot
-// starts later by before and ends later by late; in between the delay grows evenly. An
-// instant before the sample was sent moves to so.
+// moved returns the new time of an instant t of the recording. The request s, in the same slot,
+// starts later by before and ends later by late. Between its start and its end the delay grows
+// evenly. An instant before its start moves to the time so.
 func moved(t time.Duration, s *metric.Sample, before, late, so time.Duration) time.Duration {
 	switch {
 	case t < s.Sent:

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Headline writes the worst finding in one sentence: the largest regression that the
-// gate would let pass, slower work first. It is "" if nothing was tried.
+// Headline returns the worst finding in one sentence: the largest regression that the gate lets
+// pass. Regressions of speed come first. It is "" if no regression was tried.
 func (r *Result) Headline() string {
 	var pass, some []string
 	tried := 0

@@ -93,8 +93,8 @@ func bounded(visits []Visit) bool {
 	return true
 }
 
-// points pools the margins of a threshold by level, in ascending order. If a set of
-// samples was visited several times, the last visit counts for all its requests.
+// points combines the margins of a threshold by level, in ascending order. If a set of samples was
+// visited several times, the last visit counts, because it covers all requests of the set.
 func points(visits []Visit, threshold string) []point {
 	var ps []point
 	for i, v := range visits {
@@ -153,8 +153,8 @@ func isotonic(values, weights []float64) []float64 {
 	return fit
 }
 
-// pooled is isotonic, and also returns the weight of the block into which each value
-// was pooled.
+// pooled returns the same fit as isotonic. The result together is, for each value, the weight of
+// the block of equal values in the fit.
 func pooled(values, weights []float64) (fit, together []float64) {
 	type block struct {
 		mean, weight float64

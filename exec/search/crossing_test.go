@@ -83,7 +83,8 @@ func TestCross(t *testing.T) {
 			Crossing{N: 32, Low: 16, High: 64, Threshold: "ttft", OK: true},
 		},
 		{
-			// speed reaches its limit a quarter of the way, before ttft.
+			// The metric speed reaches its limit a quarter of the way in ln N; ttft reaches its
+			// limit later.
 			"the first of two thresholds", []Visit{
 				visit(16, 400, at("ttft", -.2, 0), at("speed", -.1, 0)),
 				visit(64, 400, at("ttft", .2, 0), at("speed", .3, 0)),
@@ -98,9 +99,10 @@ func TestCross(t *testing.T) {
 		{"over everywhere", []Visit{visit(4, 400, at("ttft", .5, .1))}, 0, 4, Crossing{High: 4, Threshold: "ttft"}},
 		{"nothing over", []Visit{visit(4, 400, at("ttft", -.5, .1))}, 4, 0, Crossing{Low: 4, Open: true}},
 		{
-			// At 16 the extended samples replace the first ones, and the fresh ones are
-			// added. The mean margin at 16 is (−0.1 + 0.1)/2 = 0, so the zero is at 16. The
-			// lower ends are −0.1 at 16 and 0.1 at 64, with the zero at 32.
+			// At level 16 the extended samples replace the first samples, and the fresh samples are
+			// added. The mean margin at level 16 is (−0.1 + 0.1)/2 = 0, so the margin is zero at
+			// 16. The lower ends of the intervals are −0.1 at level 16 and 0.1 at level 64, so they
+			// are zero at 32.
 			"samples pool by level", []Visit{visit(16, 400, at("ttft", -9, .1)), again, fresh, visit(64, 800, at("ttft", .2, .1))}, 0, 64,
 			Crossing{N: 16, Low: 0, High: 32, Threshold: "ttft", OK: true},
 		},

@@ -20,8 +20,8 @@ const (
 	// have been measured. A deep probe also keeps this distance from the load where the margin
 	// seems to change its sign.
 	beside = 1.05
-	// worth is the ratio by which a deep probe must lie above the highest pass, or
-	// below the lowest fail.
+	// worth is a ratio between levels. A deep probe is worth its requests only if its level is that
+	// far above the highest pass, or below the lowest fail.
 	worth = 1.1
 	// deepest is the largest number of deep probes in a search. A deep probe of a required level
 	// does not count.
@@ -69,8 +69,8 @@ func (s *Search) remaining() (Probe, bool) {
 	return s.deepen(trends(s.visits), 0)
 }
 
-// open reports whether the bracket is wide (see apart) and contains more than one undecided
-// level.
+// open reports whether undecided levels far apart remain: more than one, in a bracket that spans at
+// least the ratio apart.
 func (s *Search) open() bool {
 	pass, _ := s.bounds()
 	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)
@@ -141,12 +141,11 @@ func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	return s.deeper(ts, n)
 }
 
-// step is the distance of the levels that are tried to find where the margin seems to
-// change its sign: a tenth of the ratio beside.
+// step is the distance between levels when the search looks for the load where the margin changes
+// its sign. It is a tenth of the distance that the ratio beside allows.
 func step(n int) int { return max(1, n/200) }
 
-// decide returns a deep probe of the required level, if everything else has left it
-// open.
+// decide returns a deep probe of the required level, if that level is still undecided.
 func (s *Search) decide() (Probe, bool) {
 	r := s.opts.Require
 	pass, _ := s.bounds()
@@ -204,8 +203,8 @@ func (s *Search) most(n int) int {
 	return most
 }
 
-// around returns the nearest measured levels at or below n and above n, within the
-// bracket.
+// around returns the two measured levels next to n, within the bracket: lo is at or below n, and hi
+// is above n.
 func (s *Search) around(n int) (lo, hi int) {
 	pass, _ := s.bounds()
 	lo, hi = max(pass, s.opts.From-1), s.top()

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exactly answers without noise: each level has a fixed margin, and the bound of n
-// requests is 1/√n away from it. A level with margin m is decided from 1/m² requests
-// on: 100 at 10 %, 400 at 5 %, 1600 at 2.5 %, 10,000 at 1 %.
+// exactly returns results without noise. Each level has a fixed margin, and with n requests the
+// bounds are 1/√n away from it. A level with the margin m is decided from 1/m² requests on: 100 at
+// a margin of 10 %, 400 at 5 %, 1600 at 2.5 %, 10,000 at 1 %.
 func exactly(margin func(n int) float64) func(Probe) Result {
 	return func(p Probe) Result {
 		m := margin(p.N)
@@ -34,14 +34,14 @@ func exactly(margin func(n int) float64) func(Probe) Result {
 		if r.Outcome == Inconclusive {
 			r.Needs = int(min(1/(m*m), 1e6)) - r.Requests
 		}
-		// A request takes one second at any level.
+		// A request takes 1 s at any level.
 		r.Spent = time.Duration(r.Requests-p.Have+2*p.N) * time.Second
 		return r
 	}
 }
 
-// flat has the given margin from 8 to 60, and lies far below it before and far above
-// it after.
+// flat returns margins: the given margin from level 8 to level 60, far below the limit at lower
+// levels, and far above it at higher levels.
 func flat(at float64) func(int) float64 {
 	return func(n int) float64 {
 		switch {
@@ -185,8 +185,8 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// The looks of a deep probe are held one at a time; the allowed error is split over all
-// looks before the first one. Its confirmation may have as many requests.
+// A deep probe holds one look at a time. All its looks share the allowed error from the start. Its
+// confirmation may have as many requests.
 func TestDeepLooks(t *testing.T) {
 	s := New(Options{UpTo: 128, Begin: 8, Confirm: true, Looks: Doubling(100, 400), Deep: func(int) []int { return Halving(800, 6400) }})
 	var got []Probe
@@ -222,8 +222,8 @@ func TestDeepOfManyLevels(t *testing.T) {
 	}
 }
 
-// If nothing failed, no margin shows how many requests would decide. For such levels rounds
-// count, and a higher level has fewer rounds.
+// If nothing failed, no margin shows how many requests would decide a level. Rounds then count as
+// units, and a higher level has fewer rounds.
 func TestLackingWithoutBounds(t *testing.T) {
 	answer := func(p Probe) Result {
 		k := p.Looks[len(p.Looks)-1]

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// judgedOracle answers probes as a run does: with rounds of requests by the plan's
-// defaults, judged by assert.JudgeLook.
+// judgedOracle answers probes in the same way as a run. It draws rounds of requests by the plan's
+// defaults, and assert.JudgeLook judges them.
 type judgedOracle struct {
 	*oracle
 	plan   *plan.Plan
@@ -47,7 +47,7 @@ func judged(t *testing.T) *plan.Plan {
 	return p
 }
 
-// looks returns the looks that a run plans.
+// looks returns the looks that a run would plan at level n.
 func (o *judgedOracle) looks(n int) []int {
 	first := o.plan.Workloads[0].Capacity.Level(n).Requests
 	return Doubling(first, 4*first)(n)

@@ -42,8 +42,8 @@ type Limit struct {
 	// Crossing is an estimate of the load at which the first threshold reaches its
 	// limit.
 	Crossing Crossing
-	// Binding names the threshold that fails at U or, without U, the one that is nearest to
-	// its limit. AtL and AtU are the threshold's estimates at L and U; "" if unknown.
+	// Binding is the name of the threshold that fails at U. Without U it is the threshold that is
+	// nearest to its limit. AtL and AtU are its estimates at L and U; "" if unknown.
 	Binding string
 	AtL     string
 	AtU     string
@@ -187,8 +187,8 @@ func (s *Search) closed() string {
 // label writes level n in units of Over.
 func (s *Search) label(n int) string { return metric.Capacity{Step: s.opts.Step}.Amount(n) }
 
-// Fill writes the answer into the record of the search: its claim, the reason, and
-// its line.
+// Fill writes the result of the search into its record: the limit, the reason for the end, and the
+// line for reports.
 func (l Limit) Fill(c *metric.Capacity) {
 	c.Kind, c.Pass, c.Fail = metric.CapacityKind(l.Kind.String()), l.L, l.U
 	if l.Crossing.OK {

@@ -100,9 +100,10 @@ func mayFail(ts []trend, n, most int, hope float64) bool {
 	return false
 }
 
-// toPass estimates how many requests at level n show that every threshold holds, and toFail that
-// one does not. Both are +Inf if the data so far point the other way. They are chosen so that the
-// bound is two thirds of the margin wide, because the estimate may still move towards the limit.
+// toPass estimates how many requests at level n would show that every threshold holds. The function
+// toFail estimates how many would show that one does not. The result is +Inf if the data so far
+// point the other way. With that many requests the half width of the interval is two thirds of the
+// margin, because the estimate may still move towards the limit.
 func toPass(ts []trend, n int) float64 {
 	most := 0.0
 	for _, t := range ts {

@@ -25,8 +25,8 @@ const (
 type Probe struct {
 	N       int
 	Purpose Purpose
-	// Set numbers the sample sets of this level. Extend adds to set 0; a higher set
-	// shares no request with a lower one.
+	// Set is the number of a set of samples of this level. A probe with the purpose Extend adds to
+	// set 0. Sets share no requests.
 	Set int
 	// Have is the number of requests of this set that were already judged.
 	Have int

@@ -225,8 +225,8 @@ func TestLongBudgetHolds(t *testing.T) {
 	}
 }
 
-// Whatever a server answers, the search ends, asks for nothing twice, and claims only
-// what was certified.
+// Whatever a server answers, the search ends, requests no probe twice, and claims only what was
+// certified.
 func TestLongAnyAnswers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	seen := map[Kind]int{}

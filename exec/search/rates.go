@@ -35,7 +35,8 @@ type Rates struct {
 	notes   []string
 }
 
-// RateOptions describes a search over rates. Rates are whole numbers of Step.
+// RateOptions describes a search over rates. A rate is a whole number of steps of Step requests per
+// second.
 type RateOptions struct {
 	Step       float64 // requests per second; above 0
 	From, UpTo int     // smallest and largest rate, at least 1
@@ -46,7 +47,7 @@ type RateOptions struct {
 	// rate. Both are in steps, and above 0.
 	Largest, Least float64
 	Scatter        float64 // squared coefficient of variation of the gaps between arrivals
-	Effective      int     // independent requests that certifying the thresholds takes
+	Effective      int     // effective number of requests that is needed to certify the thresholds
 	Short          int     // requests of an estimating probe
 	Most           int     // most requests of a certifying probe
 	Known          []Result
@@ -162,8 +163,8 @@ func (s *Rates) want() (p Probe, why string) {
 	return s.climb(pass, estimate)
 }
 
-// climb certifies the highest rate that the earlier probes, the budget and
-// max_requests leave open.
+// climb returns a probe that certifies the highest rate still open after the earlier probes, within
+// the budget and max_requests.
 func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	n := s.clamp(below * estimate)
 	if pass > 0 {

@@ -184,8 +184,8 @@ func TestRatesKnown(t *testing.T) {
 	}
 }
 
-// A stopped search keeps its results and its first reason. It takes no result that it
-// did not ask for.
+// A stopped search keeps its results, and the reason of the first stop. It accepts no result for a
+// probe that it did not request.
 func TestRatesStop(t *testing.T) {
 	s := NewRates(rateOptions())
 	p, _ := s.Next()
@@ -227,7 +227,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	// Rates are rounded down to three digits; the smallest is one step.
+	// neat rounds rates down to three digits. The smallest rate is one step.
 	for n, want := range map[float64]int{0.5: 1, 9.9: 9, 1234: 1230, 98765: 98700} {
 		if got := neat(n); got != want {
 			t.Errorf("neat(%v) = %d, want %d", n, got, want)

@@ -53,17 +53,17 @@ type Options struct {
 	// Step is the size of one level in units of Over; 0 means 1. The search itself counts in
 	// levels.
 	Step float64
-	// Resolution is the distance U − L in levels at which the limit counts as exact;
-	// 0 means 1. Relative widens it to a share of L, in [0, 1).
+	// Resolution is the distance U − L, in levels, at which the limit counts as exact; 0 means 1.
+	// Relative is that distance as a share of L, in [0, 1). The larger of both counts.
 	Resolution int
 	Relative   float64
 	// Require is the level that the gate requires; 0 if none.
 	Require int
 	// Budget bounds the time of all probes together; 0 means none.
 	Budget time.Duration
-	// Begin is the first step of a ladder without Start; 0 means From. Levels near 1
-	// take longest to measure, because requests run one after another, and are rarely
-	// the answer. The ladder descends to them only if it must.
+	// Begin is the first level of the ladder if Start is 0; 0 means From. Levels near 1 take
+	// longest, because their requests run one after another, and they are rarely the limit. So the
+	// ladder goes down to them only if it must.
 	Begin int
 	// Start is the last known limit; 0 if there is none.
 	Start int
@@ -73,8 +73,8 @@ type Options struct {
 	// They are planned in advance and share the allowed error, whether they are held or not. nil
 	// means Doubling(200, 800).
 	Looks func(n int) []int
-	// First is the number of looks that a first visit may use; the others are for extension. 0
-	// means all but the last.
+	// First is the number of looks that the first visit of a level may use; 0 means all but the
+	// last. Later looks are for extending the level.
 	First int
 	// Deep returns the looks of a deep probe of level n, ascending, each with more
 	// requests than Looks. Without looks the level has no deep probe; nil means that
@@ -125,7 +125,7 @@ type level struct {
 	retried   bool
 	confirmed bool
 	tried     bool  // a confirmation was made
-	deep      *deep // nil if it had no deep probe
+	deep      *deep // nil if the level had no deep probe
 }
 
 // Search is a running search. Its methods are not safe for concurrent use.
@@ -228,8 +228,7 @@ func (s *Search) Report(p Probe, r Result) {
 	s.take(p, r)
 }
 
-// Stop ends the search with a reason. What was certified stays certified. A probe
-// without a result is dropped.
+// Stop ends the search with a reason. Certified results stay. A probe without a result is dropped.
 func (s *Search) Stop(reason string) {
 	s.pending = nil
 	if s.ended == "" {
@@ -242,7 +241,7 @@ func (s *Search) take(p Probe, r Result) {
 	r.Margins = finite(r.Margins)
 	s.visits = append(s.visits, Visit{Probe: p, Result: r})
 	if r.N < s.opts.From || r.N > s.opts.UpTo {
-		return // a known level outside the search's range only helps the prediction
+		return // a known level outside of the search's range only helps to predict times
 	}
 	l := s.at(r.N)
 	l.sets = max(l.sets, p.Set+1)
@@ -261,7 +260,7 @@ func (s *Search) take(p Probe, r Result) {
 	switch r.Outcome {
 	case Saturated:
 		if once := !l.saturated; once && (p.Set == 0 || p.Purpose == Confirm) {
-			// The saturation may be chance: the generator's machine was busy.
+			// The generator may have been saturated only by chance, because its machine was busy.
 			l.saturated, l.again = true, p.Set == 0
 			l.tried = l.tried && p.Purpose != Confirm
 			return
@@ -331,8 +330,8 @@ func (s *Search) find(n int) *level {
 	return nil
 }
 
-// bounds returns the largest certified pass below every certified fail, and the
-// smallest certified fail; 0 if there is none.
+// bounds returns the largest level that is certified to pass, below every level that fails, and the
+// smallest level that is certified to fail. Each is 0 if no such level is known.
 func (s *Search) bounds() (pass, fail int) {
 	for _, l := range s.levels {
 		switch l.stands {
@@ -364,7 +363,7 @@ func did(o Outcome) string {
 	return "was " + o.String()
 }
 
-// finite drops margins that are not numbers and bounds the others.
+// finite removes margins that are not numbers, and limits all others to ±MaxLog.
 func finite(ms []Margin) []Margin {
 	var out []Margin
 	for _, m := range ms {

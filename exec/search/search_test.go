@@ -51,9 +51,8 @@ func (s *script) answer(p Probe) Result {
 	return r
 }
 
-// drive runs a search to its end and writes the probes as one line. "ladder 8p/400"
-// is a first visit of level 8 that passed at 400 requests; a prime marks fresh
-// samples.
+// drive runs a search to its end and writes its probes as one line. For example, "ladder 8p/400" is
+// the first visit of level 8, which passed with 400 requests. A prime marks fresh samples.
 func drive(t *testing.T, s *Search, answer func(Probe) Result) (string, Limit) {
 	t.Helper()
 	var line []string
@@ -412,8 +411,7 @@ func TestKnownExtended(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	// A request takes 1 s at any level, so a probe takes (requests + 2·N) seconds,
-	// and the prediction is exact.
+	// A request takes 1 s at any level. A probe then takes (requests + 2·N) seconds, as predicted.
 	cost := func(p Probe) time.Duration {
 		return time.Duration(p.Looks[len(p.Looks)-1]-p.Have+2*p.N) * time.Second
 	}
@@ -576,7 +574,6 @@ func TestLine(t *testing.T) {
 	}{
 		{
 			Limit{Kind: Exact, L: 39, U: 40, Confirmed: true, Binding: "ttft", AtL: "7.9 s", AtU: "8.1 s"},
-			// 4·39 = 156 → 160, 5·39 = 195
 			"39 requests in flight · limited by ttft: 7.9 s at 39, 8.1 s at 40",
 		},
 		{
@@ -615,7 +612,7 @@ func TestBinding(t *testing.T) {
 	if l := s.Limit(); l.Binding != "speed" || l.AtL != "speed -0.2" || l.AtU != "speed 0.3" {
 		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)
 	}
-	// Nothing failed: the threshold that is nearest to its limit binds.
+	// No level failed, so the threshold that is nearest to its limit is named.
 	s = New(Options{UpTo: 4, Known: []Result{{N: 4, Outcome: Pass, Requests: 400, Margins: margins(-.1, -.2)}}})
 	if l := s.Limit(); l.Binding != "ttft" || l.AtL != "ttft -0.1" || l.AtU != "" {
 		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)

@@ -146,8 +146,8 @@ func (o *oracle) measure(p Probe) Result {
 	return r
 }
 
-// order returns the order statistics of x by nearest rank. Only values above floor
-// are sorted, unless a lower one is asked for.
+// order returns a function for the order statistics of x, by nearest rank. It sorts the values
+// below floor only if such a value is requested.
 func order(x []float64, floor float64) func(rank float64) float64 {
 	var upper []float64
 	for _, v := range x {
@@ -252,9 +252,9 @@ func incompleteBeta(a, b, x float64) float64 {
 }
 
 func TestLongBinomialOracle(t *testing.T) {
-	// Values of the binomial distribution at 5%. Of 59 requests none exceeds with
-	// probability 0.95^59 = 0.0485; of 100 at most one with 0.95^100 + 100·0.05·0.95^99 =
-	// 0.0371. Bin(10, 0.5) ≤ 5 has probability (1024 + 252)/2048 = 0.6230.
+	// These are values of binomial distributions. With a share of 5%, none of 59 requests is over
+	// the limit with probability 0.95^59 = 0.0485. At most one of 100 is, with probability 0.95^100
+	// + 100·0.05·0.95^99 = 0.0371. Bin(10, 0.5) ≤ 5 has probability (1024 + 252)/2048 = 0.6230.
 	for _, tt := range []struct{ k, n, e, want float64 }{
 		{0, 59, .05, 0.0485}, {1, 100, .05, 0.0371}, {5, 10, .5, 0.6230},
 	} {
@@ -298,8 +298,9 @@ var scenarios = []scenario{
 		return &server{margin: knee(r, top), sigma: between(r, .2, .5), sat: top / 2}
 	}, .9, .95, .3, 0},
 	{"admission cap", func(r *rand.Rand, _ uint64) *server {
-		// Beyond the cap a request waits for a slot. If the limit allows that wait, the
-		// server reports that it admitted fewer requests.
+		// A server admits a limited number of requests, its cap. With half of the servers further
+		// requests wait, so their latency grows. With the other half the wait does not count, and
+		// the server reports its cap.
 		c, low := math.Floor(logBetween(r, 6, 110)), between(r, .3, .7)
 		s := &server{sigma: between(r, .2, .5), sat: c / 2}
 		wait := 4.0

@@ -17,8 +17,8 @@ func AMDSMI(c clock.Clock, path string, gpus []string) Source {
 	return Fetch(c, func(ctx context.Context) (*Reading, error) { return ReadAMD(ctx, path, gpus) })
 }
 
-// ReadAMD runs the amd-smi at path once, for the GPUs with these indexes, UUIDs or bus
-// ids; nil means all. One run uses a core for about 50 ms.
+// ReadAMD runs the amd-smi at path once. The GPUs are given by index, UUID or bus id; nil means
+// all. The run takes about 50 ms of one processor core.
 func ReadAMD(ctx context.Context, path string, gpus []string) (*Reading, error) {
 	args := []string{"metric", "--json"}
 	if len(gpus) > 0 {
@@ -131,9 +131,9 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 	return together("amd-smi", cards)
 }
 
-// amdHeld reads whether heat or a power cap holds the clocks down. The MI300 and newer GPUs report
-// each reason under throttle, as ACTIVE or true. Older ones only report under power that there is a
-// reason; it counts as hardware.
+// amdHeld reports whether heat or a power cap reduces the clocks: 1 if it does, 0 if not, NaN if
+// unknown. The MI300 and newer GPUs report each reason under throttle, as ACTIVE or true. Older
+// GPUs only report, under power, that the clocks are reduced; that counts as throttled.
 func amdHeld(gpu map[string]any) (throttled, capped float64) {
 	active := func(group, name string) float64 {
 		object, _ := gpu[group].(map[string]any)

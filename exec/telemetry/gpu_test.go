@@ -234,8 +234,7 @@ func finite(t *testing.T) func(*Reading, error) {
 	}
 }
 
-// If one of two GPUs stops reporting, that is an error, whatever the other one
-// reports.
+// If one of two GPUs stops reporting, the reading is an error, whatever the other GPU reports.
 func TestGPUThatFallsSilent(t *testing.T) {
 	c := clock.NewVirtual()
 	smi := &NvidiaSMI{now: c.Now, every: time.Second, cards: map[string]line{}, ended: make(chan struct{})}

@@ -18,9 +18,9 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// nvidiaFields lists the fields that are asked of nvidia-smi, in this order, and the
-// conversion to our units. Power is a mean over about a second on GPUs since Ampere;
-// on some it is sampled only for a part of the time.
+// nvidiaFields lists the fields of the query in order, with their conversion to base units. Power
+// is a mean over about one second on GPUs since Ampere. Some GPUs sample it only for a part of the
+// time.
 var nvidiaFields = []struct {
 	name string
 	unit float64
@@ -46,8 +46,8 @@ var nvidiaHealth = [][]string{
 
 const eccField = "ecc.errors.uncorrected.volatile.total"
 
-// NvidiaSMI is a running nvidia-smi that prints a line for each GPU at every
-// interval. Starting it for each reading would take the driver's lock each time.
+// NvidiaSMI is a running nvidia-smi that prints one line for each GPU at every interval. It is not
+// started for each reading, because every start would take the driver's lock.
 type NvidiaSMI struct {
 	now   func() time.Duration
 	every time.Duration
@@ -214,8 +214,8 @@ func nvidiaLine(line string) (index string, c card, ok bool) {
 // memory of a GPU that shares its memory with the machine.
 func untold(text string) bool { return strings.HasPrefix(text, "[") || text == "N/A" }
 
-// ComputeProcesses asks the nvidia-smi at path for the processes that compute on the GPUs with
-// these indexes or UUIDs (nil: all). It returns their pids on this machine.
+// ComputeProcesses asks the nvidia-smi at path which processes compute on some GPUs, and returns
+// their pids on this machine. The GPUs are given by index or UUID; nil means all.
 func ComputeProcesses(ctx context.Context, path string, gpus []string) ([]int, error) {
 	args := []string{"--query-compute-apps=pid", "--format=csv,noheader,nounits"}
 	if len(gpus) > 0 {
@@ -286,7 +286,7 @@ func (s *NvidiaSMI) words() string {
 func (s *NvidiaSMI) Close() {
 	s.mu.Lock()
 	s.closed = true
-	_ = s.cmd.Process.Kill() // nvidia-smi may have ended by itself
+	_ = s.cmd.Process.Kill() // an error means that nvidia-smi has ended already
 	_ = s.out.Close()
 	s.mu.Unlock()
 	<-s.ended

@@ -102,7 +102,7 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 	return r, p.layout, err
 }
 
-// parsed collects the values of a page under our names, with the rule of each.
+// parsed collects the values on a page under tokgate's names, with the rule of each value.
 type parsed struct {
 	seen       map[string]bool // names with their labels
 	at         int             // end of the current line
@@ -117,7 +117,7 @@ type target struct {
 	*rule
 	ours  string
 	bound string  // of a bucket
-	le    float64 // the upper bound of the bucket; NaN if it is not a bucket
+	le    float64 // upper bound of the bucket; NaN if the line is not a bucket
 }
 
 type scalar struct {
@@ -157,7 +157,8 @@ func (b *buckets) add(le, n float64) {
 	b.next++
 }
 
-// line reads a name and the rest of its line.
+// line reads the value on a line. The parameter name is the name of its series, and rest is the
+// rest of the line.
 func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	text, rest, err := cutLabels(rest)
 	if err != nil {

@@ -290,7 +290,8 @@ func FuzzParsePage(f *testing.F) {
 	})
 }
 
-// With several models it is not known which one is under load.
+// If a page has several models and none is the wanted one, it is unknown which of them is under
+// load.
 func TestPageOfOtherModels(t *testing.T) {
 	engine := 0
 	line := func(model string, n int) string {

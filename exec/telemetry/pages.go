@@ -38,7 +38,7 @@ type layout struct {
 	end   int // offset in text at which the last value ends
 }
 
-// slot is the place of a line's value.
+// slot is the place of a value on a page.
 type slot struct {
 	from, to int  // range of the text between the previous value and the value of this slot
 	wanted   bool // the value is read as a number; a line that is not wanted is skipped
@@ -52,8 +52,8 @@ func (l *layout) add(end, left int, wanted bool, targets []target) {
 	l.end = end - 1
 }
 
-// read reads a page with this layout; ok is false if the page has another layout, or
-// an error.
+// read reads a page that may have this layout. ok is false if the page has another layout or an
+// error.
 func (l *layout) read(page []byte) (r *Reading, ok bool) {
 	text := string(page)
 	p := parsed{}

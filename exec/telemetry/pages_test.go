@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// sameAsAlone reads a page after another one. The result must be the same as without the
-// other page.
+// sameAsAlone checks that the result for a page is the same, whether or not another page was read
+// before it.
 func sameAsAlone(t *testing.T, model, before, page string) {
 	t.Helper()
 	pages := &Pages{Model: model}

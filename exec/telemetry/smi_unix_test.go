@@ -26,7 +26,7 @@ func program(t *testing.T, script string) string {
 	return path
 }
 
-// until reads the source until done accepts the answer.
+// until reads the source again and again, until the function done accepts the answer.
 func until(t *testing.T, c clock.Clock, source Source, done func(*Reading, error) bool) {
 	t.Helper()
 	ok, busy := false, false

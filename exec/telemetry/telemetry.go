@@ -28,11 +28,12 @@ type Reading struct {
 	None map[string]string
 }
 
-// Source reads once and calls done with the result, from the loop of the run's clock, before or
-// after it returns. It fails when ctx ends.
+// Source takes one reading and calls done with the result. It calls done from the loop of the run's
+// clock, before or after it returns. If ctx ends, the reading fails.
 type Source func(ctx context.Context, done func(*Reading, error))
 
-// Fetch makes a source from a slow read, which runs in its own goroutine.
+// Fetch returns a Source from a function that takes long to read. The function runs in a goroutine
+// of its own.
 func Fetch(c clock.Clock, read func(context.Context) (*Reading, error)) Source {
 	return func(ctx context.Context, done func(*Reading, error)) {
 		go func() {

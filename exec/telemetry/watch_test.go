@@ -57,7 +57,7 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 		if !session.Busy() {
 			session.Read() // a reading at 3.5 s, outside of the interval
 		}
-		session.Read() // the source is busy, so it is read once more as soon as possible
+		session.Read() // the source is busy, so it will be read again as soon as possible
 		sleep(t, c, 600*time.Millisecond)
 		session.End()
 		session.End()
@@ -81,7 +81,7 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 	})
 }
 
-// A server that does not answer is asked again, and its late answer is ignored.
+// If a server does not answer a reading in time, it is read again. The late answer is ignored.
 func TestWatchGivesUpOnASlowAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
@@ -118,7 +118,7 @@ func TestWatchInVirtualTime(t *testing.T) {
 	session := w.Begin(t.Context())
 	sleep(t, c, time.Second+time.Millisecond)
 	session.End()
-	// The readings at 0, 0.1 … 1.0 s are eleven, with the values 1 to 11.
+	// The eleven readings from 0 to 1.0 s, 0.1 s apart, have the values 1 to 11.
 	if g := session.Over(0, 2*time.Second).Gauges["running"]; g.N != 11 || g.Mean != 6 {
 		t.Errorf("got %+v", g)
 	}

@@ -70,8 +70,8 @@ var serverCounters = []string{
 	metric.CacheQueries, metric.CacheHits, metric.GeneratedTokens, metric.GeneratedSeconds, metric.Aborted, metric.Errors, metric.Rejected,
 }
 
-// wantedOf lists the names that are asked of a source: gauges and histograms under
-// the names of metrics, counters under their own names.
+// wantedOf lists the names that a source must report. Gauges and histograms have the names of
+// metrics. Counters have their own names.
 func wantedOf(source metric.Source) []string {
 	if source == metric.GPU {
 		return metric.Names(func(d metric.Def) bool { return d.Source == source && d.Scope == metric.PerReading })
@@ -156,7 +156,7 @@ func (h history) nearest(t time.Duration) int {
 	return i
 }
 
-// absence is the reason why a source that was read has no value of a name.
+// absence returns the reason why a source that was read has no value with this name.
 func (h history) absence(name string) string {
 	if why := h.readings[len(h.readings)-1].None[name]; why != "" {
 		return why

@@ -135,7 +135,7 @@ func TestGaugeThatIsNotTold(t *testing.T) {
 	}
 }
 
-// A counter that appears only after its first event was at zero before.
+// A counter that appears on the page after its first event was 0 before.
 func TestCounterThatAppears(t *testing.T) {
 	got := summarize(2*s, 6*s, history{readings: []stamped{
 		{2 * s, &Reading{Gauges: map[string]float64{"running": 1}}}, at(6*s, 3, 7, 14, 1, 4),

@@ -33,11 +33,11 @@ func less(is, was demand) bool {
 		slices.ContainsFunc(is.allows, func(a string) bool { return !slices.Contains(was.allows, a) })
 }
 
-// Weakening is a demand of the base that the head lowers or drops.
+// Weakening is a requirement of the base plan that the head plan lowers or drops.
 type Weakening struct {
 	Key   string    // "chat on vllm at 8: ttft p95"
 	What  string    // the change in words: "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
-	Range hcl.Range // place in the head; in the base if the head dropped the demand
+	Range hcl.Range // place in the head plan; if the head dropped the requirement, its place in the base plan
 }
 
 // Weakened lists the demands of base that head drops or lowers, in the order of

@@ -35,8 +35,8 @@ func Nearest(given string, candidates []string) string {
 	return nearest
 }
 
-// distance is Levenshtein's, except that two swapped neighbours at the first
-// difference count as one edit.
+// distance returns the Levenshtein distance of two names. If two neighbouring letters are swapped
+// where the names first differ, that counts as one edit.
 func distance(a, b string) int {
 	n := levenshtein.Distance(a, b, nil)
 	if i := prefix(a, b); i+1 < min(len(a), len(b)) && a[i] == b[i+1] && a[i+1] == b[i] {

@@ -18,7 +18,7 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Options holds what is known about a history besides its verdicts.
+// Options holds what the output needs besides the verdicts on a history.
 type Options struct {
 	Folder   string   // as the user named it
 	Problems []string // lines of the history that are ignored, with the reason for each
@@ -174,8 +174,8 @@ func job(j *metric.Job) string {
 	return said + j.URL
 }
 
-// differs describes what changed on the servers since the night before; "" if nothing
-// did.
+// differs describes how the servers of this night differ from those of the night before; "" if
+// nothing changed.
 func differs(n judged.Result) string {
 	if len(n.Differs) == 0 {
 		return ""

@@ -1,8 +1,7 @@
-// Package lease records what servers under test hold on this machine: GPUs, ports,
-// processes, containers. The notes are in a folder that all runs of a user share. A
-// note is a file that its tokgate keeps locked while it lives, and removes at the
-// end. A note without a lock was left by a tokgate that was killed; what it names may
-// still be running.
+// Package lease records what servers under test hold on this machine: GPUs, ports, processes and
+// containers. The records are notes in a folder that all runs of a user share. A note is a file.
+// Its tokgate keeps it locked while it runs, and removes it at the end. If a note has no lock, its
+// tokgate was killed, and the server in the note may still be running.
 package lease
 
 import (
@@ -41,7 +40,7 @@ type Server struct {
 	Holder
 	Group     int      `json:"group,omitempty"`       // process group, which is also the pid of its leader
 	Start     string   `json:"group_start,omitempty"` // start time of the leader, which distinguishes it from a later process with the same pid
-	Mark      string   `json:"mark,omitempty"`        // value of the mark in the environment of the process and of everything that it starts
+	Mark      string   `json:"mark,omitempty"`        // marks the process and every process that it starts, in an environment variable
 	Container string   `json:"container,omitempty"`   // its name
 	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
 	GPUs      []string `json:"gpus,omitempty"`        // GPUs that the server may use; nil if it may use all
