@@ -82,8 +82,8 @@ func gather(l *metric.Level) evidence {
 	return e
 }
 
-// atOnce is the number of requests that share their batches. For users it is not
-// known, because most of them are thinking.
+// atOnce returns the number of requests that share their batches. For users it returns 1, because
+// most users are thinking and the number in flight is unknown.
 func atOnce(l *metric.Level) int {
 	if l.Kind == metric.Users {
 		return 1

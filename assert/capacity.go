@@ -121,7 +121,7 @@ func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts ma
 	s.outcome, s.level, s.verdicts = p.Outcome, l, verdicts
 }
 
-// limitOf returns the limit of a search and judges each search once.
+// limitOf returns the judged limit of a search. It judges each search only once.
 func (j *judge) limitOf(w *plan.Workload, c *metric.Capacity) limit {
 	l, known := j.limits[c]
 	if !known {
@@ -226,7 +226,7 @@ func (l *limit) bracket(levels map[int]*standing) {
 	}
 }
 
-// visit judges one probe of the search. level is nil if the record lacks it.
+// visit judges one probe of the search. The returned level is nil if the record lacks it.
 func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityProbe) (LookVerdict, map[*plan.Workload][]Verdict, *metric.Level) {
 	whole := j.recorded[levelKey{c.Server, c.Workload, p.Level}]
 	if p.Requests < 1 && whole != nil && c.Probed(p, whole) {
@@ -274,8 +274,8 @@ func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	return planned
 }
 
-// cutShort judges a probe that ended before its first look. It has a result only if enough requests
-// were sent and none completed.
+// cutShort judges a probe that ended before its first look. The probe fails if enough requests were
+// sent and none of them completed. Otherwise it is inconclusive.
 func cutShort(l *metric.Level) LookVerdict {
 	failed := 0
 	for _, r := range l.Rounds {

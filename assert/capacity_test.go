@@ -174,7 +174,7 @@ func TestCapacityOfVisits(t *testing.T) {
 func TestCapacityCutShort(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		sent   int // requests sent at level 20, all of them warm-up
+		sent   int // number of requests sent at level 20, all in the warm-up
 		fail   metric.FailureKind
 		kind   metric.CapacityKind
 		failed int

@@ -25,7 +25,7 @@ type Finding struct {
 	Planned     string // "300 requests, 5 rounds"
 	Extended    string // "extended to 1200 at 3 looks"; "" if an inconclusive level is not extended
 	Needed      string // "59 effective requests"
-	Remark      string // one line; "" if there is nothing to say
+	Remark      string // one line on the finding; "" if there is nothing to say
 	// Impossible is set if no outcome of the planned requests could pass.
 	Impossible bool
 	// Advice is how to change the plan; "" unless Impossible.
@@ -111,7 +111,8 @@ type foreseenLevel struct {
 	confidence string
 }
 
-// foresee computes the most requests that the plan will measure, and the confidence.
+// foresee computes the largest number of requests that the plan will measure at a level, and the
+// error that its last look may use.
 func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) foreseenLevel {
 	f := foreseenLevel{kind: kind, duration: level.Duration, planned: max(level.Rounds, 1), alpha: errorAtLast(policy.Alpha(), looks)}
 	f.Requirement = strings.TrimSpace(t.Metric.Name + " " + t.Text)
@@ -163,8 +164,8 @@ func (f *foreseenLevel) more(advice, trace string) string {
 	return advice
 }
 
-// mean judges whether a mean has at least two observations to show a spread: blocks of requests or,
-// for server metrics, rounds.
+// mean decides whether a mean has at least two observations, so that they show a spread. An
+// observation is a block of requests or, for server metrics, a round.
 func (f *foreseenLevel) mean(t *plan.Threshold) {
 	inside := t.Metric.Source != metric.Client
 	units := len(f.blocks)
@@ -184,8 +185,8 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	}
 }
 
-// share judges whether a share has enough units that are assumed to be independent: waves, rounds
-// or single requests.
+// share decides whether a level can have enough independent units for a threshold on a share. The
+// units are waves, rounds or single requests, as the plan assumes.
 func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	need, ok := stat.MinimumN(t.Allowed(), f.alpha)
 	if !ok {
@@ -303,8 +304,8 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	return f
 }
 
-// ownLooks converts looks at a mix to the number of requests of the part w. Outside a mix it
-// returns the looks unchanged.
+// ownLooks converts looks at a mix to looks at its part w, with the number of requests of that
+// part. Without a mix the looks stay the same.
 func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	for i := range looks {
 		looks[i].Requests = w.Own(looks[i].Requests)
@@ -360,8 +361,8 @@ func seeds(n int) string {
 	return "seeds = concat(" + strings.Join(parts, ", ") + ")"
 }
 
-// probeLooks returns the looks at a level of a search. The looks have equal parts of the allowed
-// error.
+// probeLooks returns the looks at a level of a capacity search. They have equal shares of the
+// allowed error.
 func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []plan.Look {
 	ends := plan.Doubled(kind, level, policy.MaxRequests)
 	looks := make([]plan.Look, len(ends))
@@ -382,9 +383,9 @@ func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	return l
 }
 
-// CertifyDiagnostics reports thresholds that can never be certified. It reports each threshold once
-// at its place in the plan, also if for_each makes several instances. The reports are errors, or
-// warnings if the sla only warns.
+// CertifyDiagnostics reports thresholds that can never be certified. It reports each threshold
+// once, at its place in the plan, even if for_each makes several instances of it. The diagnostics
+// are errors, or warnings if the sla block only warns.
 func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type key struct {

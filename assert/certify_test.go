@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// If certify calls a threshold possible, a perfect level passes it. If certify calls it impossible,
-// no level passes it.
+// If certify calls a threshold possible, a level without any bad request passes it. If certify
+// calls it impossible, no level passes it.
 func TestLongCertifyAgreesWithJudge(t *testing.T) {
 	for _, name := range []struct{ metric, text string }{
 		{"ttft", "p95 < 2s"}, {"ttft", "p99 < 2s"}, {"ttft", "p50 < 2s"}, {"ttft", "mean < 2s"}, {"ttft", "max < 2s"}, {"itl", "p95 < 30ms"},
@@ -204,8 +204,8 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to 80 at 3 looks", "72 effective requests"},
 		{20, 70, "p95 < 2s", true, "20 requests, 1 round, extended to 70 at 3 looks", "71 effective requests"},
 		{59, 59, "p95 < 2s", false, "59 requests, 1 round", "59 effective requests"},
-		// Without max_requests the limit is four times the plan's number. Looks at 100, 200 and 400
-		// requests need 364: 0.99^364 = 0.0258.
+		// Without max_requests a level gets at most four times its planned requests. With looks at
+		// 100, 200 and 400 requests, a p99 needs 364 requests at the last look: 0.99^364 = 0.0258.
 		{90, 0, "p99 < 2s", true, "90 requests, 1 round, extended to 360 at 3 looks", "364 effective requests"},
 		{91, 0, "p99 < 2s", false, "91 requests, 1 round, extended to 364 at 3 looks", "364 effective requests"},
 	} {
@@ -220,8 +220,9 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 	}
 }
 
-// A probe may have the rounds of up to four times its first look, and of at most max_requests. At
-// one level, a probe may have all max_requests.
+// By default a probe may have four times the requests of its first look, and so four times its
+// rounds. The argument max_requests limits that number. At one level of a search, a deep probe may
+// have all of max_requests.
 func TestCertifyOfShareAtCapacity(t *testing.T) {
 	for _, c := range []struct {
 		name, capacity, load string

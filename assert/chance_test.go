@@ -69,8 +69,8 @@ func TestChanceDiagnostics(t *testing.T) {
 	}{
 		{200, []*plan.Claim{tolerate("ttft p95 +10%", "success rate -1pp")}, ""},
 		{20, []*plan.Claim{tolerate("ttft p95 +10%")}, "Comparison is often inconclusive"},
-		// Each side has 8·4 = 32 requests. Even without a failure the score interval is 8 points
-		// wide.
+		// Each side has 8·4 = 32 requests. Even without a failure the score interval is 8
+		// percentage points wide, more than the tolerated 1.
 		{4, []*plan.Claim{tolerate("success rate -1pp")}, "Change can never be certified"},
 		{20, []*plan.Claim{improve("ttft p95 -10%")}, ""},
 	} {

@@ -34,8 +34,8 @@ type characteristic struct {
 
 func (c characteristic) share(k int) float64 { return float64(k) / float64(max(c.n, 1)) }
 
-// most is the highest measured share that is still consistent with a true share of alpha: three
-// standard errors above alpha.
+// most returns the highest measured share that agrees with a true share of alpha: three standard
+// errors above it.
 func (c characteristic) most(alpha float64) float64 {
 	return alpha + 3*math.Sqrt(alpha*(1-alpha)/float64(max(c.n, 1)))
 }
@@ -239,8 +239,8 @@ func rounds(t *testing.T, out *strings.Builder) {
 			fmt.Fprintf(out, " %.1f%% |", 100*c.share(c.pass))
 		}
 		out.WriteString("\n")
-		// The last plan has 150 rounds. Even if each counts as one request, that is more than
-		// the 59 that the exact test needs.
+		// The last plan has 150 rounds. Even if each round counts as one request, they are more
+		// than the 59 that the exact test needs.
 		if c := results[i][len(plans)-1]; c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05) {
 			t.Errorf("%s in 150 rounds: pass %.3f, fail %.3f", w.process.name, c.share(c.pass), c.share(c.fail))
 		}
@@ -374,8 +374,8 @@ type ended struct {
 	spent          float64 // of the requests
 }
 
-// onTheWay measures the looks after half and seven tenths of the rounds: how often
-// they err, and what they save.
+// onTheWay measures looks after half and after seven tenths of the rounds: how often they are
+// wrong, and how many requests they save.
 func onTheWay(t *testing.T, out *strings.Builder) {
 	th := threshold("ttft", "p95 < 2s")
 	n := max(*gates/2, 1)

@@ -272,7 +272,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 				fail++
 			case Error:
 				if c.whole {
-					break // a round without a completed request has no mean
+					break // in a round without completed requests there is no mean
 				}
 				t.Fatalf("%s: %v %q", c.name, v.Why, names(v))
 			}

@@ -576,7 +576,8 @@ func TestCompareDecides(t *testing.T) {
 	}
 }
 
-// A round that lies far from the others gets a note, and is judged like the others.
+// A round whose change is far from that of every other round gets a note. It is judged in the same
+// way.
 func TestCompareOutliers(t *testing.T) {
 	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01), claims: []*plan.Claim{tolerate("ttft mean +10%")}}
 	candidate := noisy(4, 1, 0.01)
@@ -655,7 +656,7 @@ func TestCompareTold(t *testing.T) {
 		{"none on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 3); tell(b, nil, 0) }, Pass, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			// The plan also requires another change, which always passes.
+			// The plan also requires a change that always passes.
 			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{row.claim, tolerate("ttft p95 +10%")}}.make()
 			row.tell(run.Levels[0], run.Levels[1])
 			v := Judge(p, run, Options{})

@@ -11,10 +11,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Latency that changes during a level is reported, because the level's numbers then depend on its
-// length. A change is reported if it is at least leastDrift and significant at driftError
-// (two-sided). It does not invalidate the level: thresholds count every request, whenever it was
-// sent.
+// A change of latency during a level is reported, because the results then depend on how long the
+// level lasts. It must be at least leastDrift, and significant at driftError (two-sided). It does
+// not make the level invalid, because thresholds count every request, whenever it was sent.
 const (
 	leastDrift = 0.05
 	driftError = 0.01
@@ -87,9 +86,9 @@ func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 // up.
 const leastWarming = 1.5
 
-// warming reports that the warm-up was too short: the first blocks, at most half of them, were each
-// slower than every later one. Otherwise it returns "". By chance, the k slowest of n blocks are
-// the first k with a probability of one over n choose k.
+// warming returns a note if the warm-up was too short; "" if it was not. The warm-up was too short
+// if each of the first blocks, at most half of all, was slower than every later block. By chance
+// the k slowest of n blocks are the first k with probability 1 / C(n, k).
 func (e evidence) warming() string {
 	_, logs := e.latencies()
 	if !e.sound || e.level.Kind != metric.ClosedLoop || len(logs) < leastRounds || len(logs) < len(e.blocks) {

@@ -66,14 +66,15 @@ func (s *subject) require() plan.Require {
 	return plan.Require{}
 }
 
-// reported objects if a value that the plan requires was not read.
+// reported makes the measurement invalid if a value that the plan requires was not read.
 func (s *subject) reported(required, name string, invalid objection) {
 	if _, why := s.level.Gauge(name); why != "" {
 		invalid(verdict.CauseInvalid, "telemetry requires %s, but it was not reported: %s", required, why)
 	}
 }
 
-// state describes the GPUs of a round: ", at 91 °C and 975 MHz"; "" if nothing was reported.
+// state returns temperature and clock of the GPUs in a round, such as ", at 91 °C and 975 MHz"; ""
+// if neither was reported.
 func state(r *metric.Round) string {
 	var parts []string
 	if g := r.Telemetry.Gauges["gpu_temperature"]; g.N > 0 {

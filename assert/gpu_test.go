@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// In the last of ten rounds a gauge has the given mean; in all others it is 0.
+// A gauge has the given mean in the last of ten rounds, and 0 in all others.
 func TestGPUsOfALevel(t *testing.T) {
 	one, none, everything := 0.3, 0, 100.0
 	for _, tt := range []struct {

@@ -120,8 +120,8 @@ func (j *judge) server(s *plan.Server) {
 	j.add(v, plan.Stop)
 }
 
-// Awaited lists the verdicts that a run of the whole plan will have, in their order. Each verdict
-// is pending, or skipped if the plan itself excludes it.
+// Awaited lists the verdicts that a run of the whole plan will have, in the same order. Each is
+// pending. A comparison that the plan itself leaves out is skipped.
 func Awaited(p *plan.Plan) []Verdict {
 	// Judge gives a verdict the same name before and after the measurement.
 	list := Judge(p, &metric.Run{}, Options{}).List

@@ -101,7 +101,7 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %v", c.name, v.Outcome, c.want, names(v))
 		}
 	}
-	// Cases that were left out make the verdict partial, and otherwise do not count.
+	// Cases that the user left out make the verdict partial, and have no other effect.
 	p, run := gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "9", N: 9, Requests: 9, Rounds: 1})
 	p.Workloads[0].SLAs[0].At = append(p.Workloads[0].SLAs[0].At, "9")
@@ -224,7 +224,7 @@ func TestAllPass(t *testing.T) {
 	for _, s := range p.Workloads[0].SLAs {
 		for _, th := range s.Thresholds {
 			if th.Metric.Name == "request_rate" || th.Metric.Name == "goodput" && th.Stat.Kind == metric.NoStat || th.Metric.Name == "throughput" || th.Metric.Name == "e2e_speed" {
-				th.Limit = 0.5 // the rate of one slot: a request takes 1.2 s
+				th.Limit = 0.5 // at one slot, because a request takes 1.2 s there
 			}
 		}
 	}

@@ -14,10 +14,10 @@ import (
 // about one lifetime, the duration of a request. A window of only a few lifetimes may miss the
 // slowest times, and its rounds do not show that these are missing.
 
-// leastLifetimes is the smallest number of lifetimes in a window whose rounds show how much requests
-// are fast or slow together. In a shorter window no percentile passes. From leastAlone lifetimes on,
-// rounds that are alike show that requests are not fast or slow together. Both numbers were found by
-// simulation (TestLongMovingTogether).
+// leastLifetimes is the smallest number of lifetimes in a window whose rounds can show whether
+// requests are fast or slow together. In a shorter window no percentile passes. With at least
+// leastAlone lifetimes, similar rounds show that requests are fast or slow independently. Both
+// numbers were found by simulation (TestLongMovingTogether).
 const (
 	leastLifetimes = 4
 	leastAlone     = 10

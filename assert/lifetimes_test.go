@@ -54,9 +54,9 @@ func TestTogether(t *testing.T) {
 
 var crowds = flag.Int("crowds", 4, "simulated windows of each row of the table of requests that move together")
 
-// crowd returns a window of a server without a queue, on which every request takes 100 s and about
-// inFlight requests are in flight. A TTFT is 10 s plus noise, and changes by a second for each
-// standard deviation of the number of requests in flight when the request begins.
+// crowd returns a window of a server without a queue. Every request takes 100 s, and about inFlight
+// requests are in flight. A TTFT is 10 s plus noise. It also changes by 1 s for each standard
+// deviation of the number of requests in flight at the request's start.
 func crowd(random *rand.Rand, inFlight, lifetimes, noise float64) *metric.Level {
 	const lifetime = 100.0
 	var due []float64
@@ -330,7 +330,7 @@ func TestLifetimes(t *testing.T) {
 	if got := Lifetime(slices.Values([]float64{1, 3})); got != 2.5 {
 		t.Errorf("%v, want 2.5", got)
 	}
-	for seconds, want := range map[float64]time.Duration{25: 14 * time.Minute, 12.5: 400 * time.Second} { // 790 s and 395 s, rounded up
+	for seconds, want := range map[float64]time.Duration{25: 14 * time.Minute, 12.5: 400 * time.Second} { // 31.6 lifetimes of 25 s and 12.5 s are 790 s and 395 s, which are rounded up
 		if got := Window(31.6, seconds); got != want {
 			t.Errorf("%v s each: %v, want %v", seconds, got, want)
 		}

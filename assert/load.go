@@ -280,10 +280,9 @@ func unexplained(share float64) string {
 	return "though only " + metric.Format(metric.Ratio, share) + " of the prompt was sent before"
 }
 
-// countedHits checks the server's own count of cached prompt tokens if its usage does not report
-// them, and returns a note on what was checked. The count covers everything between two readings of
-// the server's metrics. For each prompt, the tokens of the chat template may have come from the
-// cache.
+// countedHits checks the server's own count of cached prompt tokens, if usage does not report them.
+// It returns a note on what it checked. The count covers the time between two readings of the
+// server's metrics. In each prompt, the tokens of the chat template may come from a cache.
 func (s *subject) countedHits(samples []*metric.Sample, invalid objection) string {
 	const unchecked = "the server does not report cached tokens: cache hits were not checked"
 	queries, hits := s.level.Added(metric.CacheQueries), s.level.Added(metric.CacheHits)

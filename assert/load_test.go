@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 		name   string
 		change func(*metric.Level)
 		want   Outcome
-		says   string // a part of the message or, if the level passes, of a note
+		says   string // a part of the message; of a note if the level passes
 	}{
 		{"good", func(*metric.Level) {}, Pass, "60 of 60 requests completed in 5 rounds"},
 		{"one failed", first(fail), Pass, "59 of 60 requests completed, 1 failed, most often: HTTP 500: Internal Server Error (1×)"},
@@ -226,13 +226,13 @@ func TestGeneratorStalled(t *testing.T) {
 		// An answer streams for 200 ms at 50 tok/s. With a stall of 100 ms its speed may have been
 		// 25 to 100 tok/s.
 		{"a speed that passes anyway", 0.1, 100 * ms, "speed", "p5 > 10 tok/s", Pass},
-		// The first token can have waited for its whole TTFT of 100 ms at most: then the stream
-		// took 300 ms instead of 200, at 33 tok/s.
+		// The first token can have waited for at most its whole TTFT of 100 ms. The stream then
+		// took 300 ms instead of 200 ms, which is 33 tok/s.
 		{"a speed that passes at the most that can have waited", 0.1, 180 * ms, "speed", "mean > 30 tok/s", Pass},
 		{"a speed that need not have passed", 0.1, 180 * ms, "speed", "mean > 40 tok/s", Error},
 		{"a speed that need not have failed", 0.1, 100 * ms, "speed", "mean > 60 tok/s", Error},
 		{"a speed that fails anyway", 0.1, 100 * ms, "speed", "mean > 200 tok/s", Pass},
-		// The measured end-to-end speed is 11 / 0.3 s = 37 tok/s. A stall never makes it too high.
+		// A measured E2E speed is 11 tokens / 0.3 s = 37 tok/s. A stall never makes it too high.
 		{"an end-to-end speed that passes", 0.1, 100 * ms, "e2e_speed", "mean > 30 tok/s", Pass},
 		{"an end-to-end speed that need not have failed", 0.1, 100 * ms, "e2e_speed", "mean > 40 tok/s", Error},
 		{"gaps that pass", 0.1, 100 * ms, "itl", "p95 < 30ms", Pass},
@@ -265,8 +265,8 @@ func TestGeneratorStalled(t *testing.T) {
 	}
 }
 
-// Requests that timed out while the generator was stopped do not count against the server. An
-// undecided threshold gets a note about them.
+// A request that timed out while the generator stood still does not count against the server. If a
+// threshold is undecided because of that, a note says so.
 func TestGeneratorStalledRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, metric, text string
@@ -351,7 +351,7 @@ func TestServer(t *testing.T) {
 		{"level skipped", func(_ *plan.Plan, r *metric.Run) {
 			r.Levels[0] = &metric.Level{Server: "sim", Workload: "chat", Name: "4", Kind: metric.ClosedLoop, N: 4, Skipped: "the budget of 1m was spent"}
 		}, Pass, Error, Skipped, Error},
-		// The only case was left out, so nothing was measured.
+		// The plan's only case was left out, so nothing was measured.
 		{"left out", func(_ *plan.Plan, r *metric.Run) {
 			r.Servers = nil
 			r.Levels[0] = &metric.Level{Server: "sim", Workload: "chat", Name: "4", Skipped: metric.SkippedOnly}

@@ -108,7 +108,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 		v := &verdicts[i]
 		if v.Outcome == Error {
 			if failed := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Outcome == Fail }); v.Cause == verdict.CauseGenerator && failed >= 0 {
-				continue // another threshold fails for a reason other than lateness
+				continue // another threshold fails for a reason that is not the generator's
 			}
 			return LookVerdict{Outcome: Error, Cause: v.Cause, Invalid: v.Message}, verdicts
 		}

@@ -36,8 +36,8 @@ func TestJudgeLook(t *testing.T) {
 		invalid, binding string
 		log              float64
 	}{
-		// 0.95^59 = 0.0485, so 59 requests are enough at one look. Three looks have an error of
-		// 0.05/3 each, which needs 80: 0.95^80 = 0.0165.
+		// With one look 59 requests are enough: 0.95^59 = 0.0485. With three looks each may use an
+		// error of 0.05/3, so 80 requests are needed: 0.95^80 = 0.0165.
 		{"59 at one look", running(20, flat(1)), 59, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"58 at one look", running(20, flat(1)), 58, 1, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
 		{"79 at three looks", running(20, flat(1)), 79, 3, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
@@ -108,8 +108,8 @@ func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// At a look, too, a mean passes only if success passes. The implied success does not make it fail
-// earlier.
+// A mean passes at a look only if success passes as well. The implied threshold on success does not
+// make it fail earlier.
 func TestJudgeLookAtMeans(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -141,7 +141,7 @@ func TestJudgeLookAtMeans(t *testing.T) {
 	}
 }
 
-// A look at all requests of a level agrees with the level's verdict.
+// The verdict of a look at all requests of a level is the same as the verdict on the level.
 func TestJudgeLookAgreesWithJudge(t *testing.T) {
 	for _, text := range []string{"p50 < 2s", "p95 < 2s", "mean < 2s", "max < 2s"} {
 		for seed := range 20 {
@@ -170,8 +170,8 @@ func TestJudgeLookBinds(t *testing.T) {
 		}
 		return out
 	}
-	// At the level itself both thresholds bind, and so does the implied success of every request.
-	// The threshold that fails is reported as binding.
+	// At the level itself both thresholds decide, and so does the implied threshold on success.
+	// Binding names the threshold that fails.
 	v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1})
 	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
 		t.Errorf("at its level: %+v", v)
@@ -204,11 +204,11 @@ func TestJudgeLookInvalid(t *testing.T) {
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 100, Planned: 1}); v.Outcome != Error || !strings.Contains(v.Invalid, "output length") {
 		t.Errorf("an answer that is too short: %+v", v)
 	}
-	// The problem is not among the first 20 requests.
+	// The answer that is too short is not among the first 20 requests.
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 20, Planned: 1}); v.Invalid != "" {
 		t.Errorf("a later answer that is too short: %+v", v)
 	}
-	// A request that started earlier is still under way.
+	// An earlier request has not ended yet.
 	l = running(12, func(int, int) float64 { return 5 })
 	last := l.Rounds[9]
 	last.Samples = slices.Delete(last.Samples, 3, 4)

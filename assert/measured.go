@@ -21,7 +21,7 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 		verdict.Count(l.Due(), "requests"), last.Planned, metric.Format(metric.Ratio, confidence))
 }
 
-// measured judges one case: its load and its thresholds. conclude adds the verdicts.
+// measured judges the load and the thresholds of one case. The function conclude adds the verdicts.
 func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) (conclude func()) {
 	key := levelKey{server.Address(), w.Address(), level.Name}
 	v := Verdict{Kind: KindLoad, File: level.Range.Filename, Line: level.Range.Start.Line}
@@ -162,7 +162,8 @@ func dueIn(level plan.Level, l *metric.Level) int {
 	return l.Due() * max(level.Rounds, len(l.Rounds)) / len(l.Rounds)
 }
 
-// pairs returns the levels of other servers that may have run in turns with the given level.
+// pairs returns the same workload and level on every other server. These levels may have taken
+// turns with the given one.
 func (j *judge) pairs(of levelKey) []*metric.Level {
 	var out []*metric.Level
 	for key, l := range j.recorded {

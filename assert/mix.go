@@ -5,8 +5,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A mix is judged part by part. A level passes if all its requests together meet the thresholds of
-// the mix, and the requests of each part meet the thresholds of the part.
+// A level of a mix passes if two conditions hold. All requests together meet the thresholds of the
+// mix, and the requests of each part meet the thresholds of that part.
 
 // sight is the result of a look at a level. It has the verdicts of the workload and, for a mix, of
 // each part.

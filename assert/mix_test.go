@@ -129,7 +129,7 @@ func TestAPartThatFails(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // 60 of 1200 are over the limit, exactly the allowed number
+		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // exactly the allowed 60 of 1200 requests are over the limit
 		"production/chat sla.ttft.p95 at 4": "pass of 840",
 		"production/rag sla.ttft.p95 at 4":  "pass of 300",
 		"production/long sla.ttft.p95 at 4": "fail of 60",
@@ -143,7 +143,7 @@ func TestAPartThatFails(t *testing.T) {
 	}
 }
 
-// Up to a look, a part is judged on the requests of it that the level has by then.
+// At a look, a part of a mix is judged on those of its requests that the look includes.
 func TestPartsUpToALook(t *testing.T) {
 	bound := map[string][]*plan.Threshold{"chat": {threshold("ttft", "p95 < 2s")}, "long": {threshold("ttft", "p95 < 2s")}}
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120, ttft: longs(1.5)}, bound)

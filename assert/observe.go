@@ -14,7 +14,7 @@ import (
 type observations struct {
 	def    metric.Def
 	blocks []metric.Distribution
-	failed int // failed or lost requests among those without a value
+	failed int // requests without a value because they failed or were lost
 }
 
 // observe collects the values of a metric of requests or gaps.
@@ -76,9 +76,9 @@ func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over
 	return groups, over, total
 }
 
-// means returns the means of the blocks that have values. For a pooled metric, tokens / seconds, it
-// returns the reciprocals of the blocks' values: if blocks have equally many tokens, the mean of
-// the reciprocals is the reciprocal of the level's value.
+// means returns the means of those blocks that have values. For a pooled metric, which is tokens /
+// seconds, it returns their reciprocals. If all blocks have equally many tokens, the mean of the
+// reciprocals is the reciprocal of the level's value.
 func (o observations) means() []float64 {
 	var out []float64
 	for _, d := range o.blocks {

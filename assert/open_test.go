@@ -42,8 +42,8 @@ func judgedRate(l *metric.Level, o plan.Open) (*subject, Verdict) {
 	return s, s.judge(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
 }
 
-// At a rate, all requests in flight may fail together. At 10 req/s and a second each, ten are in
-// flight, so 1,000 requests count as 100, which are too few for a share of 98 %.
+// All requests in flight may fail together. At 10 req/s and 1 s a request, ten requests are in
+// flight. So 1,000 requests count as 100, too few to certify a success rate of 98 %.
 func TestShareOfARate(t *testing.T) {
 	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
 		s, _ := judgedRate(backlog(0), plan.Open{})
@@ -98,8 +98,8 @@ func TestSustained(t *testing.T) {
 		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, Pass, "below the largest rate"},
 		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, judging by its backlog"},
 		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, judging by its backlog"},
-		// The backlog grows by 70 of 1,000 requests. Chance allows 6.4 %, so a growth above 2 % is
-		// not certain yet.
+		// 70 of 1,000 requests time out. Near the largest rate chance explains up to 6.4 %, so it
+		// is not certain that the backlog grows by more than the allowed 2 %.
 		{"some time out, below the largest rate", 0, twelve, "", lose(7), Inconclusive, "69 requests timed out"},
 		{"few time out, below the largest rate", 0, twelve, "", lose(1), Pass, "10 requests timed out"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},

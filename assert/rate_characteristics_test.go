@@ -57,7 +57,7 @@ const again = 1 << 40
 
 // saturation holds what was measured while the engine was saturated.
 type saturation struct {
-	parts []float64 // speed in requests per second, converted from tokens, for each part of the time
+	parts []float64 // speed of each part of the time in requests per second, computed from tokens
 	at    float64   // answered at once
 	slots int       // in flight
 	took  time.Duration
@@ -161,8 +161,8 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	}
 }
 
-// adds spreads tokens that were made between from and to over the parts of length, in requests per
-// second.
+// adds distributes tokens over equal parts of the time length, as requests per second. The tokens
+// were generated between the times from and to.
 func (m *rateModel) adds(parts []float64, tokens float64, from, to, length time.Duration) {
 	each := length / time.Duration(len(parts))
 	rate := tokens / float64(m.answers) / each.Seconds()
@@ -244,8 +244,8 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, most satura
 	return l, ended
 }
 
-// The next functions are rules of other tools, written from the tools' own descriptions, only for
-// comparison in the table.
+// The next functions are rules of other tools, for comparison in the table. They were written from
+// the tools' own descriptions.
 
 // trending fits a line through the number of requests in flight at a hundred moments. It reports
 // whether the line rises, at 95 % confidence, as if the hundred numbers were independent.
@@ -549,7 +549,7 @@ func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth, near fl
 	d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
 	limit.Limit, _ = d.Percentile(95)
 	far.Limit = limit.Limit / 0.8
-	var passes [4]int // passes with the cap, without it, of a part of a mix, and 20 % below the limit
+	var passes [4]int // passes with crowding, without crowding, of a part of a mix, and with p95 20 % below the limit
 	for _, passed := range onAll(*rateGates, func(i int64) [4]bool {
 		seed := int64(2000*near) + 10_000*i + *rateSeed
 		l, _ := m.arriving(seed, near*truth, *rateTail, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Two servers of one run that took turns are compared in pairs. Two separate runs are compared
-// without pairs.
+// Two servers of one run that took turns are compared in pairs of rounds. Two separate runs are
+// compared without pairs.
 func TestCompareRecords(t *testing.T) {
 	slower := func(factor float64) duel {
 		return duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, factor, 0.01)}

@@ -44,10 +44,10 @@ func (r required) unjudged(policy plan.Policy) Verdict {
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
 }
 
-// binding lists the thresholds of the binding sla blocks in the order of the plan. If a threshold
-// leaves out failed requests and no threshold bounds success, the requirement that every request
-// succeeds is added at the end: a mean over completed requests says nothing about a server that
-// completes few.
+// binding lists the thresholds of those sla blocks that apply, in the order of the plan. A mean
+// over completed requests says nothing about a server that completes only few. So if a threshold
+// ignores failed requests, and no threshold is on success, the list ends with the requirement that
+// every request succeeds.
 func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	var out []required
 	var by *plan.Threshold
@@ -122,8 +122,9 @@ func pairs(list []required, verdicts []Verdict) []judgedThreshold {
 // growing is the name of the metric that decides whether a rate is sustained.
 const growing = "backlog_growth"
 
-// withGrowth adds the requirement that the rate is sustained, unless the plan bounds backlog_growth
-// itself. A part of a mix has no such requirement, because the mix has it.
+// withGrowth adds the requirement that the server sustains the rate, unless the plan has a
+// threshold on backlog_growth. For a part of a mix it adds nothing, because the mix has the
+// requirement.
 func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
 	// The rate of such a level is not constant, or the level shares the server with other rates.
 	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0

@@ -149,8 +149,8 @@ func TestLongReworded(t *testing.T) {
 // verb matches a verb of the package fmt, or a percent sign.
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z%]`)
 
-// reword rotates the letters of every sentence in the source by thirteen. Sentences
-// are the literals with a space, except imports and tags.
+// reword changes every sentence in the source: it rotates the letters by thirteen. A string literal
+// with a space counts as a sentence, except in imports and tags.
 func reword(path string, source []byte) (reworded []byte, n int, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, source, parser.SkipObjectResolution)

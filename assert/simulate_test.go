@@ -21,7 +21,7 @@ type process struct {
 	// as many requests as are in flight. The rest of the variance belongs to each request alone.
 	round, wave float64
 	rho         float64 // correlation between the own parts of two consecutive requests
-	heavy       bool    // the shared part of a round is skewed: it is exponential
+	heavy       bool    // what the requests of a round share is exponential, and so skewed
 	own         bool    // the request's own part is skewed: it is exponential
 	slowRounds  float64 // share of rounds that are slow as a whole
 	slowWaves   float64 // share of waves that are slow as a whole
@@ -87,7 +87,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	if part == 0 {
 		part = 1
 	}
-	spell := p.spells / part / float64(max(p.common, 1)) // chance that a spell begins with a request
+	spell := p.spells / part / float64(max(p.common, 1)) // probability that a spell begins at a request
 	var shift, wave, own float64
 	skewed := func(skew bool) float64 {
 		if skew {
@@ -132,8 +132,8 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	}
 }
 
-// score returns the score that the given share of all requests exceeds. For sums of normal parts it
-// is exact. For others it is found from half a million draws.
+// score returns the score that the given share of requests exceeds. If all parts of a score are
+// normal, it is exact. Otherwise it comes from half a million simulated requests.
 func (p process) score(share float64) float64 {
 	switch {
 	case p.slowRounds > 0 || p.slowWaves > 0 || p.spells > 0:

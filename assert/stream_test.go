@@ -10,9 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Answers have 11 tokens. The 10 tokens after the first take 200 ms: 50 tok/s. Some of the 200
-// answers arrive in one piece: within half a millisecond, which is less than the 20 ms of one
-// token.
+// An answer has 11 tokens. The 10 tokens after the first take 200 ms, which is 50 tok/s. Some of
+// the 200 answers arrive in one piece, within half a millisecond; a single token should take 20 ms.
 func TestAnswersInOnePiece(t *testing.T) {
 	lump := func(x *metric.Sample) { x.Last = x.First + 500*time.Microsecond }
 	oneChunk := func(x *metric.Sample) { x.Last, x.Chunks, x.Gaps = x.First, 1, nil }

@@ -177,9 +177,9 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
-// told judges a level-wide metric from the server's counters, the GPUs or the plan's prices: by a t
-// interval over rounds or, if the value is exact, by the value itself. It returns false for any
-// other metric.
+// told judges metrics that have one value for a level and come from the server's counters, the GPUs
+// or the plan's prices. It uses a t interval over rounds. If the value is exact, it compares the
+// value itself. It returns false for every other metric.
 func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	name := t.Metric.Name
 	of := func(l *metric.Level) metric.Value { return l.Value(name, s.policy.Window, nil, nil) }

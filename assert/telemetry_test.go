@@ -26,7 +26,7 @@ func histogram(values ...float64) metric.Histogram {
 	return h
 }
 
-// times makes the given number of values of each kind.
+// times returns each key of the map as often as its value says.
 func times(counts map[float64]int) []float64 {
 	var out []float64
 	for v, n := range counts {
@@ -407,7 +407,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 		bound("waiting", "max", plan.Less, 5), bound("preemptions", "", plan.Less, 1), bound("queue_wait", "mean", plan.Less, 1), bound("queue_wait", "p95", plan.Less, 1),
 	} {
 		for _, tt := range []struct {
-			generated float64 // tokens counted in each of 10 rounds, which have 100 answers of 11 tokens
+			generated float64 // number of tokens that the server counted in each of the 10 rounds; each has 100 answers of 11 tokens
 			want      Outcome
 		}{{1100, Pass}, {1300, Pass}, {550, Pass}, {549, Error}, {0, Error}} {
 			v := judged(t, told(10, tell(tt.generated)), th, nil)

@@ -263,7 +263,8 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	}
 	v.Message = compared(t, v.Value)
 	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == sample.Upward(t.Op) {
-		// For the best value, the number of requests that miss the bound has no meaning.
+		// If the statistic is the best value, such as min with an upper limit, the number of misses
+		// has no meaning.
 		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
 	}
 	v.Notes = append(v.Notes, thisRun)

@@ -131,9 +131,9 @@ func badAnswer(def metric.Def) string {
 	return words[def.Name] + " or failed"
 }
 
-// certifyShare decides a threshold that allows the share e of bad requests; share is the measured
-// share. A fail is tested with the effective number of requests. A pass is tested as if k of n
-// requests were bad.
+// certifyShare decides a threshold that allows the share e of bad requests. The parameter share is
+// the measured share. A fail is tested with the effective number of requests. A pass is tested as
+// if k of n requests were bad.
 func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, share, e float64) {
 	low, _, fine := stat.ClopperPearson(share*effective, effective, s.alpha)
 	_, high, ok := stat.ClopperPearson(k, n, s.alpha)
@@ -170,11 +170,11 @@ func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
 	return n
 }
 
-// togetherness is the weight given to clusters of failures that occur in only a few rounds, because
-// ten rounds show little of a cause that lasts longer than a wave. The weight was found by
-// simulation (make characteristics). With it, 3 % instead of 16 % of servers at their limit pass if
-// half of the variance is between rounds. If 98 % of requests succeed independently of each other,
-// nine of ten servers still pass a limit of 95 % with 1,200 requests.
+// togetherness is the weight of clusters of failures that occur in only a few rounds. Ten rounds
+// show little of a cause that lasts longer than a wave, so such clusters need more weight. It was
+// found by simulation (make characteristics). Of servers at their limit with half of the variance
+// between rounds, 3 % pass with this weight, and 16 % without it. If 98 % of requests succeed
+// independently, nine of ten servers still pass a limit of 95 % with 1,200 requests.
 const togetherness = 16
 
 // toPass returns the numbers with which a pass is tested: k bad requests among n. They follow from
@@ -238,7 +238,7 @@ func (s *subject) wave() int {
 // have failed for the same cause. Lost requests of a block count as consecutive.
 func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat.Group, clusters stat.Clusters, bad int) {
 	groups, spells = make([]stat.Group, len(s.blocks)), make([]stat.Group, len(s.blocks))
-	wave, open, end := s.wave(), 0, 0 // wave size, number of bad requests in the open cluster, and where that cluster ends
+	wave, open, end := s.wave(), 0, 0 // size of a wave, number of bad requests in the open cluster, and where that cluster ends
 	at := 0
 	for i, b := range s.blocks {
 		if i > 0 && b.round != s.blocks[i-1].round {
@@ -357,7 +357,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// grown is the growth of a backlog, together with the evidence from the saturation.
+// grown holds the growth of a backlog, and what the saturation shows about it.
 type grown struct {
 	low, high, half float64
 	most, least     float64 // the largest rate and its lower bound, if known
@@ -382,7 +382,7 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 	// the server's answers are compared as well.
 	x.over = s.level.Rate > above && answered(s.level) <= above
 	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
-	if x.fills { // up to that number, requests in flight need not be in a queue
+	if x.fills { // no queue is needed for so few requests in flight
 		x.low = min(x.low, 0)
 	}
 	if x.below {

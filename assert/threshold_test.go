@@ -257,9 +257,9 @@ func TestShareOfUnequalRounds(t *testing.T) {
 	}
 }
 
-// A share that passes by rounds still passes with fewer failures. Its bounds agree with its outcome
-// under every assumption on which requests fail together. By waves the first need not hold: further
-// failures that come singly may show that failures do not come together.
+// A share that passes by rounds still passes if fewer requests fail. By waves this need not hold,
+// because further failures that come alone may show that failures are independent. Under every
+// assumption the bounds agree with the outcome.
 func TestLongSharesAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 72))
 	seen := map[Outcome]int{}
@@ -367,7 +367,7 @@ func TestWindowAll(t *testing.T) {
 	}
 	for window, want := range map[metric.Window]string{
 		metric.All:    `rates are over every measured request, from the first sent to the end of the last (window = "all")`,
-		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // in each round 4 requests start before 1.2 s
+		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // in each of the five rounds 4 requests start before every slot has started
 	} {
 		p, run := gate(level)
 		p.Gate.MeasureOnly, p.Workloads[0].Policy.Window = true, window

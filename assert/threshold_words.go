@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// notes adds to the verdict how many independent requests the requests count as. e is the share
-// that a percentile allows; 0 for other statistics.
+// notes adds a note on how many independent requests the measured requests are worth. The parameter
+// e is the share that a percentile allows; 0 for other statistics.
 func (s *subject) notes(v *Verdict, o observations, e float64) {
 	moments, together := s.together(o, e)
 	switch {

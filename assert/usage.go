@@ -68,7 +68,7 @@ func believable(samples []*metric.Sample, invalid objection) {
 		invalid(verdict.CauseInvalid, "usage: %d of %d answers came in more chunks than they have tokens by the server's count, such as %d chunks and %d tokens", split, completed, many.Chunks, many.Usage.Output)
 	}
 	if len(texts) == 0 {
-		return // simulated, or recorded by an earlier version
+		return // a simulated run, or the record of an earlier version
 	}
 	slices.Sort(texts)
 	if median := texts[len(texts)/2]; median < leastText {

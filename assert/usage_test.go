@@ -22,7 +22,7 @@ func TestBelievable(t *testing.T) {
 		{"honest", 8, 8, 40, 20, 0, ""},
 		{"several tokens a chunk", 2, 8, 40, 20, 0, ""},
 		{"two letters for eight tokens", 2, 8, 2, 20, 0, "0.25 bytes of text for each token"},
-		{"half of the answers have little text", 2, 8, 2, 9, 0, ""}, // the median is an honest answer
+		{"half of the answers have little text", 2, 8, 2, 9, 0, ""}, // the median answer has correct counts
 		{"a byte for each token", 8, 8, 8, 20, 0, ""},
 		{"text is not recorded", 2, 8, 0, 20, 0, ""},
 		{"more chunks than tokens", 80, 8, 400, 20, 0, "in more chunks than they have tokens by the server's count, such as 80 chunks and 8 tokens"},

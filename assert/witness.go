@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Allowed differences between a time that the client measured and the server's own
-// time of the same requests. HTTP, the chat template and the tokenizer come before
-// the server's clock starts: on a real vLLM they took 15 to 30 % of a TTFT of 0.1 s.
-// In the other direction only the clocks and the edges of the readings differ.
+// These constants limit the difference between a time that the client measured and the server's own
+// time of the same requests. HTTP, the chat template and the tokenizer take time before the
+// server's clock starts. On a real vLLM server that was 15 to 30 % of a TTFT of 0.1 s. The server's
+// time can exceed the client's only by clock errors and by the edges of the readings.
 const (
 	frontLeast   = 100 * time.Millisecond
 	frontShare   = 0.5

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The metrics that bound each kind of work: if a server becomes slower at that work, a
+// Each list has the metrics that show one kind of work. If a server becomes slower at that work, a
 // threshold on one of these metrics fails sooner or later.
 var (
 	boundsDecode  = []string{"speed", "request_speed", "tpot", "itl", "e2e", "e2e_speed", "throughput", "goodput", "request_rate"}
@@ -38,7 +38,7 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 		}
 	}
 	if len(p.Asserts) > 0 {
-		return diags // the conditions of asserts are not analysed
+		return diags // asserts may require anything; their conditions are not analysed
 	}
 	if i := slices.IndexFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip != "" }); i >= 0 && !requires(p) {
 		say(hcl.DiagWarning, p.Compares[i].Range, "Only what is implied is required", `compare.%s is left out (%s), and nothing else requires anything: a run passes as soon as its load is valid. Name a base with --base, or add an sla block.`, p.Compares[i].Name, p.Compares[i].Skip)
@@ -55,8 +55,8 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 		switch {
 		case decode && prefill || len(w.SLAs) == 0:
 		case !decode && !prefill && gates:
-			// The workload's requests only have to succeed; other workloads of the plan
-			// bound speed.
+			// This workload only requires that requests succeed, and another workload of the plan
+			// has a threshold on speed.
 		case prefill:
 			say(hcl.DiagWarning, w.Range, "Nothing bounds decoding", `A server that writes its answers ten times slower would pass workload.%s. Bound speed, tpot, itl, e2e or throughput, such as speed = "mean > 20 tok/s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
 		case decode:

@@ -54,7 +54,8 @@ workload "w" {
 	}
 }
 
-// A comparison that is left out requires nothing. If nothing else does, that is reported.
+// A comparison that is left out requires nothing. If nothing else in the plan requires anything, a
+// diagnostic says so.
 func TestDiagnoseLeftOut(t *testing.T) {
 	const servers = `
 server "b" {

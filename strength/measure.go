@@ -45,7 +45,8 @@ type Finding struct {
 
 // Result holds the results of all regressions.
 type Result struct {
-	// Recorded is set if a recorded run was stretched; otherwise runs were simulated.
+	// Recorded is set if the results are from a recorded run and Stretch, and not from simulated
+	// runs.
 	Recorded  bool
 	Unchanged Tally
 	Findings  []Finding

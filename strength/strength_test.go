@@ -111,7 +111,7 @@ func TestMeasure(t *testing.T) {
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)
 	}
-	// Two of four runs are fewer than 95 of 100, and a regression that cannot be planted
+	// Two of four failed runs are less than the required 95 %. A regression that cannot be planted
 	// cannot be noticed.
 	if got := r.Unnoticed([]Regression{slow, none}); len(got) != 2 {
 		t.Errorf("unnoticed: %v", got)
@@ -174,7 +174,7 @@ func TestStretch(t *testing.T) {
 	}{
 		{"as it was", nil, []times{{0, 20, 70}, {70, 90, 140}}, 140},
 		{"decode", &Regression{Decode, 2}, []times{{0, 35, 135}, {135, 170, 270}}, 270},
-		{"prefill", &Regression{Prefill, 3}, []times{{0, 30, 80}, {80, 110, 160}}, 160}, // 20 − 15 = 5 ms, 10 more
+		{"prefill", &Regression{Prefill, 3}, []times{{0, 30, 80}, {80, 110, 160}}, 160}, // the prompt takes 20 − 15 = 5 ms of the TTFT, and three times as much is 10 ms more
 		{"failures", &Regression{Failures, 1}, []times{{0, 0, 0}, {0, 0, 0}}, 0},
 		{"cut", &Regression{Kind: Cut}, []times{{0, 20, 40}, {40, 60, 80}}, 80},
 	} {

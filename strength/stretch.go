@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Stretchable lists the regressions that can be planted in a recording, because the
-// recording shows how requests would have changed. The fixed overhead is not in a
-// recording; it is computed from prompts of two lengths, if there are any.
+// Stretchable lists the regressions that can be applied to a recorded run, because the record shows
+// how its requests would have changed. A record does not contain the fixed overhead; it is
+// estimated from prompts of two lengths.
 func Stretchable() []Regression {
 	var out []Regression
 	for _, r := range All() {
@@ -53,8 +53,8 @@ func Unstretchable(run *metric.Run) string {
 	return why
 }
 
-// Recording is a run in which regressions are planted. Several goroutines may stretch
-// it at once.
+// Recording is a recorded run to which regressions can be applied. Several goroutines may call
+// Stretch at the same time.
 type Recording struct {
 	of       *plan.Plan
 	run      *metric.Run

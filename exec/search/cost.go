@@ -36,10 +36,10 @@ func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	return p, need, true
 }
 
-// reserve is the time that other probes must leave for a confirmation. L, the largest
-// certified pass, takes as long to confirm as it took to certify. If the probe's own level
-// may become L, the confirmation takes the time of k requests there. A probe that decides
-// the gate need not leave this time.
+// reserve returns the time that a probe must leave for a confirmation. Confirming L, the largest
+// certified pass, takes as long as certifying it. If the probe's own level may become L, the
+// confirmation takes the time of k requests there. A probe of the required level need not leave any
+// time.
 func (s *Search) reserve(p Probe, k int) time.Duration {
 	if !s.opts.Confirm || p.Purpose == Confirm || p.N == s.opts.Require {
 		return 0
@@ -47,7 +47,7 @@ func (s *Search) reserve(p Probe, k int) time.Duration {
 	return s.again(k, p.N)
 }
 
-// again is the time of the confirmation if level n passes with k requests.
+// again returns the time of the confirmation that follows if level n passes with k requests.
 func (s *Search) again(k, n int) time.Duration {
 	if !s.opts.Confirm {
 		return 0
@@ -67,11 +67,11 @@ func (s *Search) again(k, n int) time.Duration {
 // takes.
 func (s *Search) windows() bool { return s.opts.Over == Speedup || s.opts.Over == Users }
 
-// predict returns the time of the given number of requests at level n; 0 while
-// nothing was measured. The time of one request's share, t(N) = spent / (requests +
-// waves·N), is interpolated between measured levels on log-log axes. Below them
-// latency is at most that of the lowest level, so t grows by at most 1/N. Above them
-// the server does not get faster, so t stays constant.
+// predict returns the time that the given number of requests takes at level n; 0 if nothing was
+// measured yet. The time for one request is t(N) = spent / (requests + waves·N). Between measured
+// levels it is interpolated in ln t and ln N. Below the lowest measured level, latency is at most
+// that of the lowest level, so t is at most proportional to 1/N. Above the highest measured level
+// the server does not become faster, so t stays constant.
 func (s *Search) predict(n, requests int) time.Duration {
 	type rate struct {
 		seconds float64

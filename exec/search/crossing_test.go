@@ -18,7 +18,7 @@ func TestIsotonic(t *testing.T) {
 		{[]float64{1, 2, 3}, []float64{1, 1, 1}, []float64{1, 2, 3}},
 		// 3 and 1 pool to (3·1 + 1·3)/4 = 1.5
 		{[]float64{0, 3, 1, 5}, []float64{1, 1, 3, 1}, []float64{0, 1.5, 1.5, 5}},
-		// 3 and 2 pool to 2.5, then 1 pulls all three down to 2
+		// The fit first makes 3 and 2 equal, at 2.5, and then all three values, at 2.
 		{[]float64{3, 2, 1}, []float64{1, 1, 1}, []float64{2, 2, 2}},
 	} {
 		if diff := cmp.Diff(tt.want, isotonic(tt.values, tt.weights), near); diff != "" {
@@ -70,10 +70,10 @@ func TestCross(t *testing.T) {
 	}{
 		{"nothing", nil, 0, 0, Crossing{Open: true}},
 		{
-			// The margin is −0.2 at 16 and +0.2 at 64, so its zero is halfway in ln N, at
-			// 32. The upper ends of the interval, −0.1 and 0.3, reach zero a quarter of the
-			// way, at 16·4^¼ = 22.63. The lower ends, −0.3 and 0.1, reach zero at three
-			// quarters, at 16·4^¾ = 45.25.
+			// The margin is −0.2 at level 16 and +0.2 at level 64, so it is zero halfway in ln N,
+			// at 32. The upper ends of the intervals are −0.1 and 0.3; they are zero a quarter of
+			// the way, at 16·4^¼ = 22.63. The lower ends are −0.3 and 0.1; they are zero three
+			// quarters of the way, at 16·4^¾ = 45.25.
 			"halfway", []Visit{visit(16, 400, at("ttft", -.2, .1)), visit(64, 400, at("ttft", .2, .1))}, 16, 64,
 			Crossing{N: 32, Low: 16 * math.Sqrt2, High: 32 * math.Sqrt2, Threshold: "ttft", OK: true},
 		},

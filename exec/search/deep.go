@@ -13,8 +13,8 @@ import (
 // advance.
 
 const (
-	// apart is the ratio that the undecided levels, or the rest of the bracket, must
-	// span for a deep probe. At a knee they span less.
+	// apart is a ratio between levels. A deep probe is made only if the undecided levels, or the
+	// rest of the bracket, span at least this ratio. At a knee of the latency curve they span less.
 	apart = 1.25
 	// beside is a ratio between levels. Before a deep probe, other levels within this ratio must
 	// have been measured. A deep probe also keeps this distance from the load where the margin
@@ -219,8 +219,8 @@ func (s *Search) around(n int) (lo, hi int) {
 	return lo, hi
 }
 
-// nextTo is the highest level that counts as beside n. Two levels within the
-// resolution have none between them.
+// nextTo returns the highest level that counts as next to level n: within the ratio beside, or
+// within the resolution.
 func (s *Search) nextTo(n int) int {
 	pass, _ := s.bounds()
 	return max(n+s.resolution(pass), int(beside*float64(n)))
@@ -274,10 +274,10 @@ func (s *Search) judged(n int) float64 {
 // unaffordable is a number of requests that is too large for one level.
 const unaffordable = 1e6
 
-// cheapest is the level that the fewest requests would decide. It is the required level
-// while it is open, or else the highest that seems to pass or the lowest that seems to
-// fail. Levels very near to the crossing are left out, because they would need many times
-// as many requests.
+// cheapest returns the level that the fewest requests would decide. While the required level is
+// undecided, that is the required level. Otherwise it is the highest level that seems to pass or
+// the lowest that seems to fail. Levels very close to the crossing are left out, because they need
+// many times as many requests.
 func (s *Search) cheapest(ts []trend) (n int, requests float64) {
 	us := s.undecided()
 	if r := s.opts.Require; slices.ContainsFunc(us, func(l *level) bool { return l.n == r }) {

@@ -60,12 +60,12 @@ func TestDeep(t *testing.T) {
 		margin func(int) float64
 		opts   Options
 		probes string
-		line   string // the beginning of the answer's line
+		line   string // the beginning of the line that reports show
 		notes  []string
 	}{
-		// A margin of 1/64 needs 64² = 4096 requests, so the fourth look decides, with
-		// 6400. The highest level that may pass is 60, and 62 beside it fails. The deep
-		// probe stays a ratio of 1.05 below the fail: 61/1.05 is 58.
+		// The margin is 1/64, so 64² = 4096 requests decide; that is the fourth look, with 6400.
+		// Level 62 fails, and the highest level that may pass below it is 60. A deep probe stays a
+		// ratio of 1.05 below the lowest level that may not pass, 61, so it takes 61/1.05 = 58.
 		{
 			"passes", flat(-1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
@@ -271,13 +271,14 @@ func TestMay(t *testing.T) {
 	}
 	ttft := func(log, low, high float64) Margin { return Margin{Threshold: "ttft", Log: log, Low: low, High: high} }
 	success := Margin{Threshold: "success", Log: -MaxLog, Low: -MaxLog, High: -.3}
-	// The bounds of 100 requests are 0.1 away, so those of n requests are 1/√n away.
+	// With 100 requests the bounds are 0.1 away from the estimate, so with n requests they are 1/√n
+	// away.
 	ts := trends([]Visit{
 		visit(8, 100, ttft(-.02, -.12, .08), success),
 		visit(16, 300, ttft(-.06, -.06-1/math.Sqrt(300), -.06+1/math.Sqrt(300)), success),
 		visit(32, 100, ttft(.05, -.05, .15), success),
 	})
-	// 8 and 16 are pooled: (100·(-0.02) + 300·(-0.06))/400 = -0.05.
+	// The fit makes levels 8 and 16 equal: (100·(-0.02) + 300·(-0.06))/400 = -0.05.
 	if diff := cmp.Diff([]float64{-.05, -.05, .05}, ts[0].fit, near); diff != "" || !slices.Equal(ts[0].requests, []float64{400, 400, 100}) {
 		t.Errorf("fit %v from %v requests", ts[0].fit, ts[0].requests)
 	}

@@ -228,7 +228,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.needs = r.Needs
 		l.have = max(l.have, r.Requests)
 		if len(p.Looks) > 0 {
-			// Offered looks are spent even if the driver measured less.
+			// A look that was offered counts as used, even if fewer requests were measured.
 			l.have = max(l.have, p.Looks[len(p.Looks)-1])
 		}
 		l.spent += r.Spent

@@ -19,8 +19,7 @@ func (s *Search) wants() iter.Seq[Probe] {
 	}
 }
 
-// repeat measures a level once more, on fresh samples, if the generator was
-// saturated.
+// repeat measures a level again, on fresh samples, if the load generator was saturated.
 func (s *Search) repeat() (Probe, bool) {
 	pass, _ := s.bounds()
 	for _, l := range s.levels {
@@ -49,8 +48,8 @@ func (s *Search) settle() (Probe, bool) {
 	return Probe{}, false
 }
 
-// gate measures the required level itself, with all its looks, while the bracket
-// leaves it open.
+// gate returns a probe of the required level, with all its looks, as long as that level is
+// undecided.
 func (s *Search) gate() (Probe, bool) {
 	r := s.opts.Require
 	pass, fail := s.bounds()
@@ -97,10 +96,10 @@ func (s *Search) extend() (Probe, bool) {
 	return best, cost < math.MaxInt
 }
 
-// rung returns the next step of the ladder: down while nothing passes, up while
-// nothing fails. It returns none if the bracket has both sides, or if it ends where
-// the generator was saturated, because then the last level could not be measured
-// either.
+// rung returns the next step of the ladder: a lower level while nothing passes, a higher level
+// while nothing fails. It returns none if the bracket has both sides. It also returns none if the
+// ladder ends where the generator was saturated, because the level before that could not be
+// measured either.
 func (s *Search) rung() (Probe, bool) {
 	if s.ceiling <= s.opts.From {
 		return Probe{}, false // even the smallest level cannot be measured
@@ -133,16 +132,16 @@ func (s *Search) begin() int {
 	return s.opts.Begin
 }
 
-// stride is the distance of the two levels that are tried around the last known limit: an
-// eighth of the limit, and at least the resolution. Levels that far away are usually
-// decided at the first look.
+// stride returns the distance from the last known limit to the first levels on both sides of it. It
+// is an eighth of the limit, and at least the resolution. A level that far from the limit is
+// usually decided at the first look.
 func (s *Search) stride() int {
 	return max(s.resolution(s.opts.Start), (s.opts.Start+7)/8)
 }
 
-// up returns the next level above hi: 2·hi, or the next one around the last known
-// limit if that is lower: one stride below the limit, one stride above it, and then
-// twice as far from it each time.
+// up returns the next level above hi. Without a last known limit that is 2·hi. Around the last
+// known limit the levels are one stride below it, one stride above it, and then twice as far above
+// it each time. The lower of the two counts.
 func (s *Search) up(hi int) int {
 	n := 2 * hi
 	if start, d := s.opts.Start, s.stride(); start > 0 && hi < 2*start {
@@ -158,8 +157,8 @@ func (s *Search) up(hi int) int {
 	return n
 }
 
-// down returns the next level below lo: half of it, or the next one around the last
-// known limit if that is higher.
+// down returns the next level below lo. That is half of lo, or the next level of those around the
+// last known limit if it is higher.
 func (s *Search) down(lo int) int {
 	n := lo / 2
 	if start, d := s.opts.Start, s.stride(); start > 0 {
@@ -290,8 +289,8 @@ func (s *Search) first(n int, why Purpose) (Probe, bool) {
 	return Probe{N: n, Purpose: why, Looks: looks[:k], Planned: len(looks)}, true
 }
 
-// more extends the first samples of a level by at least need requests, to a planned
-// look; false if none is left.
+// more returns a probe that extends the first samples of a level to the next planned look with at
+// least need more requests. It returns false if no such look is left.
 func (s *Search) more(l *level, need int) (Probe, bool) {
 	p := Probe{N: l.n, Purpose: Extend, Have: l.have}
 	looks := s.looks(l.n)

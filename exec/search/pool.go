@@ -12,10 +12,9 @@ type trend struct {
 	ns        []int
 	fit       []float64 // isotonic fit of ln(estimate / limit)
 	requests  []float64 // number of requests behind each value of fit, including those of other levels in the same block of the fit
-	// above and below are the squared uncertainty of the margin for one request,
-	// upwards and downwards: the bound of n requests is √(above/n) above the
-	// estimate. NaN means that no probe shows it, because all requests are good or
-	// the margin is exact.
+	// above and below describe the width of the margin's interval, upwards and downwards. With n
+	// requests the upper bound is √(above/n) above the estimate. NaN means that no probe shows the
+	// width, because all requests are good or the margin is exact.
 	above, below float64
 }
 

@@ -48,7 +48,7 @@ func (w world) spent(p Probe, requests int) time.Duration {
 	return time.Duration(t * float64(requests-p.Have+waves*p.N) * float64(time.Second))
 }
 
-// honest answers without error, but may be inconclusive. That is more likely near the truth
+// honest never gives a wrong answer, but may be inconclusive. That is more likely near the limit,
 // and with few requests.
 func (w world) honest(r *rand.Rand, p Probe) Result {
 	res := Result{N: p.N, Outcome: Inconclusive}
@@ -145,8 +145,8 @@ func TestLongHonestOracle(t *testing.T) {
 			if first := l.Probes[0].Probe; first.N != r || first.Purpose != Gate {
 				t.Fatalf("run %d: first %+v, the gate asks for %d", i, first, r)
 			}
-			// A requirement up to L must be one that holds, and a requirement from U on
-			// must not.
+			// A required level must hold if it is at or below L, and must not hold if it is at or
+			// above U.
 			if r <= l.L && r > w.truth || l.U > 0 && r >= l.U && r <= w.truth {
 				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
 			}

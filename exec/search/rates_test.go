@@ -86,15 +86,16 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "no time for more than the first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Budget = 15 * time.Minute },
-			// The estimates take 48 + 77 s. At 7.38 of 9.9 a probe needs at least 1.5·59·1.5/(1 −
-			// 0.745)² = 2,048 requests. They take 288 s, so 487 s are left. A probe at 8.19 would
-			// take 553 s, and one at 8.02 takes 469 s.
+			// The estimates take 48 and 77 s. To certify 7.38 req/s, where the server sustains 9.9,
+			// takes at least 1.5·59·1.5/(1 − 0.745)² = 2,048 requests. They take 288 s, so 487 s
+			// are left. Then 8.19 req/s would take 553 s, which is too long, and 8.02 req/s takes
+			// 469 s.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.02 req/s",
 			kind:   Interpolated, l: 8020, about: 9000, ended: "budget",
 		},
 		{
 			name: "no rate is certain", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Relative = 0.2 },
-			// After each fail the next rate is a tenth lower, five times in all.
+			// After each of the five fails the next rate is a tenth lower.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 6.64 req/s, certify 5.97 req/s, certify 5.37 req/s, certify 4.83 req/s",
 			kind:   Unknown, about: 9000, ended: "5 rates",
 		},
@@ -152,8 +153,8 @@ func TestRates(t *testing.T) {
 			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || !strings.Contains(l.Reason, tt.ended) {
 				t.Errorf("%v, %d passes, %d fails, %q; want %v, %d, %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.ended)
 			}
-			// Short probes are at most at 0.93 of the largest rate, where the slope is that of
-			// the queue.
+			// Short probes run at up to 0.93 of the largest rate. There latency grows in the same
+			// way as the queue, so the estimate is near.
 			if tt.about > 0 && tt.u == 0 && math.Abs(l.Crossing.N-tt.about) > 0.01*tt.about {
 				t.Errorf("estimate %.0f, want about %.0f", l.Crossing.N, tt.about)
 			}
@@ -171,7 +172,7 @@ func TestRatesEstimateClaimsNothing(t *testing.T) {
 	}
 }
 
-// Levels of the plan that were measured before bound the search.
+// Levels of the plan that were measured before the search limit its range.
 func TestRatesKnown(t *testing.T) {
 	o := rateOptions()
 	o.Known = []Result{{N: 6000, Outcome: Pass, Requests: 3000}, {N: 9500, Outcome: Fail, Requests: 3000}}

@@ -119,7 +119,7 @@ type level struct {
 	have      int     // requests of set 0
 	needs     int     // of set 0
 	sets      int
-	spent     time.Duration // how long its first decision took, to predict the time of its confirmation
+	spent     time.Duration // how long the first decision took; predicts the time of a confirmation
 	saturated bool          // the generator was saturated once at this level
 	again     bool          // the level is to be measured once more, because the generator was saturated
 	retried   bool
@@ -137,7 +137,7 @@ type Search struct {
 	spent   time.Duration
 	ceiling int    // levels from here up cannot be measured
 	cause   cause  // why
-	vague   bool   // the level below the ceiling may not be measurable either
+	vague   bool   // perhaps the level just below the ceiling cannot be measured either
 	why     string // in words
 	checked bool
 	ended   string // why the search ended; "" while it runs
@@ -344,7 +344,7 @@ func (s *Search) bounds() (pass, fail int) {
 	return pass, 0
 }
 
-// resolution is the width at which a bracket above pass counts as closed.
+// resolution returns the largest difference U − L at which the search is finished, if L is pass.
 func (s *Search) resolution(pass int) int {
 	return max(s.opts.Resolution, int(math.Ceil(s.opts.Relative*float64(pass))))
 }

@@ -367,8 +367,8 @@ func TestLooks(t *testing.T) {
 		// Level 48 needs more than 800 requests in total. So it waits until the levels beside it
 		// are known.
 		"bisect 48 [100 200]": {Outcome: Inconclusive, Requests: 200, Needs: 601},
-		// How many requests are needed is unknown, so the looks are held one after the
-		// other.
+		// The number of requests that would decide level 40 is unknown, so its looks are held one
+		// after another.
 		"bisect 40 [100 200]": {Outcome: Inconclusive, Requests: 200},
 		"extend 40 [400]":     {Outcome: Inconclusive, Requests: 400},
 		"extend 40 [800]":     {Outcome: Inconclusive, Requests: 800},
@@ -433,8 +433,8 @@ func TestBudget(t *testing.T) {
 		kind    Kind
 		reason  string
 	}{
-		// A probe takes 132 s at 16, 164 s at 32 and 228 s at 64, together 524 s. At 48 it
-		// takes 196 s.
+		// A probe takes 132 s at level 16, 164 s at 32 and 228 s at 64, which is 524 s in total. At
+		// level 48 it takes 196 s.
 		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", Interpolated, "budget: 47s left, the next probe takes about 3m16s"},
 		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", Interpolated, "budget: 0s left, the next probe takes about 3m0s"},
 		// The budget must also cover a confirmation. After levels 16 and 32, 424 s are left. Level
@@ -458,8 +458,8 @@ func TestBudgetCutsLooks(t *testing.T) {
 	s := New(Options{From: 10, UpTo: 20, Budget: 400 * time.Second, Looks: Doubling(100, 800), First: 4})
 	p, _ := s.Next()
 	s.Report(p, Result{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second})
-	// One second a request and two waves: at level 20, 100 requests take 140 s, 200
-	// take 240 s, and 400 take 440 s. 280 s are left.
+	// A request takes 1 s, and each probe has two extra waves. At level 20, 100 requests take 140
+	// s, 200 take 240 s, and 400 take 440 s. Of the budget 280 s are left.
 	p, ok := s.Next()
 	want := Probe{
 		N: 20, Purpose: Ladder, Looks: []int{100, 200}, Planned: 4,
@@ -470,8 +470,7 @@ func TestBudgetCutsLooks(t *testing.T) {
 	}
 }
 
-// Every probe leaves time for the confirmation of L, except those that decide the
-// gate.
+// Every probe must leave time to confirm L. A probe of the required level need not.
 func TestBudgetForTheGate(t *testing.T) {
 	for _, tt := range []struct {
 		require int
@@ -560,7 +559,7 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// line is the answer as reports show it.
+// line returns the result of a search as reports show it.
 func line(l Limit) string {
 	c := metric.Capacity{Over: map[Over]metric.LoadKind{Burst: metric.Burst, Rate: metric.OpenLoop}[l.Over], Step: l.Step}
 	l.Fill(&c)

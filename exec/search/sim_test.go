@@ -200,8 +200,8 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 			return Fail, 0
 		}
 	}
-	// Return the number of requests at which this share would be 2.33 standard errors from
-	// the limit.
+	// Return the number of requests at which the share would be 2.33 standard errors away from the
+	// limit.
 	if p == e {
 		return Inconclusive, -1
 	}
@@ -281,11 +281,11 @@ type scenario struct {
 	name string
 	// draw returns the k-th server, from 0 on.
 	draw func(r *rand.Rand, k uint64) *server
-	// near is the required share of answers within 10% or one step of the truth; 0 if
-	// the wave hides it.
+	// near is the smallest allowed share of searches whose limit is within 10% or one level of the
+	// true limit. It is 0 if the wave on the latency hides the limit.
 	near float64
-	// covers is the required share of intervals that contain the crossing; 0 if there
-	// are several crossings.
+	// covers is the smallest allowed share of searches whose interval contains the crossing. It is
+	// 0 if the servers have several crossings.
 	covers float64
 	// peers is the required share of over-claims by point estimates.
 	peers float64
@@ -368,12 +368,12 @@ type tally struct {
 	spent        time.Duration
 	widths       []float64 // widths of the brackets, as U/L − 1
 
-	// The same searches are compared with full sweeps whose levels are spaced like
-	// the final bracket. In a sweep of equal size every level has the requests that
-	// the edge took, because a sweep does not know where the edge is. In a sweep of
-	// equal rule every level ends when it is certain, has at most as many requests as
-	// any level of the search, and the answer is confirmed. That is still less
-	// certain than the search, whose levels close in on the edge.
+	// Searches are compared with full sweeps. The levels of a sweep are as far apart as the final
+	// bracket of the search. In a sweep of equal size, every level has as many requests as the
+	// search needed at the limit, because a sweep does not know where the limit is. In a sweep of
+	// equal rule, a level ends when its outcome is certain, and has at most as many requests as any
+	// level of the search; its result is confirmed. It is still less certain than the search, whose
+	// levels close in on the limit.
 	sweeps, sweepNear               int
 	searched, sized, ruled          int
 	searchTime, sizedTime, ruleTime time.Duration
@@ -385,7 +385,7 @@ func within(l, truth int) bool {
 	return math.Abs(float64(l-truth)) <= max(1, .1*float64(truth))
 }
 
-// run makes one search, sometimes a sweep, and the search of other tools.
+// run makes one search. It also makes the search of other tools, and in every fifth run a sweep.
 func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	o := newOracle(srv, seed)
 	deep := func(int) []int { return Halving(2*simLooks[len(simLooks)-1], most) }
@@ -423,8 +423,8 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, mea
 	l := s.Limit()
 	truth := srv.true()
 	c.runs++
-	// An over-claim is a certified level at which the threshold does not hold, or
-	// that the server does not admit.
+	// A search over-claims if it certifies a level at which the threshold does not hold, or which
+	// the server does not admit.
 	if l.L > 0 && (srv.margin(l.L) > 0 || srv.cap > 0 && l.L > srv.cap) {
 		c.over++
 	}

@@ -31,10 +31,10 @@ func ReadAMD(ctx context.Context, path string, gpus []string) (*Reading, error) 
 	return parseAMD(out, len(gpus))
 }
 
-// AMDProcesses asks the amd-smi at path for the processes that compute on the GPUs with
-// these indexes, UUIDs or bus ids (nil: all). It returns their pids on this machine. It
-// asks for each GPU separately, because some versions list the process of one GPU on
-// every other, with no memory there.
+// AMDProcesses asks the amd-smi at path which processes compute on some GPUs, and returns their
+// pids on this machine. The GPUs are given by index, UUID or bus id; nil means all. It asks for
+// each GPU separately. Some versions list a process under every GPU, with no memory under the GPUs
+// that it does not use.
 func AMDProcesses(ctx context.Context, path string, gpus []string) ([]int, error) {
 	questions := [][]string{{"process", "--json"}}
 	if len(gpus) > 0 {
@@ -90,10 +90,10 @@ func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 	return pids, nil
 }
 
-// parseAMD reads the output of amd-smi metric --json: a list with an object for each
-// GPU, since ROCm 7 within gpu_data. AMD calls its program an example, and names
-// differ between versions. Each quantity is looked for in all known places; "N/A"
-// means not reported. It returns an error if there are fewer GPUs than want.
+// parseAMD reads the output of amd-smi metric --json. It is a list with one object for each GPU;
+// since ROCm 7 the list is inside gpu_data. Names differ between versions, so each quantity is
+// looked for in all known places. "N/A" means not reported. It returns an error if the output has
+// fewer GPUs than want.
 func parseAMD(out []byte, want int) (*Reading, error) {
 	var wrapped struct {
 		GPUs []map[string]any `json:"gpu_data"`

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// dcgmNames maps the exporter's series, as in its default-counters.csv, to our values and
-// units. The reasons for throttled clocks are NVML's bit mask, under its newer and its older
-// name; they are present if the exporter's list of counters includes them.
+// dcgmNames maps the series of the DCGM exporter, by the names in its default-counters.csv, to
+// values in base units. NVML's bit mask of reasons for reduced clocks has a newer and an older
+// name. The page has it only if the exporter's list of counters includes it.
 var dcgmNames = map[string]func(c *card, v float64){
 	"DCGM_FI_DEV_POWER_USAGE":              func(c *card, v float64) { c.power = v },
 	"DCGM_FI_DEV_GPU_UTIL":                 func(c *card, v float64) { c.busy = v / 100 },
@@ -23,9 +23,8 @@ var dcgmNames = map[string]func(c *card, v float64){
 	"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS":   func(c *card, v float64) { c.held(uint64(max(v, 0))) },
 }
 
-// ParseDCGM reads the page of a DCGM exporter for the GPUs with these indexes or
-// UUIDs; nil means all on the page. Slices of a GPU are left out, because the whole
-// GPU includes them.
+// ParseDCGM reads the page of a DCGM exporter. The GPUs are given by index or UUID; nil means all
+// on the page. Slices of a GPU (MIG) are ignored, because the values of the whole GPU include them.
 func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 	if len(page) == 0 || page[len(page)-1] != '\n' {
 		return nil, errors.New("the page was cut off")

@@ -147,7 +147,7 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 			return
 		}
 		if long {
-			continue // not a line that was asked for
+			continue // too long for a line of the query
 		}
 		index, c, ok := nvidiaLine(string(text))
 		s.mu.Lock()
@@ -292,7 +292,7 @@ func (s *NvidiaSMI) Close() {
 	<-s.ended
 }
 
-// firstWords keeps the first bytes that are written to it.
+// firstWords keeps the first 1000 bytes of a program's error output.
 type firstWords bytes.Buffer
 
 func (w *firstWords) Write(p []byte) (int, error) {

@@ -18,7 +18,7 @@ import (
 // MaxPage bounds a page, in bytes.
 const MaxPage = 8 << 20
 
-// rule maps the lines of one name on a page to a value of ours.
+// rule says which metric of tokgate the lines of a series on a page belong to.
 type rule struct {
 	engine.Series
 	part  string // for a histogram the kind of line: "bucket", "sum" or "count"; otherwise ""

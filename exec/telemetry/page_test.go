@@ -271,7 +271,7 @@ func FuzzParsePage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Numbers that are recorded as JSON must be finite.
+		// JSON has no infinite numbers and no NaN, so recorded numbers must be finite.
 		for name, v := range r.Gauges {
 			if math.IsNaN(v) {
 				t.Errorf("%s is NaN", name)

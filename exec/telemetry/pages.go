@@ -29,9 +29,9 @@ func (p *Pages) Parse(page []byte) (*Reading, error) {
 	return r, err
 }
 
-// layout is a page without its values: the text between them, and the meaning of
-// each. Anything that does not depend on the values, such as that no line occurs
-// twice, holds for all pages with the same layout.
+// layout is a page without its values. It holds the text between the values and the meaning of each
+// value. What was checked without the values, such as that no line occurs twice, is true for every
+// page with the same layout.
 type layout struct {
 	text  string // a whole page
 	slots []slot

@@ -121,7 +121,7 @@ func TestAMDProcesses(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string
 		gpus         []string
-		want         []int // nil if fails is set, since an error is expected
+		want         []int // nil if an error is expected (fails)
 		fails        string
 	}{
 		{"two GPUs", both, []string{"0", "2"}, []int{45, 123}, ""},
@@ -153,7 +153,7 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clock.NewReal()
-			var prepared atomic.Bool // set again each time that nvidia-smi is started
+			var prepared atomic.Bool // is set whenever nvidia-smi is started
 			smi, err := StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(*osexec.Cmd) { prepared.Store(true) })
 			if err != nil {
 				t.Fatal(err)

@@ -43,8 +43,8 @@ func Fetch(c clock.Clock, read func(context.Context) (*Reading, error)) Source {
 	}
 }
 
-// Direct is a source that answers at once, such as a simulated server in virtual
-// time. It is called from the loop.
+// Direct returns a Source that answers at once, such as a simulated server in virtual time. The
+// function read is called from the loop.
 func Direct(read func() (*Reading, error)) Source {
 	return func(_ context.Context, done func(*Reading, error)) { done(read()) }
 }

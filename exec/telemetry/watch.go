@@ -95,7 +95,7 @@ type feed struct {
 	readings []stamped
 	failed   []failure
 	busy     bool
-	again    bool // read once more as soon as possible
+	again    bool // the source is read again as soon as possible
 	turn     int  // number of the current reading; an answer with a lower number is late
 	stop     func() bool
 	late     func() bool
@@ -113,7 +113,8 @@ type failure struct {
 	why string
 }
 
-// tick reads at every interval, without piling up behind a slow source.
+// tick takes a reading, and sets the timer for the next one. A slow source never has two readings
+// at the same time.
 func (f *feed) tick() {
 	f.read()
 	f.again = false
@@ -147,7 +148,7 @@ func (f *feed) read() {
 
 var errSlow = context.DeadlineExceeded
 
-// take stores the result of a reading.
+// take stores the result of a reading, unless the reading was given up.
 func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 	if turn != f.turn || !f.busy || f.session.ended {
 		return // given up on

@@ -55,7 +55,7 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 		session := w.Begin(t.Context())
 		sleep(t, c, 2500*time.Millisecond)
 		if !session.Busy() {
-			session.Read() // a reading at 3.5 s, outside of the interval
+			session.Read() // an additional reading at 3.5 s, between the regular ones
 		}
 		session.Read() // the source is busy, so it will be read again as soon as possible
 		sleep(t, c, 600*time.Millisecond)
@@ -73,8 +73,8 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 			}
 		}
 		got := session.Over(1500*ms, 3530*ms)
-		// The time of a reading is the middle between question and answer. 2.02 s and 3.52
-		// s lie within the window; the third reading failed.
+		// A reading counts at the time halfway between request and response. The readings at 2.02 s
+		// and 3.52 s lie within the window, and the third reading failed.
 		if g := got.Gauges["waiting"]; g.N != 2 || g.Max != 3 || got.Failed != 1 || got.Reads != 6 {
 			t.Errorf("got %+v, %+v", g, got)
 		}

@@ -40,8 +40,8 @@ type Weakening struct {
 	Range hcl.Range // place in the head plan; if the head dropped the requirement, its place in the base plan
 }
 
-// Weakened lists the demands of base that head drops or lowers, in the order of
-// base's source. Demands without an order, such as the condition of an assert, count
+// Weakened lists the requirements of the base plan that the head plan drops or lowers, in the order
+// of the base plan. Some requirements have no order, such as the condition of an assert. They count
 // as weaker if they change at all.
 func Weakened(base, head *plan.Plan) []Weakening {
 	now := map[string][]demand{}

@@ -49,9 +49,8 @@ func JSON(w io.Writer, h metric.History) error {
 }
 
 // OpenMetrics writes every figure as a gauge with the time of its night
-// (prometheus.io/docs/specs/om/open_metrics_spec). The samples of one series stand
-// together, in the order of the nights. If two nights began in the same second, the
-// later one counts.
+// (prometheus.io/docs/specs/om/open_metrics_spec). All samples of a series are in one block, in the
+// order of the nights. If two nights began in the same second, only the later night is written.
 func OpenMetrics(w io.Writer, h metric.History) error {
 	type sample struct {
 		at    int64

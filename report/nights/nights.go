@@ -242,8 +242,8 @@ func summary(n judged.Result) string {
 	return fmt.Sprintf("%s: %s", count(len(n.Trends), "series"), strings.Join(parts, ", "))
 }
 
-// chance describes how often a history like this one is red although nothing changed;
-// "" if nothing was judged.
+// chance returns how often such a history fails although nothing changed, in words; "" if nothing
+// was judged.
 func chance(n judged.Result) string {
 	series := 0
 	for _, t := range n.Trends {

@@ -18,7 +18,7 @@ var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// page is what the template shows: finished strings and charts.
+// page holds what the template shows: texts and charts.
 type page struct {
 	Verdict, Class string
 	Heading        string

@@ -56,7 +56,7 @@ type Busy struct {
 // Error says what is held, and by which run.
 func (b *Busy) Error() string { return fmt.Sprintf("%s is held by %v", b.Name, b.Holder) }
 
-// Folder is the folder of the notes.
+// Folder is the path of the folder that holds the notes.
 type Folder string
 
 // Dir returns the folder that all runs of a user share. It is TOKGATE_STATE_DIR if set, or else the
@@ -173,7 +173,7 @@ func (f Folder) Leftovers() ([]Leftover, error) {
 			return fail(err)
 		}
 		if !server {
-			n.Done() // its GPUs and ports are free, because its tokgate is gone
+			n.Done() // without its tokgate nothing holds the GPU or port any more
 			continue
 		}
 		l := Leftover{Note: n}
@@ -207,7 +207,8 @@ func (f Folder) lock(name string) (*Note, error) {
 			file.Close()
 			return nil, err
 		}
-		// The former holder may have removed the note between our open and lock.
+		// The note may have been removed between opening and locking it. Then the lock is on a file
+		// that is no longer in the folder.
 		mine, err1 := file.Stat()
 		there, err2 := disk.Stat(path)
 		if err1 == nil && err2 == nil && os.SameFile(mine, there) {

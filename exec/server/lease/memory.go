@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Memory is a kind of value that one run stores for the next, by key. It is JSON that
-// anybody may have written or cut, so its reader must check it.
+// Memory is a kind of value that a run stores for later runs, under a key. It is stored as JSON.
+// The file may be damaged, or written by somebody else, so its reader must check it.
 type Memory string
 
 // The kinds of memories.
