@@ -95,7 +95,8 @@ type limit struct {
 	// which they were judged.
 	verdicts map[*plan.Workload][]Verdict
 	level    string
-	// doing describes what the server was doing at load Fail; "" if the server did not report it.
+	// doing describes the server's load when the load Fail was measured, such as its queue; "" if
+	// the server did not report it.
 	doing string
 }
 
@@ -184,8 +185,8 @@ func (l *limit) within(crossing float64) bool {
 	return crossing >= float64(l.Pass) && (l.Fail == 0 || crossing <= float64(l.Fail))
 }
 
-// differs records that a probe no longer has the outcome that it had in the search, because
-// thresholds changed or because it cannot be judged.
+// differs records that a probe has another outcome than in the search. Thresholds have changed
+// since, or the probe cannot be judged.
 func (l *limit) differs(n int, v LookVerdict) {
 	l.changed = true
 	if v.Invalid != "" {

@@ -247,8 +247,8 @@ func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	}
 }
 
-// TestReasonOfAnotherLimit: if the limit differs from the one that the search found, the capacity
-// says why.
+// TestReasonOfAnotherLimit: if judging the probes gives another limit than the search found, the
+// capacity says why.
 func TestReasonOfAnotherLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*plan.Plan, *metric.Run)

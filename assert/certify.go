@@ -32,14 +32,14 @@ type Finding struct {
 	Advice    string
 	Severity  verdict.Severity
 	Threshold *plan.Threshold
-	needed    int    // how many units a share needs
+	needed    int    // number of units that a share needs
 	units     string // the unit: rounds, waves, bursts or requests
 }
 
-// Certify checks whether the plan has enough requests for each threshold to pass: every threshold
-// at every level, in the order of the levels, including implied thresholds and shares that bound a
-// capacity. It assumes the best case, in which every request is good and independent of the others.
-// So a threshold that it calls possible may still be inconclusive.
+// Certify checks whether the plan has enough requests for each threshold to pass. It checks every
+// threshold at every level, in the order of the levels, including implied thresholds and shares
+// that bound a capacity. It assumes the best case: every request is good and independent. So a
+// threshold that it calls possible may still be inconclusive.
 func Certify(p *plan.Plan) []Finding {
 	if p == nil {
 		return nil
@@ -99,8 +99,8 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f.Finding
 }
 
-// foreseenLevel is an unfinished finding, with the most requests that the plan will
-// measure.
+// foreseenLevel is a finding in the making. Its evidence is the largest number of requests that the
+// plan will measure.
 type foreseenLevel struct {
 	Finding
 	evidence                 // of the planned requests

@@ -65,7 +65,7 @@ func TestChanceDiagnostics(t *testing.T) {
 	for _, row := range []struct {
 		perRound int
 		claims   []*plan.Claim
-		want     string // the diagnostic's summary; "": no diagnostic
+		want     string // summary of the expected diagnostic; "" if none is expected
 	}{
 		{200, []*plan.Claim{tolerate("ttft p95 +10%", "success rate -1pp")}, ""},
 		{20, []*plan.Claim{tolerate("ttft p95 +10%")}, "Comparison is often inconclusive"},

@@ -667,8 +667,8 @@ func TestCompareTold(t *testing.T) {
 	}
 }
 
-// beside simulates a comparison side by side. Times on the second set of GPUs are multiplied by
-// cards, whichever server runs there.
+// beside simulates a comparison with both servers at the same time. On the second set of GPUs every
+// time is multiplied by the parameter cards, whichever server runs there.
 func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	on := func(side int) func(int, int) float64 {
 		return func(round, i int) float64 {
@@ -712,8 +712,8 @@ func TestCardsCancel(t *testing.T) {
 			if x.Outcome != row.want || !x.SideBySide || x.Units != 5 || x.Rounds != 10 {
 				t.Errorf("%v, %d rounds, %d units, side by side %v: %+v", x.Outcome, x.Rounds, x.Units, x.SideBySide, x.Changes)
 			}
-			// In the mean of ln(candidate/control) over two rounds the difference between the GPUs
-			// cancels, and the candidate's change remains.
+			// Over two rounds the difference between the GPUs cancels in the mean of
+			// ln(candidate/control). The candidate's own change remains.
 			for _, c := range x.Changes {
 				if c.Metric.Name == "ttft" && c.Limit.OK && math.Abs(c.Change.V-(row.candidate-1)) > 0.006 {
 					t.Errorf("%s changes by %v", c.Name(), c.Change.V)
@@ -721,8 +721,9 @@ func TestCardsCancel(t *testing.T) {
 			}
 		})
 	}
-	// Rounds that swap GPUs are not independent units, even if the plan has changed: the difference
-	// between the GPUs would count as spread of the change.
+	// Rounds in which the servers swap GPUs are not independent units, even if the plan no longer
+	// asks for that. Otherwise the difference between the GPUs would count as variation of the
+	// change.
 	p, run := beside(10, 1.1, 1)
 	p.Compares[0].SideBySide = false
 	if x := Judge(p, run, Options{}).Comparisons[0]; x.Outcome != Pass || x.Units != 5 {

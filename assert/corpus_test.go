@@ -7,16 +7,16 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Recorded is one run of the corpus. A test rewords the messages in it and checks that verdicts
-// stay the same.
+// Recorded is one run of the corpus. A test changes every message and checks that the verdicts on
+// the run stay the same.
 type Recorded struct {
 	Name string
 	Plan *plan.Plan
 	Run  *metric.Run
 }
 
-// Corpus holds a run for every kind of outcome and cause: everything that can be
-// wrong with a level, a comparison or a search.
+// Corpus returns a recorded run for every kind of outcome and cause. Together they have everything
+// that can be wrong with a level, a comparison or a search.
 func Corpus() []Recorded {
 	return append(append(levelCorpus(), comparisonCorpus()...), searchCorpus()...)
 }

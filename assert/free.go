@@ -37,8 +37,8 @@ func (j *judge) asserts() {
 	}
 }
 
-// condition evaluates one assert block. If the condition is true it passes; if it is false it fails
-// with the author's message. Anything else is an error.
+// condition evaluates one assert block. It passes if the condition is true. If the condition is
+// false, it fails with the author's message. Anything else is an error.
 func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message string) {
 	defer func() {
 		// cty panics on arithmetic such as ∞ − ∞.

@@ -38,9 +38,9 @@ func Lifetimes(t *plan.Threshold, policy plan.Policy, looks []plan.Look) float64
 	return lifetimesFor(t.Allowed(), alpha)
 }
 
-// lifetimesFor returns how many lifetimes a window needs to hold the independent moments for a
-// percentile that allows the share e: at least leastAlone. It returns 0 if a percentile cannot pass
-// with any number.
+// lifetimesFor returns how many lifetimes a window needs, so that it holds enough independent
+// moments for a percentile that e of the requests may miss. It is at least leastAlone. It is 0 if
+// no window is long enough.
 func lifetimesFor(e, alpha float64) float64 {
 	need, ok := stat.MinimumN(e, alpha)
 	if !ok {
@@ -148,8 +148,8 @@ func Lifetime(took iter.Seq[float64]) float64 {
 	return squares / sum
 }
 
-// Window converts a number of lifetimes to a duration that people would write: rounded up to ten
-// seconds or, above ten minutes, to a minute.
+// Window converts a number of lifetimes, each of the given seconds, to a duration. It rounds up to
+// ten seconds, or to a minute above ten minutes.
 func Window(lifetimes, seconds float64) time.Duration {
 	step := 10 * time.Second
 	if lifetimes*seconds > 600 {

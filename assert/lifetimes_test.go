@@ -20,7 +20,7 @@ import (
 // take 4 s, the window holds 25 lifetimes and 46.8 moments.
 func TestTogether(t *testing.T) {
 	for _, tt := range []struct {
-		takes, apart time.Duration // duration of a request; difference between the TTFTs of two rounds
+		takes, apart time.Duration // duration of a request; difference between the TTFTs of neighbouring rounds
 		e, want      float64
 		capped       bool
 	}{

@@ -191,8 +191,8 @@ func timed(rounds []*metric.Round) time.Duration {
 	return sum
 }
 
-// shed reports whether the level has fewer rounds than planned because the budget ran short, and
-// every remaining round is whole. Such a measurement is smaller but valid.
+// shed reports whether the level has fewer rounds than planned, because the budget was short, and
+// each of them is complete. Such a measurement is smaller but valid.
 func (s *subject) shed(level plan.Level) bool {
 	l := s.level
 	return l.Shed > 0 && len(l.Rounds) >= leastRounds && len(l.Rounds)+l.Shed == max(level.Rounds, 1)

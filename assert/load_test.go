@@ -209,7 +209,7 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 // threshold invalid only if it could have decided the threshold.
 func TestGeneratorStalled(t *testing.T) {
 	const ms = time.Millisecond
-	// 10 tokens come in the 0.2 s after the first token: 50 tok/s, or a tpot of 20 ms.
+	// After its first token an answer streams 10 tokens in 0.2 s: 50 tok/s, or a TPOT of 20 ms.
 	for _, c := range []struct {
 		name         string
 		ttft         float64

@@ -54,8 +54,8 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 	}
 }
 
-// The margin serves servers like this one: rounds differ by a tenth, the p95 is half the limit, and
-// by the spread of rounds 200 requests count as fewer than 59.
+// A pass by the margin is for servers like this one. Its rounds differ by a tenth, and its p95 is
+// half of the limit. Because the rounds differ, its 200 requests count as fewer than 59.
 func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 	const gates = 300
 	p := process{round: 0.9}

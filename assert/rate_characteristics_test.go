@@ -42,7 +42,7 @@ type rateModel struct {
 	lost int
 }
 
-// usualRates returns a server with the default profile, whose largest rate is about 12 req/s.
+// usualRates returns a server with the default profile. Its largest rate is about 12 req/s.
 func usualRates() *rateModel {
 	return &rateModel{name: "default", profile: sim.DefaultProfile(), input: 256, answers: 96, shape: 1}
 }

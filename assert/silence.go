@@ -101,7 +101,7 @@ func chunks(x *metric.Sample, use func(from, to time.Duration)) {
 	}
 }
 
-// standstill describes how often and how long a level stood still.
+// standstill describes how often and how long a server stood still during a level.
 type standstill struct {
 	spans   []span
 	longest time.Duration

@@ -20,9 +20,9 @@ type process struct {
 	// Shares of the variance that the requests of a round, or of a wave, have in common. A wave is
 	// as many requests as are in flight. The rest of the variance belongs to each request alone.
 	round, wave float64
-	rho         float64 // correlation between the own parts of two consecutive requests
+	rho         float64 // correlation between consecutive requests, of what they do not share
 	heavy       bool    // what the requests of a round share is exponential, and so skewed
-	own         bool    // the request's own part is skewed: it is exponential
+	own         bool    // what a request does not share is exponential, and so skewed
 	slowRounds  float64 // share of rounds that are slow as a whole
 	slowWaves   float64 // share of waves that are slow as a whole
 	common      int     // number of requests in a wave

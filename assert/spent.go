@@ -20,7 +20,7 @@ func errorAt(alpha float64, looks []metric.Look) float64 {
 		}
 	}
 	allowed := stat.Spend(at, spent, alpha)
-	if allowed == nil { // no looks with their own shares were planned
+	if allowed == nil { // no look has a share of the error of its own
 		return stat.SplitAlpha(alpha, len(looks))
 	}
 	return allowed[len(allowed)-1]

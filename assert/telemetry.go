@@ -15,11 +15,12 @@ import (
 
 // counted judges a threshold on a metric that the server counts in the buckets of a histogram.
 //
-// A percentile is judged like any other: "p95 < 1s" as "at most 5% of the requests take 1 s or
-// longer", by the exact binomial test with the rounds as groups. If the limit lies inside a bucket,
-// it is not known which of that bucket's observations exceed it. For a pass all of them count as
-// over the limit, and for a fail none does. The effective number is at most the number of measured
-// requests, because the server also counts requests that only kept up the load.
+// A percentile is judged as everywhere: "p95 < 1s" means "at most 5% of the requests take 1 s or
+// longer", and the exact binomial test decides, with rounds as groups. If the limit is inside a
+// bucket, the histogram does not show which observations of that bucket exceed the limit. For a
+// pass all of them count as over the limit, and for a fail none does. The server also counts
+// requests that only keep up the load, so the effective number is at most the number of measured
+// requests.
 func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	h, why := s.level.Histogram(t.Metric.Name)
 	if why = cmp.Or(why, sample.Elsewhere(s.level)); why != "" {

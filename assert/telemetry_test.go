@@ -110,7 +110,7 @@ func TestCountedThresholds(t *testing.T) {
 			}
 		})
 	}
-	// With one round nothing is certain: each wave counts as one request.
+	// With a single round each wave counts as one request, so nothing is certain.
 	v := judged(t, told(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
 	if v.Outcome != Inconclusive || v.Effective > 25 {
 		t.Errorf("one round: %v, effective %v", v.Outcome, v.Effective)
@@ -250,7 +250,7 @@ func TestToldThresholds(t *testing.T) {
 		{"energy_per_token", plan.Less, 100, nil, Pass, "5 rounds"},
 		{"cost_per_hour", plan.Less, 3, prices(2.5, 0), Pass, "cost_per_hour 2.5"},
 		{"cost_per_hour", plan.Less, 2, prices(2.5, 0), Fail, "cost_per_hour 2.5"},
-		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"}, // 2.5 and 0.5 kW at 0.10
+		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"}, // 2.5 an hour for the server, and 0.5 kW at 0.10 each
 		{"cost_per_hour", plan.Less, 3, nil, Error, "the plan has no prices for the server"},
 		{"cost_per_million_tokens", plan.Less, 1, prices(2.5, 0), Fail, "5 rounds"},
 	} {

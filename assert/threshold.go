@@ -72,8 +72,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// needed returns the total number of requests that would settle a share against e, if further
-// requests count like those so far.
+// needed returns the total number of requests after which the share would be decided against the
+// limit e, if further requests are worth as much as those so far.
 func (s *subject) needed(share, e, effective float64) float64 {
 	n, ok := stat.Needed(share, e, s.alpha)
 	if !ok {

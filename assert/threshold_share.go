@@ -307,10 +307,11 @@ func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e
 }
 
 // A rate also requires that the server keeps up with it. There are two kinds of evidence. The first
-// is the level's own backlog, if its growth is certainly below or above the limit. It comes first
-// because a server may lose throughput when its queue is never empty. The second is the saturation:
-// a rate that is certainly below the largest rate is sustained. A rate that is certainly above it
-// is not, unless the server was faster at this level than when saturated.
+// is the backlog of the level itself: its growth may certainly be below or above the limit. The
+// backlog comes first, because a server may lose throughput when its queue is never empty. The
+// second is the saturation, which shows the largest rate. A rate certainly below the largest rate
+// is sustained. A rate certainly above it is not, unless the server was faster at this level than
+// when saturated.
 
 // sustained judges the growth of the backlog, which shows whether the server sustains a rate.
 func (s *subject) sustained(v *Verdict, t *plan.Threshold) {

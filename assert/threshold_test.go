@@ -358,8 +358,8 @@ func TestLevelWide(t *testing.T) {
 // With window = "all" a rate is computed over the whole time, with ramp and drain, as in published
 // benchmark reports.
 func TestWindowAll(t *testing.T) {
-	// Each of 4 slots has ten answers of 1.2 s, and the slots start 0.3 s apart: 440 tokens in 12.9
-	// s.
+	// Four slots start 0.3 s apart, and each has ten answers of 1.2 s. That makes 440 tokens in
+	// 12.9 s in a round.
 	level := shape{rounds: 5, perRound: 40}.level()
 	v := one(t, level, "throughput", "> 10 tok/s", func(w *plan.Workload) { w.Policy.Window = metric.All })
 	if want := 440 / 12.9; v.Outcome != Pass || math.Abs(v.Value.V-want) > 1e-6 || v.Low.V > want || v.High.V < want {

@@ -66,8 +66,8 @@ func spell(t hcl.Traversal) string {
 	return b.String()
 }
 
-// forgiving returns those functions of ctx that turn an error into a value (try, can), with the
-// result marked.
+// forgiving returns variants of try and can, the functions that turn an error into a value. Their
+// results are marked if they hide a missing measurement.
 func forgiving(ctx *hcl.EvalContext) map[string]function.Function {
 	out := map[string]function.Function{}
 	for _, name := range []string{"can", "try"} {
@@ -86,8 +86,8 @@ func called(name string, ctx *hcl.EvalContext) (f function.Function, ok bool) {
 	return f, ok
 }
 
-// watched returns f with its result marked if an argument refers to a missing
-// measurement, or to something that contains one.
+// watched returns a variant of the function f. Its result is marked if an argument refers to a
+// missing measurement, or to a value that contains one.
 func watched(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "expressions", Type: customdecode.ExpressionClosureType},

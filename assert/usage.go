@@ -13,8 +13,8 @@ import (
 // with the text that arrived. A gateway, a filter for stop strings or a broken detokenizer may
 // count tokens that were never sent.
 const (
-	// leastText is the smallest median of bytes of text for each token. A token of text has one or
-	// more bytes. Few tokens have none, such as an end of sequence, unless text is missing.
+	// leastText is the smallest allowed median of bytes of text per token. A token of text has one
+	// or more bytes. Only few tokens have none, such as an end of sequence, unless text is missing.
 	leastText = 0.5
 	// spareChunks is how many chunks an answer may have beyond 1.1 times its tokens. Parsers of
 	// reasoning and of tool calls sometimes split a token.
@@ -77,11 +77,12 @@ func believable(samples []*metric.Sample, invalid objection) {
 }
 
 const (
-	// leastTokens and mostTokens bound the ratio of two counts of an answer's tokens: the server's
-	// tokenizer applied to the text, over the server's usage. The counts may differ, because the
-	// tokenizer need not divide a text into the tokens that the model generated. With a byte-level
-	// BPE and random tokens the ratio is 1.0 to 1.6, because characters are cut in two. It is below
-	// 1 only because of tokens without text, such as ends of turns.
+	// leastTokens and mostTokens limit the ratio of two counts of the tokens in the same answers.
+	// The first count is that of the server's tokenizer on the text; the second is the server's
+	// usage. The counts may differ, because the tokenizer may divide a text in another way than the
+	// model generated it. With a byte-level BPE and random tokens the ratio is 1.0 to 1.6, because
+	// characters are cut in two. It is below 1 only because of tokens without text, such as ends of
+	// turns.
 	leastTokens, mostTokens = 0.6, 2.0
 	leastRecounts           = 3 // smallest number of counted answers that is evidence
 

@@ -140,8 +140,7 @@ func (t *Tally) Add(o verdict.Outcome) {
 // Noticed reports whether at least the given share of the runs fail.
 func (f *Finding) Noticed(share float64) bool { return !f.Absent && f.Runs() > 0 && f.Fails() >= share }
 
-// Unnoticed lists the demanded regressions that are not noticed: fewer than 95 of 100 runs
-// with such a regression fail.
+// Unnoticed lists those of the given regressions with which fewer than 95 of 100 runs fail.
 func (r *Result) Unnoticed(demanded []Regression) []Finding {
 	var out []Finding
 	for _, f := range r.Findings {

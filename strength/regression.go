@@ -25,7 +25,7 @@ const (
 	Failures   = "failures"   // a share of the requests fails
 	Drafts     = "drafts"     // half as many draft tokens are accepted
 	Cut        = "cut"        // answers end at half their length
-	Queue      = "queue"      // each request of every tenth round waits one more second
+	Queue      = "queue"      // each request of every tenth round waits 1 s longer
 )
 
 // Regression is one thing that gets worse.

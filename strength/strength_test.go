@@ -222,8 +222,8 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// Scored answers become worse too. Of four prompts, two answers are cut where the control's
-// continues, one is another text, and one had failed.
+// Stretch also makes scored answers worse. Of four prompts, two candidates' answers are cut where
+// they agree with the control's, one is a different text, and one had already failed.
 func TestStretchAnswers(t *testing.T) {
 	a := func(agrees float64) *metric.PairedAnswer {
 		return &metric.PairedAnswer{Asked: 64, Tokens: 64, Scored: 64, Loss: 32, Agrees: agrees, Finish: "length"}

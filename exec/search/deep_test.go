@@ -126,8 +126,8 @@ func TestDeep(t *testing.T) {
 			"ladder 8p 16p 32p 64f bisect 48i 40p 44i 56i 60f deep 54i 54i 54i 54p check 24p confirm 54p'",
 			"54 requests in flight", nil,
 		},
-		// The ends of the search have no levels beside them, so deep probes are made at the
-		// ends themselves.
+		// The smallest and the largest level of a search have no level beyond them, so a deep probe
+		// may be made at these levels.
 		{
 			"nothing passes", func(n int) float64 { return flat(1. / 64)(max(n, 8)) }, Options{},
 			"ladder 8i 4i 2i 1i 16i 32i 64f bisect 48i 56i deep 1i' 1i' 1i' 1f'",

@@ -184,7 +184,7 @@ func (s *Search) closed() string {
 	return "nothing could be measured"
 }
 
-// label writes level n in units of Over.
+// label returns level n as a load, in the unit of the search.
 func (s *Search) label(n int) string { return metric.Capacity{Step: s.opts.Step}.Amount(n) }
 
 // Fill writes the result of the search into its record: the limit, the reason for the end, and the
@@ -217,7 +217,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.confirmed = r.Outcome == Pass
 		if !l.confirmed {
 			l.stands = r.Outcome
-			l.have = math.MaxInt // the first samples of this level are no longer extended
+			l.have = math.MaxInt // the first samples of this level are not extended any more
 			s.note("%s passed first, but %s on fresh requests, so a smaller load was tried", s.label(l.n), did(r.Outcome))
 		}
 	case Deep:

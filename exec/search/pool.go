@@ -88,8 +88,8 @@ func mayPass(ts []trend, n, most int, hope float64) bool {
 	return len(ts) > 0
 }
 
-// mayFail reports whether the given number of requests at level n may show that a threshold
-// does not hold, with the given hope.
+// mayFail reports whether the given number of requests at level n may show that a threshold does
+// not hold. See the function may for the parameter hope.
 func mayFail(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); may(t.below, m, have, float64(most), hope) {

@@ -10,7 +10,7 @@ type Purpose string
 
 const (
 	Known   Purpose = "known"   // measured before the search
-	Gate    Purpose = "require" // the level that the gate requires
+	Gate    Purpose = "require" // the level that the plan requires
 	Ladder  Purpose = "ladder"
 	Bisect  Purpose = "bisect"
 	Extend  Purpose = "extend"  // more samples of an inconclusive level
@@ -30,8 +30,8 @@ type Probe struct {
 	Set int
 	// Have is the number of requests of this set that were already judged.
 	Have int
-	// Looks are the numbers of requests, including Have, at which the set is judged.
-	// The probe ends at the first certain look, or at the last.
+	// Looks are the numbers of requests at which the set is judged; they include Have. The probe
+	// ends at the first look that decides, or at the last.
 	Looks []int
 	// Planned is the number of looks over which the error probability is split.
 	Planned int

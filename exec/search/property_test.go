@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// world is a random search: options, and a server with a true limit.
+// world is a simulated search: its options, and a server whose true limit is known.
 type world struct {
 	opts  Options
 	deep  bool    // deep probes are made

@@ -133,7 +133,7 @@ func (s *Rates) Stop(reason string) {
 	}
 }
 
-// want returns what to measure next, or the reason why there is nothing to measure.
+// want returns the probe to make next, or the reason why there is none.
 func (s *Rates) want() (p Probe, why string) {
 	estimate, ok := s.estimate()
 	if !ok || s.short == 0 {

@@ -29,12 +29,11 @@ func (s *Rates) crossing() (n float64, name string, ok bool) {
 
 // meets returns the load ρ at which a threshold reaches its limit, as ln(ρ/(1 − ρ)).
 //
-// Near its largest rate the wait in a queue grows with ρ/(1 − ρ) (Kingman, Proc.
-// Camb. Phil. Soc. 57, 1961). So the logarithm of a latency over its limit rises by 1
-// when ln(ρ/(1 − ρ)) does. Latency that is not waiting rises more slowly: the slope
-// is taken from the probes as far as they show one, with 1 as the prior. A probe has
-// more weight the nearer its value is to the limit, and the more independent requests
-// it has.
+// Near the largest rate of a queue the wait is proportional to ρ/(1 − ρ) (Kingman, Proc. Camb.
+// Phil. Soc. 57, 1961). So the logarithm of latency over limit rises by 1 when ln(ρ/(1 − ρ)) rises
+// by 1. Latency that is not waiting time rises more slowly. The slope is therefore estimated from
+// the probes, beginning with a slope of 1 as the prior. A probe has more weight if its value is
+// nearer to the limit, and if it has more independent requests.
 func (s *Rates) meets(threshold string) (x float64, ok bool) {
 	var xs, ys, ws []float64
 	for _, v := range s.visits {

@@ -33,7 +33,8 @@ func (q queue) play(p Probe) Result {
 	return r
 }
 
-// hunted returns the search's answer, and its measurements: "estimate 8 req/s".
+// hunted runs a search over rates. It returns the result and the probes, each as text such as
+// "estimate 8 req/s".
 func (q queue) hunted(o RateOptions) (Limit, []string) {
 	s := NewRates(o)
 	var probes []string

@@ -91,8 +91,8 @@ func TestProbes(t *testing.T) {
 			name:   "double, then halve",
 			opts:   Options{UpTo: 128, Confirm: true},
 			script: script{limit: 39},
-			// 32 passes and 64 fails, so 48, 40, 36, 38 and 39 follow. The widest
-			// unmeasured stretch below 39 is 16 to 32.
+			// Level 32 passes and level 64 fails, so bisection measures 48, 40, 36, 38 and 39. The
+			// widest stretch without a measurement below 39 is that from 16 to 32.
 			probes: "ladder 1p 2p 4p 8p 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39p'",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
@@ -398,7 +398,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// A known inconclusive level is extended beyond its requests.
+// A level that was measured before the search, and is inconclusive, is extended with more requests.
 func TestKnownExtended(t *testing.T) {
 	s := New(Options{UpTo: 8, Require: 4, Looks: Doubling(200, 800), Known: []Result{
 		{N: 4, Outcome: Inconclusive, Requests: 300},

@@ -230,7 +230,7 @@ func incompleteBeta(a, b, x float64) float64 {
 	lb, _ := math.Lgamma(b)
 	lab, _ := math.Lgamma(a + b)
 	front := math.Exp(lab-la-lb+a*math.Log(x)+b*math.Log1p(-x)) / a
-	// Lentz's method; f converges to 1/(1 + d₁/(1 + d₂/(1 + …))).
+	// Lentz's method computes the continued fraction: f converges to 1/(1 + d₁/(1 + d₂/(1 + …))).
 	f, c, d := 1.0, 1.0, 0.0
 	for i := 0; i < 4000; i++ {
 		m := float64(i / 2)

@@ -22,8 +22,8 @@ func unknownCard() card {
 	return card{n, n, n, n, n, n, n, n, n, n}
 }
 
-// Reasons for which NVML reports clocks as held down (nvml.h, nvmlClocksEventReason…): a
-// software power cap, and the hardware or its heat.
+// These bits say why NVML reports reduced clocks (nvml.h, nvmlClocksEventReason…): a software power
+// cap, or the hardware or its heat.
 const (
 	reasonPowerCap = 0x4
 	reasonHardware = 0x8 | 0x40 | 0x80 // slowdown, thermal slowdown, power brake

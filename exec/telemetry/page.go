@@ -361,8 +361,8 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 	return h, nil
 }
 
-// Labels returns the facts that an engine's page holds in labels, by fingerprint key.
-// If a series has several lines, the first counts.
+// Labels returns the facts that an engine's page holds in labels, by their keys in the fingerprint.
+// If a series has several lines, the first line counts.
 func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 	out := map[string]string{}
 	for name, rest := range series(page) {

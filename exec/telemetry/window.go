@@ -219,9 +219,9 @@ func (h history) histogram(t *metric.Telemetry, name string, a, b int) {
 	t.Histograms[name] = out
 }
 
-// gauge summarises the readings in the window and the number of missed ones, and
-// keeps all of the round's readings as a series. There is no value if nothing was
-// read for longer than mostBlind, because the maximum may have occurred then.
+// gauge summarises the readings of a gauge in the window, with the number of missed readings, and
+// keeps all readings of the round as a series. If there was no reading for longer than mostBlind,
+// the gauge has no value, because its maximum may have occurred in that time.
 func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration) {
 	if why := h.unread(); why != "" {
 		t.Missing[name] = why

@@ -70,7 +70,8 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// A value that cannot be trusted is missing, never zero and never a part of a result.
+// A value that cannot be trusted is missing. It is never reported as 0, and never a part of another
+// value.
 func TestSummarizeFailsClosed(t *testing.T) {
 	good := []stamped{at(2*s, 1, 5, 10, 0, 2), at(4*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)}
 	for _, tt := range []struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// demand is one requirement of a plan. Demands with the same key are versions of one
-// requirement.
+// demand is one requirement of a plan. Two plans have the same requirement, perhaps with another
+// limit, if the keys are equal.
 type demand struct {
 	key      string
 	warns    bool     // a failure of this demand only warns

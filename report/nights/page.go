@@ -115,7 +115,7 @@ func way(t judged.Trend, c judged.Change) string {
 	return "other"
 }
 
-// chart is a drawing in a box of chartWidth by chartHeight.
+// chart is a drawing of chartWidth by chartHeight pixels.
 type chart struct {
 	Title           string
 	Width, Height   int

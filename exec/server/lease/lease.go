@@ -238,7 +238,7 @@ func (n *Note) write(v any) error {
 	return n.file.Truncate(int64(len(raw)))
 }
 
-// parse reads the first line of a note; the end of an older note may follow.
+// parse reads the first line of a note. The rest may be the end of an older, longer note.
 func parse(raw []byte, v any) error {
 	line, _, _ := bytes.Cut(raw, []byte("\n"))
 	return json.Unmarshal(line, v)

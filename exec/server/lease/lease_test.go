@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 
 var other = Holder{Run: "20261121T190000Z-abcdef", Plan: "plans/night.hcl", Server: "vllm", PID: 4711, Started: "19:00"}
 
-// hold takes a GPU, begins a server, reports that, and waits for its end.
+// hold takes a GPU and notes a server, as a second process would. It prints a line when it has
+// both, and then waits to be ended.
 func hold(f Folder) {
 	if _, err := f.Take("GPU 0", other); err != nil {
 		panic(err)
