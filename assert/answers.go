@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Reread examines the recorded answers again by what the plan p requires now: whether they are
-// right, and their form. An answer whose text was not recorded keeps the result of the run, and a
-// note on its level says so.
+// Reread examines the recorded answers again, by what the plan p requires now. It checks whether
+// they are right, and whether their form is valid. If the text of an answer was not recorded, the
+// result of the run stays, and a note on the level says so.
 func Reread(p *plan.Plan, run *metric.Run) {
 	for _, w := range p.Workloads {
 		asks := map[int]*answers.Ask{} // by row

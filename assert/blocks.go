@@ -133,7 +133,7 @@ func (e evidence) more(total float64) (words string, requests int) {
 	return "needs about " + verdict.Count(int(extra), "more requests") + e.lasting(extra), int(extra)
 }
 
-// lasting writes how long the given number of requests takes at the level's pace, such as ", 15
+// lasting returns how long the given number of requests takes at the level's pace, such as ", 15
 // min"; "" if less than a minute.
 func (e evidence) lasting(requests float64) string {
 	if seconds := e.seconds(); seconds > 0 && e.n > 0 {

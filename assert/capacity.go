@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// capacity gives the verdicts on a capacity search: on the requirement, and on the thresholds at
-// the limit. The conclusion of the search counts only if its samples, judged again, confirm it.
+// capacity adds the verdicts on a capacity search: on the required load, and on the thresholds at
+// the limit. The limit that the search found counts only if its samples, judged again, confirm it.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: string(w.Policy.Decide), Demanded: w.Capacity.Require > 0,
 		Confidence: 1 - w.Policy.Alpha(), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
@@ -132,8 +132,8 @@ func (j *judge) limitOf(w *plan.Workload, c *metric.Capacity) limit {
 	return l
 }
 
-// limit judges every probe of the search again in the same way as the search: on the same requests,
-// with the allowed error split over the same number of looks.
+// limit judges every probe of a search again. It does so on the same requests as the search, and
+// splits the allowed error over the same number of looks.
 func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 	c := *recorded
 	out := limit{Capacity: &c}
@@ -179,8 +179,8 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 // estimates is the purpose of a probe that only estimates the load to try next.
 const estimates = "estimate"
 
-// within reports whether an estimate lies between the highest pass and the lowest
-// fail.
+// within reports whether an estimate lies between the highest load that passes and the lowest load
+// that fails.
 func (l *limit) within(crossing float64) bool {
 	return crossing >= float64(l.Pass) && (l.Fail == 0 || crossing <= float64(l.Fail))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Finding reports whether the planned requests can certify a threshold at a level.
+// Finding says whether the planned requests can certify a threshold at a level.
 type Finding struct {
 	Workload    string
 	Level       string
@@ -72,8 +72,8 @@ func Certify(p *plan.Plan) []Finding {
 	return out
 }
 
-// certify checks whether one threshold can pass at one level, judged at the last of its planned
-// looks.
+// certify checks whether a threshold can pass at a level, when it is judged at the last planned
+// look.
 func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) Finding {
 	f := foresee(t, level, kind, policy, looks)
 	switch {
@@ -254,7 +254,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 		whole = w.Of
 	}
 	if c.Over == metric.OpenLoop {
-		level := c.Level(c.UpTo) // a probe of a rate that certifies has the largest number of requests
+		level := c.Level(c.UpTo) // at the largest rate, because a certifying probe then has the most requests
 		level.Requests = whole.MostRequests(level.Requests)
 		return certify(t, w.Portion(level), c.Over, w.Policy, ownLooks(w, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests})))
 	}
@@ -337,7 +337,7 @@ func thisRunOf(t *plan.Threshold) string {
 	return observed
 }
 
-// moreRounds writes how a plan asks for the given number of rounds at a level.
+// moreRounds returns, in the plan's language, how to ask for the given number of rounds.
 func moreRounds(kind metric.LoadKind, rounds int) string {
 	if kind == metric.Burst {
 		return fmt.Sprintf("bursts = %d", rounds)
@@ -345,7 +345,8 @@ func moreRounds(kind metric.LoadKind, rounds int) string {
 	return fmt.Sprintf("%s (if requests is set, %d for each in flight)", seeds(rounds), rounds)
 }
 
-// seeds writes a number of seeds in the plan's language. range returns at most 1024 numbers.
+// seeds returns an expression of the plan's language for n seeds. Its function range returns at
+// most 1024 numbers.
 func seeds(n int) string {
 	const most = 1024
 	if n > 4*most {

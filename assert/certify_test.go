@@ -279,7 +279,8 @@ workload "chat" {
 	}
 }
 
-// Every preset can be certified at any load by itself, whether or not levels are extended.
+// Every preset can be certified at every load, without further arguments, whether or not its levels
+// are extended.
 func TestLongPresetsCanBeCertified(t *testing.T) {
 	for _, preset := range []string{"mlperf_llama2_70b", "mlperf_deepseek_r1_interactive", "mlperf_llama3_1_405b", "general_chatbot", "chatbot"} {
 		for _, on := range []string{"stop", "extend"} {

@@ -40,7 +40,7 @@ func (c characteristic) most(alpha float64) float64 {
 	return alpha + 3*math.Sqrt(alpha*(1-alpha)/float64(max(c.n, 1)))
 }
 
-// simulate draws n gates of a process and judges each of them both with certainty and by point
+// simulate simulates n gates of a process. It judges each gate twice: with certainty, and by point
 // estimates.
 func simulate(p process, n int, seed uint64, clusters plan.Clusters, t *plan.Threshold, truth float64, draw func(*rand.Rand) *metric.Level) characteristic {
 	c := characteristic{process: p, n: n}
@@ -248,7 +248,7 @@ func rounds(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// chosen returns the processes of a kind.
+// chosen returns those of all processes for which the function kind returns true.
 func chosen(kind func(process) bool) []process {
 	return slices.DeleteFunc(slices.Clone(processes), func(p process) bool { return !kind(p) })
 }
@@ -442,7 +442,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 func power(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name          string
-		sigma, rounds float64 // standard deviations of a log time, within rounds and between them
+		sigma, rounds float64 // standard deviations of the logarithm of a time, within rounds (sigma) and between rounds
 	}
 	servers := []server{{"steady: times ±20%, rounds ±1%", 0.2, 0.01}, {"usual: times ±30%, rounds ±5%", 0.3, 0.05}, {"noisy: times ±40%, rounds ±15%", 0.4, 0.15}}
 	margins := []float64{0.5, 0.7, 0.8, 0.9, 1.1, 1.3}

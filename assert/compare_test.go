@@ -228,7 +228,7 @@ func TestCompareFailsClosed(t *testing.T) {
 	}
 }
 
-// The values of both sides equal those in their level tables, which cover all requests.
+// The comparison shows the same values of both sides as the tables of levels, from all requests.
 func TestCompareShowsTheLevels(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, control: func(round, i int) float64 { return 1 + float64(round*i)/100 }, claims: []*plan.Claim{tolerate("ttft p95 +10%", "throughput -5%", "success rate -2pp")}}.make()
 	for _, c := range Judge(p, run, Options{}).Comparisons[0].Changes {
@@ -511,7 +511,7 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 // A change that would fail alone may be undecided if many facts are tested together. Changes that
 // measure the same fact, that hold by far, or that only warn, do not count as further facts.
 func TestCompareCorrects(t *testing.T) {
-	// The change is just beyond its limit: its p-value is about 0.03.
+	// The change is slightly beyond its limit; its p-value is about 0.03.
 	claims := func(more ...string) []*plan.Claim {
 		return []*plan.Claim{tolerate(append([]string{"ttft mean +10%"}, more...)...)}
 	}
@@ -693,7 +693,7 @@ func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	return p, run
 }
 
-// A GPU that is 10 % slower neither looks like a regression nor hides one.
+// If one GPU is 10 % slower than the other, that neither looks like a regression nor hides one.
 func TestCardsCancel(t *testing.T) {
 	for _, row := range []struct {
 		name             string

@@ -14,7 +14,7 @@ type ComparisonLook struct {
 }
 
 // JudgeComparison judges a comparison before its end, on the rounds that both sides have completed.
-// run holds the record of the comparison, whose last look is the current one.
+// The parameter run holds the record of the comparison; the last look in it is the current look.
 func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonLook {
 	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
 	if len(v.Comparisons) == 0 {

@@ -70,7 +70,7 @@ func (e evidence) latencies() (at, logs []float64) {
 	return at, logs
 }
 
-// latency returns the mean start and the mean latency of the completed requests, in seconds.
+// latency returns the mean start time and the mean latency of the completed requests, in seconds.
 func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 	n := 0.0
 	var start time.Duration
@@ -82,8 +82,8 @@ func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 	return start.Seconds() / n, mean / n, n > 0
 }
 
-// leastWarming is how many times slower than the rest the first blocks must be to count as warming
-// up.
+// leastWarming is a ratio of latencies. The server was still warming up if its first blocks were at
+// least that much slower than the rest.
 const leastWarming = 1.5
 
 // warming returns a note if the warm-up was too short; "" if it was not. The warm-up was too short
@@ -125,8 +125,8 @@ func (e evidence) warmup(n int) int {
 	return before + n
 }
 
-// slope fits a straight line to y over x. It returns the change from the first x to the last, and
-// the p-value of the slope (Student's t test, two-sided).
+// slope fits a straight line to y over x. It returns the change from the first x to the last. It
+// also returns the p-value of the slope, by Student's two-sided t test.
 func slope(x, y []float64) (change, p float64, ok bool) {
 	n := len(x)
 	if n < leastRounds {

@@ -72,7 +72,7 @@ func fail(x *metric.Sample) {
 	x.Status, x.Usage, x.First, x.Last, x.Gaps, x.Chunks = 500, nil, 0, 0, nil, 0
 }
 
-// threshold parses a bound as a plan does.
+// threshold returns a threshold from the text that a plan would have.
 func threshold(name, text string) *plan.Threshold {
 	t := &plan.Threshold{Metric: metric.MustLookup(name), Text: text, Range: hcl.Range{Filename: "chat.hcl", Start: hcl.Pos{Line: 7}}}
 	for _, c := range []struct {

@@ -294,7 +294,7 @@ func statOf(d metric.Distribution, name string) metric.Value {
 	return metric.None("not measured")
 }
 
-// value is the value of a level-wide metric.
+// value returns the value of a metric that has one value for a level.
 func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.Value {
 	if def.Source == metric.Prices {
 		return l.Cost(def.Name, j.promised.PriceOf(l.Server), l.Windows(w.Policy.Window))

@@ -148,9 +148,9 @@ assert "left out" {
 	}
 }
 
-// A condition on a missing measurement never passes, in whatever form it is written.
+// A condition on a missing measurement never passes, however it is written.
 func TestAssertsOfWhatWasNotMeasured(t *testing.T) {
-	// Level 4 was measured, level 8 was not.
+	// In this test level 4 was measured and level 8 was not.
 	const head = `
 server "sim" {
   simulator {}

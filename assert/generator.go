@@ -113,8 +113,8 @@ func (s *subject) late(v judgedThreshold) bool {
 	return s.heldUp(v)
 }
 
-// heldUp reports whether a decided threshold would have another outcome if everything that arrived
-// during a stall had been read at once.
+// heldUp reports whether a decided threshold would have another outcome if the client had read at
+// once what arrived during a stall.
 func (s *subject) heldUp(v judgedThreshold) bool {
 	m, passed, other := v.threshold.Metric, v.Outcome == Pass, *s
 	held, window := time.Duration(0), 0.0
@@ -134,7 +134,7 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 			streams = true
 		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // late reads can only make the value too low
 		case t.Metric.Unit == metric.Seconds:
-			if passed == sample.Upward(t.Op) { // lateness can only make the value too long
+			if passed == sample.Upward(t.Op) { // late reads can only make the value too long
 				moved.Limit += held.Seconds()
 			}
 		case name == "throughput", name == "input_throughput", name == "request_rate", name == "goodput":

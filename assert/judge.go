@@ -52,8 +52,8 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	return v
 }
 
-// cases judges every case and every capacity search, in any order, possibly concurrently. The
-// verdicts are added in the order of the plan.
+// cases judges every case and every capacity search. The order of judging is free, and it may be
+// concurrent. The verdicts are added in the order of the plan.
 func (j *judge) cases(each metric.Each) {
 	var all []func() (conclude func())
 	for _, s := range j.promised.Servers {

@@ -130,7 +130,7 @@ func withGood(p *plan.Plan) {
 	p.Workloads[0].Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: metric.MustLookup("itl"), Op: plan.Less, Limit: 0.03}}
 }
 
-// The record of a killed run keeps the verdicts on what it measured, but the run does not pass.
+// The record of a killed run has verdicts on what was measured, but the run does not pass.
 func TestServerWithoutEnd(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 60}.level(), threshold("ttft", "p95 < 2s"))
 	run.Servers[0].Unended = true
@@ -185,7 +185,7 @@ func TestFailsClosed(t *testing.T) {
 			t.Errorf("%s: %v, because %q", name, v.Outcome, v.Why)
 		}
 	}
-	// No checked plan has such a limit.
+	// A plan that was checked has no such limit.
 	for _, limit := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		th := threshold("ttft", "p95 < 2s")
 		th.Limit = limit

@@ -139,7 +139,7 @@ func TestTooShort(t *testing.T) {
 	for _, r := range l.Rounds {
 		for i, x := range r.Samples {
 			x.First, x.End = x.Scheduled+time.Second+time.Duration(i+10*(r.Index%2))*5*time.Millisecond, x.Scheduled+4*time.Second
-			if r.Index == 3 && i == 50 { // so that it cannot pass by its margin
+			if r.Index == 3 && i == 50 { // so that the percentile cannot pass by its margin
 				x.First = x.Scheduled + 2500*time.Millisecond
 			}
 		}

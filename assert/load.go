@@ -142,7 +142,7 @@ func (s *subject) windowed() []string {
 	return nil
 }
 
-// whole checks that completed + failed = due, so that no planned request is missing.
+// whole checks that every planned request was due, and either completed or failed.
 func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
 	if s.level.Kind != kind || s.level.N != level.N || s.level.Rate != level.Rate {
 		invalid(verdict.CauseInvalid, "the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
@@ -259,8 +259,7 @@ func (s *subject) asLong(x *metric.Sample) bool {
 	return x.InputAsked == 0 || math.Abs(float64(x.Usage.Input-x.InputAsked)) <= tolerance
 }
 
-// repeated counts the rows of a data set that were sent before, so that a cache may
-// hold them.
+// repeated returns how many requests sent a row of a data set again. A cache may hold such a row.
 func repeated(samples []*metric.Sample) int {
 	n := 0
 	for _, x := range samples {
@@ -328,8 +327,8 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 	}
 }
 
-// voided reports which rounds were measured again. It checks that they are few, and
-// that each was disturbed or is the pair of a disturbed round.
+// voided adds a note on every round that was measured again. It makes the measurement invalid if
+// they are too many, or if one of them was neither disturbed nor the pair of a disturbed round.
 func (s *subject) voided(v *Verdict, invalid objection) {
 	l := s.level
 	for _, r := range l.Voided {

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Each row changes one thing in a good level. The verdict's message must name it.
+// Each row changes one thing in a valid level. The message of the verdict must name it.
 func TestLoad(t *testing.T) {
 	each := func(change func(*metric.Sample)) func(*metric.Level) {
 		return func(l *metric.Level) {
@@ -320,7 +320,7 @@ func burst(rounds, n int, spread time.Duration) *metric.Level {
 }
 
 func TestBurst(t *testing.T) {
-	// The limit is 10% of the median TTFT of 1 s.
+	// The requests of a burst may be sent over at most 10% of the median TTFT of 1 s.
 	for spread, want := range map[time.Duration]Outcome{0: Pass, 100 * time.Millisecond: Pass, 101 * time.Millisecond: Error} {
 		p, run := gate(burst(10, 8, spread), threshold("ttft", "p95 < 2s"))
 		v := Judge(p, run, Options{})
@@ -367,8 +367,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// With a short budget a level may have fewer rounds than planned. At least five rounds must remain,
-// each must be whole, and the record must say how many were dropped.
+// If the budget is short, a level may have fewer rounds than planned. At least five complete rounds
+// must remain, and the record must say how many were dropped.
 func TestShedRounds(t *testing.T) {
 	for _, c := range []struct {
 		name         string

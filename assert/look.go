@@ -13,9 +13,9 @@ import (
 
 // LookVerdict is the result of one look at a level.
 type LookVerdict struct {
-	// Outcome is the result over all binding thresholds: Fail if one certainly fails, Pass if all
-	// certainly hold, otherwise Inconclusive. It is also Inconclusive if no threshold binds, and
-	// Error if Invalid is set.
+	// Outcome is the result over all thresholds that can decide the look. It is Fail if one of them
+	// certainly fails, Pass if all of them certainly hold, and otherwise Inconclusive. Without such
+	// a threshold it is Inconclusive. It is Error if Invalid is set.
 	Outcome Outcome
 	// Invalid is the reason why the measurement cannot be judged; "" if it can. Cause is the kind
 	// of the reason.
@@ -24,13 +24,13 @@ type LookVerdict struct {
 	// Needs estimates how many more requests would decide an inconclusive outcome. It is 0 if
 	// unknown, and -1 if no number of requests would decide it.
 	Needs int
-	// Binding names the threshold that decided the look's outcome. If several did, it is the one
-	// nearest to its limit.
+	// Binding is the name of the threshold that decided the outcome of the look. If several
+	// thresholds decided it, Binding is the one that is nearest to its limit.
 	Binding    string
 	Thresholds []LookThreshold // in order of the plan
 }
 
-// LookThreshold is the state of one threshold at a look.
+// LookThreshold is the result for one threshold at a look.
 type LookThreshold struct {
 	Name    string // "ttft p95"
 	Outcome Outcome
@@ -43,8 +43,8 @@ type LookThreshold struct {
 	Why            string // what would decide an inconclusive threshold, and why so much; "" otherwise
 }
 
-// maxLog corresponds to a factor of about 150. Values further from the limit need not be
-// distinguished.
+// maxLog is a logarithm; it is a factor of about 150. Values further from the limit than that are
+// not distinguished.
 const maxLog = 5
 
 // JudgeLook judges a level before its end, or a probe. It judges the measured requests that started

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// running is a level of ten rounds whose last round has just begun: of its requests
-// only the first few have ended.
+// running returns a level of ten rounds whose last round is still running. In that round only the
+// first requests have ended, as many as ended says.
 func running(ended int, ttft func(round, i int) float64) *metric.Level {
 	l := shape{rounds: 10, perRound: 20, ttft: ttft}.level()
 	last := l.Rounds[9]

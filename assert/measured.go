@@ -153,8 +153,8 @@ func (j *judge) lookedAt(key levelKey, w *plan.Workload) (l *metric.Level, probl
 	return part, ""
 }
 
-// dueIn returns the number of requests of a whole level. For a level with a Duration it estimates
-// the number from the pace so far.
+// dueIn returns the planned number of requests of a level. For a level with a planned duration it
+// estimates the number from the pace so far.
 func dueIn(level plan.Level, l *metric.Level) int {
 	if level.Duration == 0 || len(l.Rounds) == 0 {
 		return level.Requests

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// opened checks what only levels of a rate have, and adds a note if the largest rate is not known.
+// opened checks what only levels of a rate have. It adds a note if the largest rate is unknown.
 func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objection) {
 	if s.level.Kind != metric.OpenLoop {
 		return

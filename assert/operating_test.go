@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The whole judge, with its own blocks and counts, keeps its promise: a server exactly at its limit
-// passes at most 5% of the time, and fails at most 5% of the time. A server well below its limit
-// mostly passes, and one well above it mostly fails.
+// TestLongOperatingCharacteristics: the whole judge keeps its promise, with its own blocks and
+// counts. A server exactly at its limit passes at most 5% of the time, and fails at most 5% of the
+// time. A server well below its limit mostly passes, and a server well above it mostly fails.
 func TestLongOperatingCharacteristics(t *testing.T) {
 	const gates = 400
 	// Times are exponential. Their mean is set so that the row's share of requests takes 2 s or
@@ -18,7 +18,7 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 	for _, c := range []struct {
 		name             string
 		rounds, perRound int
-		share            float64 // of requests that take 2 s or longer
+		share            float64 // share of requests that take 2 s or longer
 		mostPass         float64
 		mostFail         float64
 		leastPass        float64
@@ -45,7 +45,7 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 			}
 			passed, failed = passed/gates, failed/gates
 			t.Logf("pass %.1f%%, fail %.1f%%", 100*passed, 100*failed)
-			// The slack is three standard errors at a share of 5%, the worst case.
+			// The test allows three standard errors of a share of 5%, which is the worst case.
 			slack := 3 * math.Sqrt(0.05*0.95/gates)
 			if passed > c.mostPass+slack || failed > c.mostFail+slack || passed < c.leastPass || failed < c.leastFail {
 				t.Errorf("pass %.3f, fail %.3f", passed, failed)

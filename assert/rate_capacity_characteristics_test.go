@@ -91,8 +91,8 @@ func (m *rateModel) truth(largest float64) []float64 {
 	return out
 }
 
-// TestLongRateCapacityCharacteristics measures how near a certified rate capacity is to the true
-// capacity, which long runs show.
+// TestLongRateCapacityCharacteristics measures how near a certified capacity is to the true
+// capacity, for searches over rates. Long runs show the true capacity.
 func TestLongRateCapacityCharacteristics(t *testing.T) {
 	if *rateSearches == 0 {
 		t.Skip("make characteristics runs it")
@@ -122,8 +122,8 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 	t.Log(out.String())
 }
 
-// searches writes the table rows of a server with a known largest rate: how near the results of
-// searches are to the true limits.
+// searches writes table rows on a server whose largest rate is known. They show how near the limits
+// that searches find are to the true limits.
 func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 	truth := m.truth(most)
 	for i, limit := range rateLimits {

@@ -34,7 +34,7 @@ type rateModel struct {
 	name    string
 	profile *sim.Profile
 	input   int
-	answers int     // mean length of an answer, ± 50 %
+	answers int     // mean length of an answer in tokens, ± 50 %
 	shape   float64 // shape of the gaps between arrivals; 1 is Poisson
 	// lost is the number of tokens that the server computes a second time for every request that
 	// arrives while other requests wait. With lost > 0 a longer queue means fewer answered
@@ -485,9 +485,9 @@ func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Verdict {
 	return s.judge(th)
 }
 
-// TestLongRateCharacteristics measures how often a rate is judged sustained, and a
-// percentile certified, on the engine of the built-in server. A saturation of an hour
-// shows its largest rate.
+// TestLongRateCharacteristics measures how often a rate is judged sustained, and a percentile
+// certified. It uses the engine of the simulated server. The true largest rate comes from one hour
+// of saturation.
 func TestLongRateCharacteristics(t *testing.T) {
 	var sustained, percentiles strings.Builder
 	fmt.Fprintf(&sustained, "\n**Sustained?** 5 minutes of requests, %d gates a row; shape 1 is Poisson.\n\n", *rateGates)

@@ -87,8 +87,8 @@ func TestJudgementsOfCorpus(t *testing.T) {
 	}
 }
 
-// No decision reads a message: with every sentence of this package changed, each
-// outcome, cause, exit code and JUnit type of the corpus stays the same.
+// TestLongReworded: no decision depends on a message. If every sentence of this package is changed,
+// every outcome, cause, exit code and JUnit type of the corpus stays the same.
 func TestLongReworded(t *testing.T) {
 	dir := t.TempDir()
 	replaced, literals := map[string]string{}, 0

@@ -17,7 +17,7 @@ import (
 // the time. The gaps of all streams together show when the server stood still.
 const (
 	leastSilence = 100 * time.Millisecond
-	// unusual is how many times longer than the usual gap of a stream a silence must be.
+	// unusual is how many times as long as the usual gap of a stream a silence is at least.
 	unusual = 10
 )
 

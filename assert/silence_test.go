@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// stream returns an answer whose chunks arrive at these times, in milliseconds.
+// stream returns an answer whose chunks arrive at the given times, in milliseconds.
 func stream(at ...int) *metric.Sample {
 	ms := func(i int) time.Duration { return time.Duration(i) * time.Millisecond }
 	x := &metric.Sample{Phase: metric.Measured, Sent: ms(at[0] - 10), First: ms(at[0]), Last: ms(at[len(at)-1]), End: ms(at[len(at)-1])}
@@ -21,7 +21,7 @@ func stream(at ...int) *metric.Sample {
 	return x
 }
 
-// ticks returns the times of one chunk each step, from one time to another.
+// ticks returns the times of chunks that arrive every step, from the time from to the time to.
 func ticks(step, from, to int) []int {
 	var out []int
 	for at := from; at <= to; at += step {
@@ -82,8 +82,9 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestFreezeIsSeen: a server freezes for a second in every ten. The requests of a
-// closed loop hardly show it, and the verdict says how long arrivals would wait.
+// TestFreezeIsSeen: a server stands still for one second in every ten. The requests of a closed
+// loop hardly show that. So the verdict says how long requests would wait if they arrived at any
+// time.
 func TestFreezeIsSeen(t *testing.T) {
 	// Four requests are in flight. An answer has a TTFT of 0.1 s and 40 gaps of 10 ms. The server
 	// stands still in the last second of every ten.

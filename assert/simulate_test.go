@@ -24,7 +24,7 @@ type process struct {
 	heavy       bool    // what the requests of a round share is exponential, and so skewed
 	own         bool    // what a request does not share is exponential, and so skewed
 	slowRounds  float64 // share of rounds that are slow as a whole
-	slowWaves   float64 // share of waves that are slow as a whole
+	slowWaves   float64 // share of waves in which all requests are slow
 	common      int     // number of requests in a wave
 	spells      float64 // share of requests in slow spells; a spell has as many requests as the field common says
 	part        float64 // share of the requests in a spell that are slow; 0 means all
@@ -80,7 +80,7 @@ func clusters(share float64, of ...process) []process {
 	return out
 }
 
-// scores draws the scores of one gate.
+// scores returns a function that simulates the scores of one gate.
 func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	var at, last, left = -1, -1, 0
 	part := p.part

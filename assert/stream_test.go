@@ -38,7 +38,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 		{"of ITL", 11, lump, "itl", "p95 < 30ms", Error, 0},
 		{"TTFT is none of it", 11, lump, "ttft", "mean < 2s", Pass, 1},
 		{"nor is E2E", 200, lump, "e2e", "mean < 2s", Pass, 1.0005},
-		// An answer in one chunk has no speed; its speed is not 0.
+		// An answer in one chunk has no value of speed, which is not the same as a speed of 0.
 		{"one chunk", 10, oneChunk, "speed", "min > 10 tok/s", Pass, 50},
 		{"one chunk, gaps", 10, oneChunk, "itl", "every < 30ms", Pass, 0.02},
 		{"too many of one chunk", 11, oneChunk, "speed", "min > 10 tok/s", Error, 0},

@@ -33,7 +33,7 @@ func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) 
 	return min(n, s.crowding()*float64(s.n))
 }
 
-// ahead reports whether requests of the level are still to come.
+// ahead reports whether some planned requests of the level have not been measured yet.
 func (s *subject) ahead() bool { return s.due > s.n }
 
 // largest returns the largest rate that the saturated server sustained, in requests per second,

@@ -44,7 +44,7 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	s.bucketed(v, t, h)
 }
 
-// bucketed judges a percentile of a histogram.
+// bucketed judges a threshold on a percentile of a histogram.
 func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	estimate, low, high, ok := h.Percentile(t.Stat.P)
 	if !ok {
@@ -113,8 +113,8 @@ func bucketAdvice(t *plan.Threshold, low, high float64) string {
 		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
 }
 
-// mostBuckets is the largest number of observations for which bounds are computed, because a
-// metrics page may claim any number.
+// mostBuckets is the largest number of observations for which bounds are computed. A metrics page
+// may claim any number of observations, and the bounds would take too long.
 const mostBuckets = 1 << 20
 
 // bucketBounds returns bounds on the quantile q of a histogram. The lower bound puts every
@@ -233,8 +233,7 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	return true
 }
 
-// queue describes the requests that waited in the server's queue, and those that the server
-// rejected.
+// queue describes how many requests waited in the server's queue, and how many the server rejected.
 func queue(l *metric.Level, say func(format string, args ...any)) {
 	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
 		say("the queue held up to %s, %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))

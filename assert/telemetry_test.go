@@ -212,7 +212,7 @@ func TestReadThresholds(t *testing.T) {
 			t.Errorf("%s with missed readings: %v: %s", stat, v.Outcome, v.Message)
 		}
 	}
-	// With one round there is no interval.
+	// With only one round the mean has no interval.
 	if v := judged(t, told(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil); v.Outcome != Inconclusive {
 		t.Errorf("one round: %v", v.Outcome)
 	}
@@ -261,8 +261,8 @@ func TestToldThresholds(t *testing.T) {
 	}
 }
 
-// Missing telemetry never passes: every threshold on it is an error with the reason,
-// and so is every assert.
+// Missing telemetry never passes. Every threshold on it is an error with the reason, and so is
+// every assert.
 func TestLongNothingToldFailsClosed(t *testing.T) {
 	levels := map[string]*metric.Level{
 		"nothing was read": told(5, func(int) *metric.Telemetry { return nil }),

@@ -163,13 +163,12 @@ func (o observations) worst(op plan.Op, content, confidence float64) (bound floa
 	return bound, true
 }
 
-// nearestRank is the rank that metric.Distribution.Percentile uses.
+// nearestRank returns the rank that metric.Distribution.Percentile uses.
 func nearestRank(p float64, n int) int {
 	return min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
 }
 
-// percentileBounds returns the bounds of a percentile for which the share e of observations may be
-// on the wrong side of the operator.
+// percentileBounds returns bounds on a percentile that the share e of observations may miss.
 func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, alpha float64) (low, high float64) {
 	l, h := stat.PercentileRanks(d.N(), effective, 1-e, alpha)
 	if sample.Upward(op) { // if higher is better, the smallest values are the worst

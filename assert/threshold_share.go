@@ -122,7 +122,7 @@ func (s *subject) asked(def metric.Def) *subject {
 	return &out
 }
 
-// badAnswer says in words what makes an answer bad by a metric of answers.
+// badAnswer says what makes an answer bad, in words, for a metric of answers.
 func badAnswer(def metric.Def) string {
 	words := map[string]string{
 		"stop_rate": "did not end by themselves", "empty": "were empty", "repetition": "repeat themselves", "invalid_text": "have invalid text",
@@ -468,8 +468,8 @@ func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
 }
 
-// goodBySLA defines a good request if the workload has no good block: it is within every bound on
-// single requests at the level.
+// goodBySLA returns the rule for a good request if the workload has no good block. A good request
+// meets every threshold of the level that applies to single requests.
 func (s *subject) goodBySLA() func(*metric.Sample) bool {
 	var bounds []*plan.Threshold
 	for _, sla := range s.workload.SLAs {

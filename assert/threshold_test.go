@@ -47,14 +47,14 @@ func TestPercentile(t *testing.T) {
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 58, n: 1, ttft: alike}, Inconclusive, 58}, // 0.95^58 = 0.0510
 		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 299, n: 1, ttft: alike}, Pass, 299},
 		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 298, n: 1, ttft: alike}, Inconclusive, 298},
-		// All requests take exactly 2 s. At the limit itself, "<" and "<=" differ.
+		// All requests take exactly 2 s, which is the limit. "<" then fails and "<=" passes.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Fail, 100},
 		{"ttft", "p95 <= 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Pass, 100},
-		// Every fifth request is slow, evenly over 5 rounds: 20% are over the limit, 5% are
-		// allowed.
+		// Every fifth request is slow, in each of 5 rounds. So 20% of the requests are over the
+		// limit, where 5% are allowed.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Fail, 0},
 		{"ttft", "p50 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Pass, 0},
-		// 20% of the requests fail. Failed requests are over every limit.
+		// 20% of the requests fail. A failed request is over every limit.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
 		// Every request has a speed of 10 tokens / 0.2 s = 50 tok/s.
@@ -70,7 +70,7 @@ func TestPercentile(t *testing.T) {
 		// Four waves are enough to fail, because all requests are over the limit: 0.05^4 is far
 		// below 5%.
 		{"ttft", "p95 < 1us", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Fail, 4},
-		// All gaps are 20 ms. There are no more effective gaps than requests.
+		// All gaps are 20 ms. The effective number of gaps is at most the number of requests.
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 11, ttft: alike}, Inconclusive, 55},
 		// A p95 may have 5% of the gaps over the limit. With one gap in ten over it, 6 of the 60
@@ -136,8 +136,8 @@ func TestMean(t *testing.T) {
 		// is 2.132·√(0.007/5) = 0.080, so the interval is [1.00, 1.16].
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Pass, shape{rounds: 5, perRound: 8}},
 		{"mean < 1s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Fail, shape{rounds: 5, perRound: 8}},
-		// The means of the rounds lie between 1.5 and 2.4: mean 1.95, s = 0.354, half the interval
-		// 0.338. So the interval includes the limit of 2 s.
+		// The rounds have means from 1.5 to 2.4 s, with the mean 1.95 s and the standard deviation
+		// 0.354 s. Half the interval is 0.338 s, so the interval includes the limit of 2 s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1.5, 2.4, 1.9, 2.2, 1.75}[r] }, Inconclusive, shape{rounds: 5, perRound: 8}},
 		// All values equal the limit. "<" then fails and "<=" passes.
 		{"mean < 1s", func(int, int) float64 { return 1 }, Fail, shape{rounds: 5, perRound: 8}},
@@ -155,7 +155,7 @@ func TestMean(t *testing.T) {
 
 func TestMeanNeedsSuccess(t *testing.T) {
 	oneFails := shape{rounds: 5, perRound: 40, failed: func(r, i int) bool { return r == 0 && i == 3 }}
-	// Without a threshold on success every request must succeed.
+	// Without a threshold on success the mean implies that every request must succeed.
 	p, run := gate(oneFails.level(), threshold("ttft", "mean < 2s"))
 	v := Judge(p, run, Options{})
 	if mean, implied := verdictOf(t, v, "sla.ttft.mean at 4"), verdictOf(t, v, "sla.success.every at 4"); mean.Outcome != Fail || implied.Outcome != Fail || v.Outcome != Fail {
@@ -168,7 +168,7 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if mean := verdictOf(t, v, "sla.ttft.mean at 4"); mean.Outcome != Inconclusive || len(v.List) != 4 {
 		t.Errorf("1 of 200 against 98%%: %v", names(v))
 	}
-	// 1 failed request of 200 is below the allowed 2%.
+	// 1 of 200 requests fails, which is less than the allowed 2%.
 	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "observed >= 98%"))
 	v = Judge(p, run, Options{})
 	mean := verdictOf(t, v, "sla.ttft.mean at 4")
@@ -198,8 +198,8 @@ func TestShares(t *testing.T) {
 		shape      shape
 		want       Outcome
 	}{
-		// ln 0.05 / ln 0.98 = 148.3, so 149 rounds without a failure are needed, however many
-		// requests each has.
+		// Without a failure 149 rounds are needed, because ln 0.05 / ln 0.98 = 148.3. The number of
+		// requests in a round does not matter.
 		{"success", "rate >= 98%", shape{rounds: 149, perRound: 2, n: 1}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 148, perRound: 5, n: 1}, Inconclusive},
 		{"success", "rate >= 98%", shape{rounds: 1, perRound: 1000, n: 1}, Inconclusive},
@@ -219,7 +219,7 @@ func TestShares(t *testing.T) {
 		{"success", "observed >= 100%", shape{rounds: 1, perRound: 20}, Pass},
 		{"success", "every", shape{rounds: 5, perRound: 4}, Pass},
 		{"success", "every", shape{rounds: 5, perRound: 40, failed: func(r, i int) bool { return r == 4 && i == 39 }}, Fail},
-		// The good block is ttft <= 2 s.
+		// A request is good if its TTFT is at most 2 s.
 		{"goodput", "share >= 95%", shape{rounds: 59, perRound: 4}, Pass},
 		{"goodput", "share >= 95%", shape{rounds: 58, perRound: 60}, Inconclusive},
 		{"goodput", "observed >= 95%", shape{rounds: 1, perRound: 20, ttft: slow(1)}, Pass},
@@ -423,7 +423,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// With otherwise the same evidence, more requests over the limit never improve a verdict.
+// If nothing else changes, more requests over the limit never improve a verdict.
 func TestMoreOverNeverHelps(t *testing.T) {
 	for _, decide := range []plan.Decide{plan.Certified, plan.Estimate} {
 		last := Pass

@@ -74,7 +74,7 @@ func noValue(v *Verdict, t *plan.Threshold, why string) {
 	v.Message = fmt.Sprintf("%s has no value: %s", label(t), why)
 }
 
-// label writes the metric and its statistic: "ttft p95".
+// label returns the metric and its statistic, such as "ttft p95".
 func label(t *plan.Threshold) string {
 	if s := t.Stat.String(); s != "" {
 		return t.Metric.Name + " " + s
@@ -95,8 +95,8 @@ func compared(t *plan.Threshold, v metric.Value) string {
 	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
 }
 
-// beyond says on which side a value misses the bound: "below" or "over". A value equal to a limit
-// of "<" or ">" misses it.
+// beyond says on which side of the limit a bad value lies: "below" or "over". A value equal to the
+// limit is bad for "<" and ">".
 func beyond(t *plan.Threshold) string {
 	if sample.Upward(t.Op) {
 		return "below"

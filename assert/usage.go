@@ -84,7 +84,7 @@ const (
 	// characters are cut in two. It is below 1 only because of tokens without text, such as ends of
 	// turns.
 	leastTokens, mostTokens = 0.6, 2.0
-	leastRecounts           = 3 // smallest number of counted answers that is evidence
+	leastRecounts           = 3 // smallest number of counted answers that counts as evidence
 
 	// replayed is a ratio of two times: that of a repeated answer to that of the first answer. An
 	// answer below this ratio was not generated, but replayed from a cache. Speculative decoding
@@ -93,7 +93,7 @@ const (
 	replayed  = 0.1
 	longWrite = 50 * time.Millisecond
 
-	leastCompared = 4 // smallest number of compared answers; half of them may not be equal
+	leastCompared = 4 // smallest number of compared answers; fewer than half of them may be equal
 )
 
 // generated makes a measurement invalid if the server's answers do not have the number of tokens

@@ -42,7 +42,7 @@ const (
 // Verdicts is the result of a run.
 type Verdicts struct {
 	List    []Verdict // in the order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
-	Outcome Outcome   // of the run, under the plan's policy; never Pending
+	Outcome Outcome   // outcome of the run, under the plan's policy; never Pending
 	Partial bool      // the user excluded cases (--only)
 	// Comparisons are in the order of the plan, and include changes that are not
 	// required.

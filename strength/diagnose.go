@@ -49,7 +49,7 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	for _, w := range p.Workloads {
 		decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)
 		if said[w.Range] {
-			continue // another instance of the same for_each was reported
+			continue // another instance of the same for_each has this diagnostic already
 		}
 		said[w.Range] = true
 		switch {

@@ -12,7 +12,7 @@ import (
 type Tally struct {
 	Passed    int
 	Undecided int // inconclusive: the gate neither passed nor failed
-	Failed    int // a requirement failed, or the measurement was invalid
+	Failed    int // runs in which a requirement failed or the measurement was invalid
 }
 
 // Runs is the number of runs.
@@ -65,8 +65,8 @@ func (r *Result) Runs() int {
 // Seeds begin at 0. planted is false if the regression changes nothing. Several goroutines call it.
 type Try func(r *Regression, seed int) (outcome verdict.Outcome, planted bool, err error)
 
-// Measure tries each regression, and the unchanged server, in the given number of runs
-// each. The first error ends it.
+// Measure tries each regression, and also the unchanged server, in the given number of runs. It
+// stops at the first error.
 func Measure(list []Regression, runs int, try Try) (*Result, error) {
 	out := &Result{}
 	for _, r := range list {
@@ -151,6 +151,5 @@ func (r *Result) Unnoticed(demanded []Regression) []Finding {
 	return out
 }
 
-// Sure is the share of runs in which a gate must fail for a regression to count as
-// noticed.
+// Sure is the share of runs in which a gate must fail, so that a regression counts as noticed.
 const Sure = 0.95

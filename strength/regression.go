@@ -21,14 +21,14 @@ const (
 	Cache      = "cache"      // the prefix cache holds half as much
 	NoCache    = "no-cache"   // there is no prefix cache
 	Sequences  = "sequences"  // half as many sequences run at a time
-	Stalls     = "stalls"     // the engine stops for a second at each 100 tokens of an answer
+	Stalls     = "stalls"     // the engine stops for 1 s after every 100 tokens of an answer
 	Failures   = "failures"   // a share of the requests fails
 	Drafts     = "drafts"     // half as many draft tokens are accepted
 	Cut        = "cut"        // answers end at half their length
 	Queue      = "queue"      // each request of every tenth round waits 1 s longer
 )
 
-// Regression is one thing that gets worse.
+// Regression is one way in which a server gets worse.
 type Regression struct {
 	Kind string
 	Size float64 // factor of the slowdown, above 1; for failures the share of requests, in (0, 1]; else 0
@@ -86,7 +86,7 @@ func (r Regression) String() string {
 
 func factor(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// words describes the server: "decodes 2 times slower".
+// words describes the slower server, such as "decodes 2 times slower".
 func (r Regression) words() string {
 	switch r.Kind {
 	case Overhead:
@@ -133,8 +133,8 @@ func Changes(p *plan.Plan, address string) bool {
 	return !control
 }
 
-// Plant changes the profile of a server of the plan, and reports whether that made a
-// difference: a server without drafts cannot lose them.
+// Plant changes the profile of a simulated server of the plan. It reports whether the regression
+// changed anything: a server without speculative decoding has no drafts to lose.
 func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 	switch r.Kind {
 	case Overhead:

@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// Each regression changes what it names and nothing else.
+// A regression changes what its name says, and nothing else.
 func TestPlant(t *testing.T) {
 	chat := &plan.Workload{Output: plan.Output{Mean: 64}, Loads: []*plan.Load{{Levels: []plan.Level{{Requests: 150, Rounds: 5}}}}}
 	p := &plan.Plan{Workloads: []*plan.Workload{chat}}

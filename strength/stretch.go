@@ -153,7 +153,7 @@ func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Com
 	return &out
 }
 
-// random returns a random source that is the same for both sides of a comparison.
+// random returns a source of random numbers that is the same for both sides of a comparison.
 func random(l *metric.Level, seed int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(l.Workload + "\x00" + l.Name)) // never fails
@@ -338,7 +338,7 @@ func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 
 func scaled(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
 
-// delay moves the first token and changes each gap after it.
+// delay moves the first token of a request to a later time, and changes each gap after it.
 func (w *warp) delay(s *metric.Sample, first time.Duration, change func(time.Duration) time.Duration) time.Duration {
 	rest := first
 	gaps := make(metric.Gaps, 0, len(s.Gaps))

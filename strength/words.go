@@ -41,7 +41,7 @@ func (r *Result) Headline() string {
 	return "Every regression that was planted is noticed."
 }
 
-// passes reports whether the gate lets the regression pass more often than not.
+// passes reports whether the gate passes in more than half of the runs with the regression.
 func (f *Finding) passes() bool { return f.Runs() > 0 && f.Passes() > 0.5 }
 
 // worst returns the largest regression of a kind that still passes; nil if none passes.

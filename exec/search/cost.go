@@ -9,7 +9,7 @@ import (
 // requests. One wave warms the server up, and one is still in flight at the end.
 const waves = 2
 
-// left is what remains of the budget.
+// left returns the rest of the budget.
 func (s *Search) left() time.Duration { return s.opts.Budget - s.spent }
 
 // fit removes those looks of a probe that exceed the budget. The result need is the time of its
@@ -63,8 +63,7 @@ func (s *Search) again(k, n int) time.Duration {
 	return keep
 }
 
-// windows reports whether the schedule, not the number of requests, sets how long a probe
-// takes.
+// windows reports whether the schedule sets how long a probe takes, and not its number of requests.
 func (s *Search) windows() bool { return s.opts.Over == Speedup || s.opts.Over == Users }
 
 // predict returns the time that the given number of requests takes at level n; 0 if nothing was

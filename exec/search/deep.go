@@ -310,7 +310,7 @@ func percent(log float64) string {
 	return fmt.Sprintf("%.0f %%", max(1, math.Ceil(100*math.Expm1(log)-1e-9)))
 }
 
-// thousands rounds a number to two digits and groups them: 21,834 is "22,000".
+// thousands rounds a number to two digits and adds commas: 21,834 becomes "22,000".
 func thousands(x float64) string {
 	unit := math.Pow(10, max(0, math.Floor(math.Log10(x))-1))
 	n := int(math.Round(x/unit) * unit)

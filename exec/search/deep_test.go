@@ -209,8 +209,8 @@ func TestDeepLooks(t *testing.T) {
 	}
 }
 
-// Finding the load where the margin changes its sign among a hundred thousand levels
-// takes a few thousand steps at a time.
+// In a hundred thousand levels the search finds the load where the margin changes its sign with a
+// few thousand steps.
 func TestDeepOfManyLevels(t *testing.T) {
 	asked := 0
 	_, l := drive(t, New(Options{UpTo: 100000, Begin: 8, Relative: .05, Looks: Doubling(100, 400), Deep: func(int) []int {

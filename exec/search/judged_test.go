@@ -37,7 +37,7 @@ workload "w" {
 }
 `
 
-// judged returns a plan with a capacity block, whose defaults the tests search with.
+// judged returns a plan with a capacity block. The tests search with the defaults of this block.
 func judged(t *testing.T) *plan.Plan {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: "capacity.hcl", Source: []byte(judgedPlan)})

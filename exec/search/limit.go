@@ -64,7 +64,7 @@ type Limit struct {
 	Notes []string
 }
 
-// Contradiction is a level that passes above one that fails.
+// Contradiction is a level that passes although a lower level fails.
 type Contradiction struct {
 	Fails   int
 	Passes  int
@@ -149,7 +149,7 @@ func (s *Search) binding(l Limit) string {
 	return ""
 }
 
-// shown is the threshold's estimate in the latest samples of level n, as text.
+// shown returns the estimate for a threshold in the latest samples of level n, as text.
 func (s *Search) shown(n int, threshold string) string {
 	for i := len(s.visits) - 1; i >= 0 && n > 0; i-- {
 		if r := s.visits[i].Result; r.N == n {

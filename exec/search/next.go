@@ -172,7 +172,7 @@ func (s *Search) down(lo int) int {
 	return n
 }
 
-// clamp moves n into the range of levels that can be measured.
+// clamp returns the level nearest to n that can be measured.
 func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1)) }
 
 // below returns a probe halfway between L and the lowest inconclusive level above L. Without an
@@ -251,8 +251,8 @@ func (s *Search) confirm() (Probe, bool) {
 	return s.fresh(l, Confirm), true
 }
 
-// top is the lowest level above which nothing remains to be found: U, or the first
-// level that cannot be measured.
+// top returns the lowest level that a search need not look above. That is U, or the first level
+// that cannot be measured.
 func (s *Search) top() int {
 	_, fail := s.bounds()
 	if fail > 0 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// trend describes how the margin of a threshold grows with the load, from all probes
-// together. fit is the isotonic fit of the margins at the levels ns.
+// trend describes how the margin of a threshold grows with the load, from all probes together. The
+// field fit is the isotonic fit of the margins at the levels in ns.
 type trend struct {
 	threshold string
 	ns        []int

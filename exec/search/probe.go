@@ -77,7 +77,7 @@ type Margin struct {
 	Shown string
 }
 
-// MaxLog bounds a margin to a factor of about 150. A percentile made of failed
+// MaxLog is the largest size of a margin; it is a factor of about 150. A percentile made of failed
 // requests is infinite, and would dominate its neighbours in the isotonic fit.
 const MaxLog = 5
 
@@ -86,7 +86,7 @@ const MaxLog = 5
 type Result struct {
 	N       int
 	Outcome Outcome
-	// Requests is the number of judged measured requests of the set.
+	// Requests is the number of requests of the set that were judged.
 	Requests int
 	// Needs estimates how many more requests would decide an inconclusive outcome; 0 if unknown,
 	// negative if no number of requests would.

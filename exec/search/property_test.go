@@ -14,7 +14,7 @@ type world struct {
 	deep  bool    // deep probes are made
 	truth int     // all levels up to it hold
 	doubt float64 // probability that a level close to the true limit is inconclusive
-	share float64 // seconds of one request at level 1
+	share float64 // duration of a request at level 1, in seconds
 	power float64 // exponent of N by which the time of a request falls
 }
 
@@ -72,8 +72,7 @@ func (w world) honest(r *rand.Rand, p Probe) Result {
 	return res
 }
 
-// watch drives a search. At every step it checks what must hold whatever the answers
-// are.
+// watch runs a search with any answers. After every step it checks what must always hold.
 func watch(t *testing.T, s *Search, answer func(Probe) Result, step func(Probe, Result)) (Limit, int) {
 	t.Helper()
 	type set struct{ n, set int }

@@ -10,19 +10,19 @@ import (
 )
 
 // Rates finds the largest rate that meets the thresholds. It is a state machine like Search. Near
-// a server's largest rate, busy periods are few and long, so that no affordable number of
-// requests certifies a rate just below the limit. So Rates first estimates the limit, and then
-// certifies a rate below it:
+// the largest rate of a server, busy periods are few and long. So no affordable number of requests
+// certifies a rate just below the limit. Rates first estimates the limit, and then certifies a rate
+// below it:
 //
-//  1. Short probes estimate the crossing. They claim nothing, whatever their result.
-//  2. The required rate is certified first, if there is one. Otherwise the first rate to certify
-//     lies well below the estimate, or lower if the budget does not last.
-//  3. Each further rate lies halfway between the certified rate and the estimate, while the
-//     budget lasts.
+//  1. Short probes estimate the limit. They claim nothing, whatever their result.
+//  2. If the plan requires a rate, that rate is certified first. Otherwise the first rate to
+//     certify is well below the estimate, and lower if the budget is short.
+//  3. Each further rate is halfway between the certified rate and the estimate, as long as
+//     the budget lasts.
 //
-// The claim is one probe on fresh samples that passed, with no failed probe below it. RFC 9971
-// (MLRsearch) also finds a rate by short and long trials. It gives no error guarantee; here a
-// claim is certified at the plan's confidence.
+// A rate is claimed if a probe of it passed on fresh samples and no probe below it failed. RFC 9971
+// (MLRsearch) also finds a rate by short and long trials, but without a bound on the error. Rates
+// certifies at the plan's confidence.
 type Rates struct {
 	opts    RateOptions
 	visits  []Visit
@@ -66,8 +66,8 @@ const (
 	firstShort, mostShort = 0.8, 0.93
 	// below is the first rate to certify, as a share of the estimate.
 	below = 0.82
-	// reserve is the ratio of the requests sent to the fewest that can certify, because
-	// some requests may exceed the limit.
+	// reserve is a ratio: the requests that a probe sends, over the fewest requests that can
+	// certify. The probe needs more than the fewest, because some requests may exceed the limit.
 	reserve = 1.5
 	growing = "backlog_growth"
 )

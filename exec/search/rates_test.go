@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// queue is a server with a TTFT of 0.1 s · ρ/(1 − ρ), a largest rate of 10 req/s, and
-// a limit on TTFT. A rate whose TTFT is below the limit passes with enough requests.
+// queue is a simulated server with a TTFT of 0.1 s · ρ/(1 − ρ) and a largest rate of 10 req/s. A
+// rate whose TTFT is below the limit passes if it has enough requests.
 type queue struct {
 	limit float64 // seconds
 	tells bool    // the outcome of a probe with the planned number of requests is always certain
@@ -68,9 +68,9 @@ func TestRates(t *testing.T) {
 	}{
 		{
 			name: "below the estimate, then halfway to it", queue: queue{limit: 0.9, tells: true},
-			// The first estimate is at 0.8 of the largest rate, 10, and the second at 9.
-			// The first rate to certify is 0.82 of 9, which is 7.38. Then each rate lies
-			// halfway to 9: (7.38 + 9)/2 is 8.19, and (8.19 + 9)/2 is 8.595, which is
+			// The estimating probes are at 0.8 of the largest rate, 10 req/s, and at 9 req/s. The
+			// first rate to certify is 0.82 of the estimate, 9 req/s, which is 7.38. Each further
+			// rate is halfway to 9: (7.38 + 9)/2 is 8.19, and (8.19 + 9)/2 is 8.595, which is
 			// within 5 % of 9.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.19 req/s, certify 8.59 req/s",
 			kind:   Interpolated, l: 8590, about: 9000, ended: "near enough",
@@ -202,7 +202,8 @@ func TestRatesStop(t *testing.T) {
 	if _, ok := s.Next(); ok {
 		t.Error("it goes on")
 	}
-	// Growth of a backlog is not a threshold that is reached at some rate.
+	// The growth of a backlog shows no rate at which a threshold reaches its limit, so only ttft is
+	// named.
 	if l := s.Limit(); l.Reason != "interrupted" || len(l.Probes) != 1 || l.Binding != "ttft p95" {
 		t.Errorf("%q, %d probes, %q binds", l.Reason, len(l.Probes), l.Binding)
 	}

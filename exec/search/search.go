@@ -76,9 +76,9 @@ type Options struct {
 	// First is the number of looks that the first visit of a level may use; 0 means all but the
 	// last. Later looks are for extending the level.
 	First int
-	// Deep returns the looks of a deep probe of level n, ascending, each with more
-	// requests than Looks. Without looks the level has no deep probe; nil means that
-	// no level has one.
+	// Deep returns the looks of a deep probe of level n, in ascending order. Each has more requests
+	// than those of Looks. If it returns none, the level has no deep probe. If Deep is nil, no
+	// level has one.
 	Deep func(n int) []int
 	// Known holds levels that were measured before the search, such as the fixed levels of the
 	// workload. They count as probes and cost nothing. An inconclusive level may still be extended
@@ -144,7 +144,7 @@ type Search struct {
 	notes   []string
 }
 
-// cause is the reason why nothing is measured from the ceiling on.
+// cause is the reason why levels from the ceiling on cannot be measured.
 type cause int
 
 const (
@@ -189,8 +189,8 @@ func New(opts Options) *Search {
 	return s
 }
 
-// Next returns what to measure next; false when the search has ended. It returns the
-// same probe until its result is reported.
+// Next returns the probe to make next; false when the search has ended. It returns the same probe
+// until the result of that probe is reported.
 func (s *Search) Next() (Probe, bool) {
 	if s.pending != nil {
 		return *s.pending, true
@@ -198,7 +198,7 @@ func (s *Search) Next() (Probe, bool) {
 	if s.ended != "" {
 		return Probe{}, false
 	}
-	var blocked time.Duration // time of the best probe that exceeded the budget
+	var blocked time.Duration // time of the most important probe that exceeded the budget
 	for want := range s.wants() {
 		p, need, ok := s.fit(want)
 		if ok {
@@ -217,8 +217,8 @@ func (s *Search) Next() (Probe, bool) {
 	return Probe{}, false
 }
 
-// Report takes the result of the probe that Next returned. It panics on any other
-// result, which would be a bug of the caller.
+// Report takes the result of the probe that Next returned. It panics on the result of any other
+// probe, because that is a bug of the caller.
 func (s *Search) Report(p Probe, r Result) {
 	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == Pending {
 		panic(fmt.Sprintf("search: result %s at %d was not asked for", r.Outcome, r.N))

@@ -22,10 +22,10 @@ var (
 	table    = flag.String("table", "", "write the operating characteristics to this file, as Markdown")
 )
 
-// The operating characteristics of the search are measured on simulated servers with
-// a known limit. The simulation is request by request with log-normal latencies, a
-// p95 threshold, and an exact binomial test whose error is split over the looks. The
-// judgement is kept minimal, so that only the search is tested.
+// The operating characteristics of the search are measured on simulated servers whose true limit is
+// known. Each request is simulated, with a log-normal latency. The threshold is on p95, and an
+// exact binomial test judges it, with the error split over the looks. There is no more to the
+// judgement, so that only the search is tested.
 
 const (
 	quantile = 0.95
@@ -104,7 +104,7 @@ func newOracle(s *server, seed uint64) *oracle {
 	return &oracle{server: s, rng: rand.New(rand.NewPCG(seed, 42)), sets: map[[2]int]*samples{}}
 }
 
-// measure holds the looks of a probe and stops at the first certain one.
+// measure judges a probe at its looks, and stops at the first look that decides.
 func (o *oracle) measure(p Probe) Result {
 	n, set := p.N, p.Set
 	key := [2]int{n, set}
@@ -221,7 +221,8 @@ func atMost(k, n, e float64) float64 {
 	return incompleteBeta(n-k, k+1, 1-e)
 }
 
-// incompleteBeta is the regularised I_x(a, b) by its continued fraction.
+// incompleteBeta returns the regularised incomplete beta function I_x(a, b), by its continued
+// fraction.
 func incompleteBeta(a, b, x float64) float64 {
 	if x > (a+1)/(a+b+2) {
 		return 1 - incompleteBeta(b, a, 1-x)
@@ -264,7 +265,8 @@ func TestLongBinomialOracle(t *testing.T) {
 	}
 }
 
-// between draws uniformly from [lo, hi), and logBetween on a log scale.
+// between returns a random number in [lo, hi), uniformly distributed. The function logBetween does
+// so on a logarithmic scale.
 func between(r *rand.Rand, lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
 func logBetween(r *rand.Rand, lo, hi float64) float64 {
 	return lo * math.Pow(hi/lo, r.Float64())
@@ -402,7 +404,8 @@ func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	c.peers(srv, seed, srv.true())
 }
 
-// true is the largest level such that all levels up to it hold and are admitted.
+// true returns the largest level such that every level up to it meets its threshold and is
+// admitted.
 func (s *server) true() int {
 	if s.cap > 0 {
 		return min(s.truth, s.cap)
@@ -620,7 +623,7 @@ func TestLongCharacteristics(t *testing.T) {
 		runs = 100
 	}
 	tallies, judged := make([]tally, len(scenarios)), make([]tally, len(scenarios))
-	t.Cleanup(func() { writeTable(t, tallies, judged) }) // the subtests have ended when this runs
+	t.Cleanup(func() { writeTable(t, tallies, judged) }) // this runs when all subtests have ended
 	judgedCharacteristics(t, judged, runs)
 	for i, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// realistic is a page of 1,500 lines, like vLLM's with two engines and the metrics of
-// Python and its HTTP server. A tenth of it is read.
+// realistic returns a page of 1,500 lines. It is like a page of vLLM with two engines, with the
+// metrics of Python and of its HTTP server. tokgate reads a tenth of its lines.
 func realistic() []byte {
 	var b strings.Builder
 	b.WriteString(vllmPage)

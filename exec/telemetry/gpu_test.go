@@ -29,7 +29,7 @@ func TestTogether(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Error(diff)
 	}
-	// A value that one of two GPUs does not report has no sum.
+	// If one of two GPUs does not report a value, their sum is missing.
 	b.power, b.energy, b.ecc = math.NaN(), math.NaN(), math.NaN()
 	got, err = together("nvidia-smi", []card{a, b})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestNvidiaLine(t *testing.T) {
 		{"0, GPU-x, 300, 98, 512, 91, 975, 0x0000000000000024, 2", "0", health(known(300, 0.98, 512*(1<<20), 91, 9.75e8), 1, 1, 2)},
 		{"0, GPU-x, 300, 98, 512, 64, 375, 0x0000000000000088, [N/A]", "0", health(known(300, 0.98, 512*(1<<20), 64, 3.75e8), 1, 0, nan)},
 		{"0, GPU-x, 70, 0, 512, 31, 345, 0x0000000000000001, 0", "0", health(known(70, 0, 512*(1<<20), 31, 3.45e8), 0, 0, 0)},
-		// This GPU shares the machine's memory, as on a DGX Spark.
+		// As on a DGX Spark, this GPU shares the machine's memory and reports none.
 		{"0, GPU-x, 41.5, 96, [N/A], 70, 2400, 0x0000000000000000, [N/A]", "0", health(known(41.5, 0.96, nan, 70, 2.4e9), 0, 0, nan)},
 		{"0, GPU-x, 41.5, 96, N/A, 70, 2400, [N/A], N/A", "0", known(41.5, 0.96, nan, 70, 2.4e9)},
 	} {

@@ -70,9 +70,9 @@ type line struct {
 	at time.Duration
 }
 
-// StartNvidiaSMI starts the program at path for the GPUs with these indexes or UUIDs;
-// nil means all. prepare, unless nil, may change the command before the start. Call
-// Close at the end.
+// StartNvidiaSMI starts the nvidia-smi at path. The GPUs are given by index or UUID; nil means all.
+// The function prepare may change the command before the start; nil changes nothing. Call Close at
+// the end.
 func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Duration, prepare func(*osexec.Cmd)) (*NvidiaSMI, error) {
 	s := &NvidiaSMI{now: c.Now, every: every, want: len(gpus), ended: make(chan struct{}), cards: map[string]line{}}
 	start := func(health []string) (io.Reader, error) {
@@ -127,7 +127,7 @@ func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	return out, cmd.Start()
 }
 
-// follow reads lines until the command has ended. unknown reports whether the command
+// follow reads lines until the command has ended. The result unknown reports whether the command
 // rejected a field of the query.
 func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
 	s.listen(out)
@@ -303,8 +303,7 @@ func (w *firstWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// output runs a program that prints and ends, and returns at most MaxPage bytes of
-// its output.
+// output runs a program until it ends, and returns at most MaxPage bytes of what it printed.
 func output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	var out, said bytes.Buffer
 	cmd := osexec.CommandContext(ctx, path, args...)

@@ -60,8 +60,8 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 	return r, err
 }
 
-// parsePage is ParsePage that also returns the layout of the page, for reading the
-// next one.
+// parsePage reads a page like ParsePage. It also returns the layout of the page, for reading the
+// next page.
 func parsePage(page []byte, model string) (*Reading, layout, error) {
 	if len(page) == 0 {
 		return nil, layout{}, errors.New("the page is empty")
@@ -239,7 +239,7 @@ func (p *parsed) take(targets []target, v float64) error {
 
 func (p *parsed) scalar(t *target, v float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return // a gauge that was never set
+		return // the gauge was never set
 	}
 	if p.scalars == nil {
 		p.scalars = map[string]scalar{}
@@ -321,7 +321,7 @@ func (p *parsed) reading() (*Reading, error) {
 // biggest is the largest value that is accepted. It keeps sums finite.
 const biggest = 1e18
 
-// ErrNothing means that a page holds metrics, but not of a known engine.
+// ErrNothing means that a page holds metrics, but none of a known engine.
 var ErrNothing = errors.New("the page has no metric of " + strings.Join(titles(), ", "))
 
 func titles() (out []string) {
@@ -421,8 +421,7 @@ func number(rest string) (float64, error) {
 	return v, nil
 }
 
-// cutLabels splits the rest of a line into the text between the braces and what
-// follows.
+// cutLabels splits the rest of a line into the text between the braces and the text after them.
 func cutLabels(s []byte) (labels, rest []byte, err error) {
 	s = bytes.TrimLeft(s, " \t")
 	if len(s) == 0 || s[0] != '{' {
@@ -445,7 +444,7 @@ func cutLabels(s []byte) (labels, rest []byte, err error) {
 // labels holds the labels of a line as written on the page.
 type labels []struct{ name, value []byte }
 
-// read appends the labels in the text between the braces.
+// read appends to l the labels in the text between the braces.
 func (l labels) read(text []byte) (labels, error) {
 	for len(text) > 0 {
 		name, rest, found := bytes.Cut(text, []byte{'='})

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Pages as each engine writes them, with our own numbers.
+// The pages are in the format of each engine, with invented numbers.
 const vllmPage = `# HELP python_gc_objects_collected_total Objects collected during gc
 # TYPE python_gc_objects_collected_total counter
 python_gc_objects_collected_total{generation="0"} 1234.0

@@ -17,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Reading holds what one source reported at one time, under our names and in base units. A nil map
-// counts as empty.
+// Reading holds what one source reported at one time, under tokgate's names and in base units. A
+// nil map counts as empty.
 type Reading struct {
 	Gauges   map[string]float64
 	Counters map[string]float64

@@ -44,7 +44,7 @@ func (w *Watch) Begin(ctx context.Context) *Session {
 	return s
 }
 
-// Session is an observation of a server under way.
+// Session is an observation of a server that is running.
 type Session struct {
 	watch       *Watch
 	ctx         context.Context
@@ -63,7 +63,7 @@ func (s *Session) Read() {
 // Busy reports whether the server's page is being read.
 func (s *Session) Busy() bool { return s.server.busy }
 
-// End stops reading, and drops readings that are under way.
+// End stops reading. Readings that have begun are dropped.
 func (s *Session) End() {
 	if s.ended {
 		return

@@ -21,8 +21,7 @@ type history struct {
 	none     string        // the reason why the source is absent
 }
 
-// summarize turns the readings into what a round records. It depends only on its
-// arguments.
+// summarize computes the telemetry of a round from readings. It depends only on its arguments.
 func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	t := &metric.Telemetry{
 		Reads: len(server.readings) + len(server.failed), Failed: len(server.failed),
@@ -50,7 +49,7 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	for _, name := range append(wantedOf(metric.GPU), metric.LastXID) {
 		gpu.gauge(t, name, from, to)
 	}
-	// A restarted server shows an empty queue, whatever was in it before.
+	// After a restart a server shows an empty queue, although the queue before may have been long.
 	if t.Restarted = slices.Contains(slices.Collect(maps.Values(t.Missing)), restarted); t.Restarted {
 		for _, name := range metric.Names(func(d metric.Def) bool { return d.Source == metric.Server }) {
 			if _, ok := t.Gauges[name]; ok {

@@ -39,7 +39,8 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{metric.Preempted: 14}, got.Added); diff != "" {
 		t.Error(diff)
 	}
-	// The window has 20 − 12 requests up to 1 s and 5 − 0 above. Their sum is 20 − 3 s.
+	// In the window 20 − 12 requests took up to 1 s, and 5 − 0 took longer. The sum of their times
+	// is 20 − 3 s.
 	if diff := cmp.Diff(map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms); diff != "" {
 		t.Error(diff)
 	}

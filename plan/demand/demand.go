@@ -198,7 +198,7 @@ func comparison(c *plan.Compare, add func(demand)) {
 	}
 }
 
-// change adds the bound of a tolerate or improve block on one metric.
+// change adds the requirement of a tolerate or improve block on one metric.
 func change(at string, claim *plan.Claim, ch *plan.Change, add func(demand)) {
 	kind, strength := "tolerate", -math.Abs(ch.Limit)
 	if claim.Improve {

@@ -1,4 +1,4 @@
-// Package suggest finds the name that was most likely meant.
+// Package suggest finds the name that a user most likely meant.
 package suggest
 
 import (
@@ -7,9 +7,9 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Nearest returns the candidate that given most likely means, or "". It allows two
-// edits in a word of six letters or more, one in a shorter word, and none in a single
-// letter. Swapping two letters is one edit, and - and _ count as the same letter.
+// Nearest returns the candidate that the user most likely meant by the word given; "" if none is
+// near. It allows two edits in a word of six letters or more, one edit in a shorter word, and none
+// in a single letter. Two swapped letters count as one edit, and - and _ count as the same letter.
 func Nearest(given string, candidates []string) string {
 	if len(given) > 64 {
 		return ""

@@ -64,7 +64,7 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 		for i, c := range row {
 			b.WriteString("  " + text.Pad(c, widths[i], false))
 		}
-		// The escapes are our own colours: everything else went through text.Line.
+		// The escape sequences are tokgate's own colours. All other text was cleaned by text.Line.
 		fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
 		if told(t) {
 			para("             ", t.Message)
@@ -218,7 +218,7 @@ func verdict(n judged.Result) string {
 	return strings.ToUpper(n.Outcome.String())
 }
 
-// summary returns the last line of the output without its first word, the outcome.
+// summary returns the last line of the output, without the outcome at its beginning.
 func summary(n judged.Result) string {
 	if n.Why != "" {
 		return n.Why
@@ -340,7 +340,7 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 	return out.Flush()
 }
 
-// Document returns the verdicts as a document from which JUnit can be made.
+// Document returns the verdicts on a history as a report.Document, from which JUnit XML is made.
 func Document(n judged.Result, d report.Document) *report.Document {
 	d.Cases, d.Capacities, d.Comparisons, d.Verdicts = nil, nil, nil, nil
 	d.Outcome, d.Why = report.Outcome(n.Outcome.String()), n.Why

@@ -39,7 +39,7 @@ func (h Holder) String() string {
 type Server struct {
 	Holder
 	Group     int      `json:"group,omitempty"`       // process group, which is also the pid of its leader
-	Start     string   `json:"group_start,omitempty"` // start time of the leader, which distinguishes it from a later process with the same pid
+	Start     string   `json:"group_start,omitempty"` // start time of the leader; a later process with the same pid has another
 	Mark      string   `json:"mark,omitempty"`        // marks the process and every process that it starts, in an environment variable
 	Container string   `json:"container,omitempty"`   // its name
 	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
@@ -47,7 +47,7 @@ type Server struct {
 	Port      int      `json:"port"`
 }
 
-// Busy is the error of Take for something that another run holds.
+// Busy is the error of Take if another run holds the GPU or port.
 type Busy struct {
 	Name string // name of the GPU or port that was requested
 	Holder
@@ -136,7 +136,7 @@ func (n *Note) Done() {
 // Leave unlocks the note and keeps it for the next run to find.
 func (n *Note) Leave() { _ = n.file.Close() }
 
-// Leftover is a recorded server whose tokgate is gone.
+// Leftover is a recorded server whose tokgate has ended.
 type Leftover struct {
 	Server
 	*Note // holds the lock of the note, so that two runs do not remove the same server
@@ -264,6 +264,5 @@ func fileName(name string) string {
 	}, name)
 }
 
-// errLocked means that another process, or this one through another file, holds the
-// lock.
+// errLocked means that another process holds the lock, or this process does through another file.
 var errLocked = errors.New("it is held already")

@@ -29,7 +29,7 @@ func (f Folder) Recall(kind Memory, key string, v any) bool {
 	return err == nil && parse(raw, v) == nil
 }
 
-// Remember stores v for the next run. Best effort: nothing depends on it.
+// Remember stores v for later runs. If it cannot, nothing is lost.
 func (f Folder) Remember(kind Memory, key string, v any) {
 	line, err := json.Marshal(v)
 	if err != nil || f == "" || len(line) >= maxNote || disk.MkdirAll(string(f), 0o700) != nil {
