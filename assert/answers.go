@@ -35,7 +35,7 @@ func reread(w *plan.Workload, l *metric.Level, asks map[int]*answers.Ask) {
 			}
 			ask := asks[s.Row]
 			if ask == nil {
-				ask, _ = w.Ask(s.Row) // the run already noted which parts of the request cannot be read
+				ask, _ = w.Ask(s.Row) // the run already noted what it could not read of a request
 				asks[s.Row] = ask
 			}
 			found := w.Found(ask, *s.Said, s.Row)

@@ -407,7 +407,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	}
 	type place struct {
 		at     hcl.Range
-		of, is string // workload and threshold; thresholds of a preset share one place in the file, so at does not tell them apart
+		of, is string // thresholds of one preset share their place in the file
 	}
 	said, likewise := map[place]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
 	for _, k := range order {

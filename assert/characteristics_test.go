@@ -414,7 +414,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	}
 	for i, c := range []struct {
 		rounds float64
-		spent  float64 // largest share of the allowed error that the look at half of the requests may use
+		spent  float64 // largest share of the error that the look at half of the requests may use
 		power  [2]float64
 	}{{0, 0.6, [2]float64{0.90, 0.40}}, {0.05, 0.7, [2]float64{0.75, 0.28}}} {
 		for k, m := range []float64{0.5, 0.8, 0.9, 1.2} {
@@ -442,7 +442,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 func power(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name          string
-		sigma, rounds float64 // standard deviations of the logarithm of a time, within rounds (sigma) and between rounds
+		sigma, rounds float64 // standard deviations of the logarithm of a time: within and between rounds
 	}
 	servers := []server{{"steady: times ±20%, rounds ±1%", 0.2, 0.01}, {"usual: times ±30%, rounds ±5%", 0.3, 0.05}, {"noisy: times ±40%, rounds ±15%", 0.4, 0.15}}
 	margins := []float64{0.5, 0.7, 0.8, 0.9, 1.1, 1.3}

@@ -26,7 +26,7 @@ type duels struct {
 	restart          plan.Restart
 	cards            float64 // how much slower the GPUs of one server are, as a share
 	beside           bool
-	byRounds         bool // count each round as an independent unit, although only blocks are independent
+	byRounds         bool // count rounds as independent units, although only blocks are independent
 }
 
 // usual is an ordinary comparison. Its values are the defaults from which the chances are computed.
@@ -298,7 +298,7 @@ func oneFact(t *testing.T, out *strings.Builder) {
 	out.WriteString("**One fact in three changes: ttft mean, throughput and e2e mean, 5 % tolerated of each, 8 rounds of 100, which differ by 3 %**\n\n| requests vary by | unchanged: pass | fail | 5 % worse: pass | fail | 10 % worse: pass | fail |\n|---|---|---|---|---|---|---|\n")
 	for i, c := range []struct {
 		name        string
-		chance, own float64 // standard deviations of the logarithm: by chance (chance) and by prompt (own)
+		chance, own float64 // standard deviations of the logarithm: by chance, by prompt
 	}{{"±10 %", .10, 0}, {"±20 %", .20, 0}, {"±30 %", .30, 0}, {"±30 %, of their own", 0, .30}, {"±30 %, nine tenths of the variance their own", .095, .285}} {
 		fmt.Fprintf(out, "| %s |", c.name)
 		for k, factor := range []float64{1, 1.05, 1.10} {

@@ -60,7 +60,7 @@ func TestGPUsOfALevel(t *testing.T) {
 func TestGPUErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
-		from, to   float64 // number of the last Xid error before and after the second round; 0 means none
+		from, to   float64 // the last Xid error before and after the second round; 0 means none
 		ecc        float64
 		want, note string
 	}{

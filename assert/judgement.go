@@ -14,7 +14,7 @@ import (
 type judge struct {
 	promised *plan.Plan
 	run      *metric.Run
-	levels   map[levelKey]*metric.Level // levels as they are judged: with the requests up to the last look
+	levels   map[levelKey]*metric.Level // levels with their requests up to the last look
 	// recorded holds all requests of each level.
 	recorded map[levelKey]*metric.Level
 	valid    map[levelKey]bool // whether each level was measured properly
@@ -23,7 +23,7 @@ type judge struct {
 	// baselines holds the recorded runs of stored controls, by the name of the comparison.
 	baselines   map[string]*metric.Run
 	comparisons []*compare.Comparison
-	limits      map[*metric.Capacity]limit // results of the capacity searches that were judged so far
+	limits      map[*metric.Capacity]limit // results of the searches that were judged so far
 }
 
 func newJudge(p *plan.Plan, run *metric.Run) *judge {

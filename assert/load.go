@@ -66,7 +66,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	if completed == 0 && len(problems) == 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
 	}
-	if len(l.Parts) == 0 { // the parts of a mix have different lengths, which are checked for each part
+	if len(l.Parts) == 0 { // the lengths of a mix are checked part by part
 		s.lengths(v, samples, invalid)
 	}
 	believable(samples, invalid)

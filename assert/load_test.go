@@ -190,10 +190,10 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 		delay time.Duration
 		want  Outcome
 	}{
-		{1.998, 3 * time.Millisecond, Error}, // 1.998 s passes a limit of 2 s, but would fail a limit of 1.997 s
+		{1.998, 3 * time.Millisecond, Error}, // 1.998 s passes 2 s and would fail 1.997 s
 		{1.998, time.Millisecond, Pass},      // not above leastDelay
 		{1.990, 3 * time.Millisecond, Pass},
-		{2.002, 3 * time.Millisecond, Error}, // 2.002 s fails a limit of 2 s, but would pass a limit of 2.003 s
+		{2.002, 3 * time.Millisecond, Error}, // 2.002 s fails 2 s and would pass 2.003 s
 		{2.010, 3 * time.Millisecond, Pass},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold("ttft", "p95 < 2s"))

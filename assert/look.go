@@ -40,7 +40,7 @@ type LookThreshold struct {
 	// maxLog]; a missing or infinite bound is at an end of that range.
 	Log, Low, High float64
 	Shown          string // the estimate as text: "7.9 s"
-	Why            string // what would decide an inconclusive threshold, and why so much; "" otherwise
+	Why            string // what would decide an inconclusive threshold, and why; "" otherwise
 }
 
 // maxLog is a logarithm; it is a factor of about 150. Values further from the limit than that are

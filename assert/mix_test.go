@@ -151,7 +151,7 @@ func TestPartsUpToALook(t *testing.T) {
 	mix.Looks = []metric.Look{{Requests: 600, Planned: 2, Spent: 0.25, Outcome: "pass"}}
 	mix.Divide()
 	v := Judge(p, run, Options{})
-	for name, want := range map[string]int{"chat": 420, "long": 30} { // 600 requests, of which chat has 70 % and long 5 %
+	for name, want := range map[string]int{"chat": 420, "long": 30} { // 70 % and 5 % of 600 requests
 		for _, x := range of(v, "production/"+name) {
 			if x.N != want {
 				t.Errorf("%s of %s is judged on %d requests, want %d: %s", x.Name, x.Workload, x.N, want, x.Message)

@@ -26,7 +26,7 @@ type process struct {
 	slowRounds  float64 // share of rounds that are slow as a whole
 	slowWaves   float64 // share of waves in which all requests are slow
 	common      int     // number of requests in a wave
-	spells      float64 // share of requests in slow spells; a spell has as many requests as the field common says
+	spells      float64 // share of requests in slow spells, each of common requests
 	part        float64 // share of the requests in a spell that are slow; 0 means all
 }
 
@@ -99,7 +99,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	return func(round, i int) float64 {
 		if round != at {
 			at, last, left = round, -1, 0
-			for j := range max(p.common-1, 0) { // the first request may be in a wave that began before the round
+			for j := range max(p.common-1, 0) { // a wave may have begun before the round
 				if spell > 0 && r.Float64() < spell {
 					left = max(left, j+1)
 				}
@@ -137,7 +137,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 func (p process) score(share float64) float64 {
 	switch {
 	case p.slowRounds > 0 || p.slowWaves > 0 || p.spells > 0:
-		return 5 // a slow request has a score that is 10 higher, so 5 separates slow from other requests
+		return 5 // a slow request has a score that is 10 higher
 	case p.heavy || p.own:
 		type of struct {
 			process

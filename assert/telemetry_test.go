@@ -250,7 +250,7 @@ func TestToldThresholds(t *testing.T) {
 		{"energy_per_token", plan.Less, 100, nil, Pass, "5 rounds"},
 		{"cost_per_hour", plan.Less, 3, prices(2.5, 0), Pass, "cost_per_hour 2.5"},
 		{"cost_per_hour", plan.Less, 2, prices(2.5, 0), Fail, "cost_per_hour 2.5"},
-		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"}, // 2.5 an hour for the server, and 0.5 kW at 0.10 each
+		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"}, // 2.5 + 0.5 kW · 0.10
 		{"cost_per_hour", plan.Less, 3, nil, Error, "the plan has no prices for the server"},
 		{"cost_per_million_tokens", plan.Less, 1, prices(2.5, 0), Fail, "5 rounds"},
 	} {

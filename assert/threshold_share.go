@@ -59,7 +59,8 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 	share, e := float64(bad)/float64(s.n), t.Allowed()
 	v.Message = fmt.Sprintf("%s: %d of %d requests %s", compared(t, v.Value), bad, s.n, noun)
-	if t.Metric.Better != metric.LowerIsBetter { // if lower is better, the message already has the share
+	// If lower is better, the value in the message is already the share of bad requests.
+	if t.Metric.Better != metric.LowerIsBetter {
 		v.Message += fmt.Sprintf(" (%s, allowed %s)", metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e))
 	}
 	if t.Stat.Kind == metric.Observed {

@@ -26,7 +26,7 @@ func TestBelievable(t *testing.T) {
 		{"a byte for each token", 8, 8, 8, 20, 0, ""},
 		{"text is not recorded", 2, 8, 0, 20, 0, ""},
 		{"more chunks than tokens", 80, 8, 400, 20, 0, "in more chunks than they have tokens by the server's count, such as 80 chunks and 8 tokens"},
-		{"one chunk more, and a tenth", 10, 8, 40, 20, 0, ""}, // 1.1 × 8 + 2 = 10.8 chunks are allowed
+		{"one chunk more, and a tenth", 10, 8, 40, 20, 0, ""}, // up to 1.1 × 8 + 2 = 10.8 chunks
 		{"one answer in twenty", 80, 8, 400, 1, 0, ""},
 		{"two in twenty", 80, 8, 400, 2, 0, "2 of 20 answers"},
 		{"reasoning that was kept back, and told", 2, 100, 8, 20, 98, ""}, // two tokens of 4 bytes

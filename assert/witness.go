@@ -19,7 +19,7 @@ const (
 	frontShare   = 0.5
 	behindLeast  = 5 * time.Millisecond
 	behindShare  = 0.05
-	tokenShare   = 0.10 // allowed difference of the mean time between tokens, as a share, in both directions
+	tokenShare   = 0.10 // allowed difference of the time between tokens, as a share
 	tokenLeast   = time.Millisecond
 	witnessLeast = 20   // requests needed to compare means
 	witnessApart = 0.10 // allowed difference between the client's and the server's counts of requests, as a share
@@ -95,7 +95,7 @@ func witnessed(l *metric.Level) []string {
 			continue
 		}
 		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {
-			continue // with drafts a step of the engine makes several tokens, so it is not the time of one
+			continue // with drafts one step of the engine makes several tokens
 		}
 		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
 			def := metric.MustLookup(w.name)

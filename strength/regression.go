@@ -31,7 +31,7 @@ const (
 // Regression is one way in which a server gets worse.
 type Regression struct {
 	Kind string
-	Size float64 // factor of the slowdown, above 1; for failures the share of requests, in (0, 1]; else 0
+	Size float64 // factor of the slowdown, above 1; for failures the share, in (0, 1]; else 0
 }
 
 // All lists the planted regressions, in the order of the report.

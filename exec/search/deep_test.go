@@ -295,8 +295,8 @@ func TestMay(t *testing.T) {
 		// -0.05 to -0.018. To fail, the margin would have to reach +0.025, the bound of 1600
 		// requests.
 		{8, 1600, true, false},
-		{32, 400, false, true}, // the margin 0.05 may change by 0.75·√(1/100 − 1/400) = 0.065 to -0.015; a pass needs -0.05
-		{32, 6400, true, true}, // the margin 0.05 may change by 0.074 either way; a pass or a fail needs 0.0125
+		{32, 400, false, true}, // 0.05 − 0.75·√(1/100 − 1/400) = -0.015; a pass needs -0.05
+		{32, 6400, true, true}, // 0.05 ± 0.074 is -0.024 to 0.124; a pass needs -0.0125
 		{32, 0, false, false},
 	} {
 		if pass, fail := mayPass(ts, tt.n, tt.most, hope), mayFail(ts, tt.n, tt.most, hope); pass != tt.pass || fail != tt.fail {

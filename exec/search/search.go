@@ -277,7 +277,8 @@ func (s *Search) take(p Probe, r Result) {
 		s.lower(r.N, byServer, r)
 		return
 	case Pass:
-		s.ceiling = max(s.ceiling, r.N+1) // a known level that passes may be above the ceiling, because known levels come in any order
+		// Known levels come in any order, so a known level that passes may be above the ceiling.
+		s.ceiling = max(s.ceiling, r.N+1)
 	}
 	s.stand(l, p, r)
 }

@@ -498,7 +498,7 @@ func TestPredict(t *testing.T) {
 		want        time.Duration
 	}{
 		{10, 80, 100 * time.Second},
-		{20, 60, 50 * time.Second}, // halfway from 10 to 40 in ln N: 60 + 2·20 requests take √(1·¼) = ½ s each
+		{20, 60, 50 * time.Second}, // halfway in ln N: 60 + 2·20 requests take √(1·¼) = ½ s each
 		{5, 90, 200 * time.Second}, // level 5 is below the lowest measured level, 10: a request takes at most 10/5 of its time there
 		{80, 240, 100 * time.Second},
 	} {

@@ -82,7 +82,7 @@ func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 			if math.IsNaN(memory) {
 				memory = quantity(p.Info, []string{"memory_usage", "vram_mem"})
 			}
-			if !placed || memory != 0 { // unknown memory is NaN, which differs from 0, so the process is kept
+			if !placed || memory != 0 { // unknown memory is NaN, which is not 0
 				pids = append(pids, int(pid))
 			}
 		}

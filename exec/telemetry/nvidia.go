@@ -24,7 +24,7 @@ import (
 var nvidiaFields = []struct {
 	name string
 	unit float64
-	of   func(*card) *float64 // the field of the card that gets the value; nil if the column identifies the GPU
+	of   func(*card) *float64 // the field for the value; nil for index and UUID
 }{
 	{"index", 0, nil},
 	{"uuid", 0, nil},

@@ -22,7 +22,7 @@ const MaxPage = 8 << 20
 type rule struct {
 	engine.Series
 	part  string // for a histogram the kind of line: "bucket", "sum" or "count"; otherwise ""
-	order int    // priority among several series of an engine for the same metric; the lowest number counts
+	order int    // priority among series for the same metric; the lowest counts
 }
 
 // rules maps the names on a page to the rules of all engines. A page holds the series

@@ -303,7 +303,7 @@ func TestPageOfOtherModels(t *testing.T) {
 		want float64 // -1: an error
 	}{
 		{line("m", 3) + line("x", 8), 3},
-		{line("alias", 3) + line("alias", 2), 5}, // two engines serve one model, which the page calls by another name
+		{line("alias", 3) + line("alias", 2), 5}, // two engines of one model with another name
 		{line("x", 3) + line("y", 8), -1},
 		{line("x", 3) + line("xy", 8), -1},
 	} {

@@ -37,7 +37,7 @@ func less(is, was demand) bool {
 type Weakening struct {
 	Key   string    // "chat on vllm at 8: ttft p95"
 	What  string    // the change in words: "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
-	Range hcl.Range // place in the head plan; if the head dropped the requirement, its place in the base plan
+	Range hcl.Range // place in the head plan; in the base plan if the head dropped it
 }
 
 // Weakened lists the requirements of the base plan that the head plan drops or lowers, in the order
