@@ -43,6 +43,6 @@ func reread(w *plan.Workload, l *metric.Level, asks map[int]*answers.Ask) {
 		}
 	}
 	if left > 0 {
-		l.Notes = append(l.Notes, fmt.Sprintf("the text of %d of %d answers was not kept: their scores from the run stand, even if the plan now scores differently", left, all))
+		l.Notes = append(l.Notes, fmt.Sprintf("the text of %d of %d answers was not kept, so these answers keep their scores from the run, even if the plan now scores differently", left, all))
 	}
 }

@@ -80,7 +80,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	case t.Metric.Scope == metric.PerReading && t.Stat.Kind != metric.Mean:
 		f.Needed, f.Remark = "1 reading", "exact"
 	case t.Metric.Name == growing:
-		f.Needed = "a rate below the largest rate, or a backlog that does not grow"
+		f.Needed = "a rate that the server can sustain, or a backlog that does not grow"
 	case t.Metric.Name == "recovery":
 		f.Needed, f.Remark = "1 pass", "exact"
 	case t.Metric.Name == "preemptions":
@@ -191,7 +191,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	need, ok := stat.MinimumN(t.Allowed(), f.alpha)
 	if !ok {
 		f.Needed = "∞"
-		f.never("no number of requests proves that none ever fails", fmt.Sprintf("write %s to judge only the requests of the run, or allow a share to fail", thisRunOf(t)))
+		f.never("a sample cannot prove that every request succeeds", fmt.Sprintf("write %s to judge only the requests of the run, or allow a share of the requests to fail", thisRunOf(t)))
 		return
 	}
 	have := clusters.Units(f.kind, f.level.AtOnce(), f.planned, f.n)
@@ -470,11 +470,11 @@ func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) s
 		return int(math.Ceil(float64(need) / spaced(worth, share)))
 	}
 	most := 1 - math.Sqrt(scatter/(1+(float64(level.Requests)/float64(need)-1)/min(1, 2*share)))
-	words := fmt.Sprintf("which take %d requests at 70%% of the largest rate and %d at 85%%", takes(0.7), takes(0.85))
+	words := fmt.Sprintf("which take %d requests at 70%% of the largest rate that the server can sustain, and %d at 85%%", takes(0.7), takes(0.85))
 	if most <= 0 {
 		return words + fmt.Sprintf("; %d requests are too few, however low the rate is", level.Requests)
 	}
 	longest := level.Lasts().Seconds() / lifetimesFor(t.Allowed(), alpha)
-	return words + fmt.Sprintf("; %d are enough up to %s of it, if a request takes no longer than %s", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100),
+	return words + fmt.Sprintf("; %d requests are enough up to %s of that rate, if a request takes no longer than %s", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100),
 		metric.FormatDigits(metric.Seconds, longest, 2))
 }

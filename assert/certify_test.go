@@ -143,7 +143,7 @@ func TestCertifyDiagnosticsGroupsLevels(t *testing.T) {
 	}
 	for i, want := range []string{
 		`ttft p95 at 4, 8 can never pass: needs 59 requests at 95% confidence; the plan has 20. Likewise at burst 100. Raise requests`,
-		`success rate at 4, burst 100, 8 can never pass: no number of requests proves that none ever fails. Write "observed >= 100%" or "every" to judge only the requests of the run`,
+		`success rate at 4, burst 100, 8 can never pass: a sample cannot prove that every request succeeds. Write "observed >= 100%" or "every" to judge only the requests of the run`,
 	} {
 		if !strings.HasPrefix(diags[i].Detail, want) {
 			t.Errorf("detail %d: %s", i, diags[i].Detail)

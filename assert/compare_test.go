@@ -163,7 +163,7 @@ func TestCompare(t *testing.T) {
 		{"another driver", duel{rounds: 8, perRound: 40, changed: []string{"image"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
 			controlIs:   metric.ServerRun{Fingerprint: metric.Fingerprint{"gpu_driver": "1"}},
 			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"gpu_driver": "2"}}}, Skipped, Error, "gpu_driver"},
-		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, Skipped, Error, "the recording ends before the control did"},
+		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, Skipped, Error, "the recording ends before the control was stopped"},
 		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
 		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
 		// The control has no value of this metric, so the required change cannot be judged, which
@@ -300,7 +300,7 @@ func TestCompareDisturbed(t *testing.T) {
 		{"a pair that nothing had disturbed", duel{}, func(r *metric.Run) {
 			again(r)
 			r.Levels[0].Voided[0].Health.Stall = 0
-		}, Error, "round 8 was left out, and nothing had disturbed it"},
+		}, Error, "round 8 was left out, although nothing had disturbed it"},
 		{"one leg of a pair alone", duel{}, func(r *metric.Run) {
 			again(r)
 			r.Levels[1].Voided, r.Levels[1].Rounds[7].Index = nil, 7
@@ -310,7 +310,7 @@ func TestCompareDisturbed(t *testing.T) {
 			for _, l := range r.Levels {
 				l.Voided = append(l.Voided, l.Voided[0], l.Voided[0])
 			}
-		}, Error, "3 of 11 rounds were left out, more than 2"},
+		}, Error, "3 of 11 rounds were left out; at most 2 may be"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.duel.rounds, row.duel.perRound = 8, 40
@@ -376,7 +376,7 @@ func TestCompareStored(t *testing.T) {
 		t.Errorf("%v: %q %+v", v.Outcome, names(v), c.Notes)
 	}
 	run.ID = "old"
-	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error || !strings.Contains(strings.Join(names(v), "\n"), "holds this very run") {
+	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error || !strings.Contains(strings.Join(names(v), "\n"), "holds the same run") {
 		t.Errorf("against itself: %v: %q", v.Outcome, names(v))
 	}
 	run.ID = "new"
@@ -608,7 +608,7 @@ func TestCompareCold(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft mean +10%")},
 		controlIs:   metric.ServerRun{Starts: []metric.Start{{Cold: 100 * time.Millisecond}, {Cold: 120 * time.Millisecond}, {Cold: 300 * time.Millisecond}}},
 		candidateIs: metric.ServerRun{Starts: []metric.Start{{Cold: 2 * time.Second}}}}.make()
-	want := "cold: the first request after a start had its first token after 120 ms (median of 3 starts) on the control, 2 s (median of 1 start) on the candidate; it counts in no value"
+	want := "cold: the first request after a start had its first token after 120 ms (median of 3 starts) on the control, 2 s (median of 1 start) on the candidate; no value includes this request"
 	if c := Judge(p, run, Options{}).Comparisons[0]; !slices.Contains(c.Notes, want) {
 		t.Errorf("%q", c.Notes)
 	}
@@ -647,7 +647,7 @@ func TestCompareTold(t *testing.T) {
 		{"the same", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.2, 0.4}, 0) }, Pass, "300 ms → 300 ms"},
 		// The candidate's mean (0.4 + 0.8)/2 is twice the control's mean (0.2 + 0.4)/2.
 		{"twice as long", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.4, 0.8}, 0) }, Fail, "+100%"},
-		{"a percentile of buckets", tolerate("queue_wait p95 +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2}, 0); tell(b, []float64{0.2}, 0) }, Error, "only the mean can be compared"},
+		{"a percentile of buckets", tolerate("queue_wait p95 +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2}, 0); tell(b, []float64{0.2}, 0) }, Error, "only its mean can be compared"},
 		{"the candidate tells nothing", tolerate("queue_wait mean +10%"), func(a, _ *metric.Level) { tell(a, []float64{0.2}, 0) }, Error, "the candidate has no queue_wait mean"},
 		{"the control tells nothing", tolerate("queue_wait mean +10%"), func(_, b *metric.Level) { tell(b, []float64{0.2}, 0) }, Error, "the control has no queue_wait mean"},
 		{"neither tells anything", tolerate("queue_wait mean +10%"), func(_, _ *metric.Level) {}, Error, "the control has no queue_wait mean"},

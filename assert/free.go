@@ -75,7 +75,7 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	case hasMark(marks):
 		return Error, "the condition could not be evaluated: it depends on a value that was not measured"
 	case !v.IsWhollyKnown():
-		return Error, "the condition is not known: it needs a value that this run was not given"
+		return Error, "the condition cannot be decided: it uses a value that this run was not given"
 	case v.IsNull():
 		return Error, "the condition has no value"
 	case v.Type() != cty.Bool:
@@ -142,7 +142,7 @@ func explain(diags hcl.Diagnostics, summarily bool) string {
 		case d.Severity != hcl.DiagError:
 			continue
 		case summarily:
-			return d.Summary + " (no more is shown, since it could quote a value of the environment or a sensitive variable)"
+			return d.Summary + " (the rest is not shown, because it could quote a value from the environment or a sensitive variable)"
 		}
 		text := verdict.OneLine(d.Summary + ": " + d.Detail)
 		if d.EvalContext != nil && d.Expression != nil {

@@ -46,7 +46,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		}
 	}
 	if !(cpu < mostCPU) {
-		invalid(verdict.CauseGenerator, "generator: it used %s of the cores it may use; load from a larger machine", metric.Format(metric.Ratio, cpu))
+		invalid(verdict.CauseGenerator, "generator: the load generator used %s of its cores; run it on a larger machine", metric.Format(metric.Ratio, cpu))
 	}
 	if len(said) > 3 {
 		said = append(said[:3], fmt.Sprintf("and %d more rounds like these", len(said)-3))
@@ -63,7 +63,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		case words != "" && s.late(t):
 			why = words
 		case delay > leastDelay && s.flips(t, delay):
-			why = "it may have read late, by up to " + metric.Format(metric.Seconds, delay.Seconds())
+			why = "the load generator may have read late, by up to " + metric.Format(metric.Seconds, delay.Seconds())
 		}
 		if why != "" {
 			t.Outcome, t.Cause = Error, verdict.CauseGenerator

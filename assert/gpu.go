@@ -33,8 +33,8 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 		}
 		gauge := func(name string) metric.Gauge { return r.Telemetry.Gauges[name] }
 		if g := gauge("gpu_throttled"); g.N > 0 && !(g.Mean < most) {
-			invalid(verdict.CauseInvalid, "round %d: a GPU was held down by heat or hardware in %s of the readings, not less than %s%s", r.Index+1,
-				metric.Format(metric.Ratio, g.Mean), metric.Format(metric.Ratio, most), state(r))
+			invalid(verdict.CauseInvalid, "round %d: heat or hardware held a GPU's clocks down in %s of the readings%s; less than %s is allowed", r.Index+1,
+				metric.Format(metric.Ratio, g.Mean), state(r), metric.Format(metric.Ratio, most))
 		}
 		if g, n := gauge("foreign_processes"), require.ForeignProcesses; n != nil && g.N > 0 && !(g.Max <= float64(*n)) {
 			invalid(verdict.CauseInvalid, "round %d: %.0f foreign processes computed on the GPUs, more than %d", r.Index+1, g.Max, *n)

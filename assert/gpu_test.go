@@ -22,8 +22,8 @@ func TestGPUsOfALevel(t *testing.T) {
 	}{
 		{name: "healthy", gauge: "gpu_throttled"},
 		{name: "nothing reports it", gauge: "power", mean: 300},
-		{name: "thermal slowdown", gauge: "gpu_throttled", mean: 0.2, want: "round 10: a GPU was held down by heat or hardware in 20% of the readings, not less than 1%"},
-		{name: "at the bound", gauge: "gpu_throttled", mean: 0.01, want: "not less than 1%"},
+		{name: "thermal slowdown", gauge: "gpu_throttled", mean: 0.2, want: "round 10: heat or hardware held a GPU's clocks down in 20% of the readings; less than 1% is allowed"},
+		{name: "at the bound", gauge: "gpu_throttled", mean: 0.01, want: "less than 1% is allowed"},
 		{name: "below it", gauge: "gpu_throttled", mean: 0.009},
 		{name: "below what the plan requires", gauge: "gpu_throttled", mean: 0.2, require: plan.Require{Throttled: &one}},
 		{name: "required of nothing", gauge: "gpu_throttled", mean: 1, require: plan.Require{Throttled: &everything}},

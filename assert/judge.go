@@ -111,7 +111,7 @@ func (j *judge) server(s *plan.Server) {
 	case run.Error != "":
 		v.Outcome, v.Message = Error, verdict.OneLine(run.Error)
 	case run.Unended:
-		v.Outcome, v.Message = Error, "the recording ends before the server did: it is not known whether it was the same one at the end"
+		v.Outcome, v.Message = Error, "the recording ends before the server was stopped, so it is not known whether the same server ran until the end"
 	case run.EndUnknown != "":
 		v.Outcome, v.Message = Pass, "ready; "+verdict.OneLine(run.EndUnknown)
 	default:

@@ -103,7 +103,7 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 		notes = append(notes, fmt.Sprintf("%s died before any byte and were retried", verdict.Count(reconnects, "reused connections")))
 	}
 	if asked > 0 {
-		notes = append(notes, fmt.Sprintf("%s asked to wait (Retry-After), for up to %s: their slots sent nothing meanwhile", verdict.Count(asked, "refused requests"), plan.PlainDuration(longest)))
+		notes = append(notes, fmt.Sprintf("the server answered %s with Retry-After, for up to %s; their slots sent nothing meanwhile", verdict.Count(asked, "refused requests"), plan.PlainDuration(longest)))
 	}
 	if l.Answers != nil && l.Answers.Note != "" {
 		notes = append(notes, verdict.OneLine(l.Answers.Note))
@@ -145,7 +145,7 @@ func (s *subject) windowed() []string {
 // whole checks that every planned request was due, and either completed or failed.
 func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
 	if s.level.Kind != kind || s.level.N != level.N || s.level.Rate != level.Rate {
-		invalid(verdict.CauseInvalid, "the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
+		invalid(verdict.CauseInvalid, "the level was run as %s %d, but the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
 	}
 	due := s.level.Due()
 	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" // a rate that was given up is judged on the requests that were due before that
@@ -233,7 +233,7 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		invalid(verdict.CauseInvalid, "input length: %d of %d prompts were not as long as asked, such as %d tokens instead of %d", input, completed, anInput.Usage.Input, anInput.InputAsked)
 	}
 	if output > 0 {
-		invalid(verdict.CauseInvalid, "output length: %d of %d answers were not as long as asked, such as %d tokens instead of %d; name the server's engine, so that it is told to go on past its end of sequence, or ask for a natural output", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
+		invalid(verdict.CauseInvalid, "output length: %d of %d answers were not as long as asked, such as %d tokens instead of %d; name the server's engine, so that tokgate can make it ignore the end of sequence, or ask for a natural output", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
 	}
 	if cached > 0 {
 		invalid(verdict.CauseInvalid, "cache: %d of %d prompts came from a cache, such as %d of %d tokens, %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.Shared))
@@ -242,7 +242,7 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		v.Notes = append(v.Notes, s.countedHits(samples, invalid))
 	}
 	if again := repeated(samples); again > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d prompts were sent before, or another row of the data set is the same: a cache may hold them", again, len(samples)))
+		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d prompts may be in a cache, because they were sent before or because two rows of the data set are equal", again, len(samples)))
 	}
 }
 
@@ -337,12 +337,12 @@ func (s *subject) voided(v *Verdict, invalid objection) {
 				return r.Leg != nil && p.Leg != nil && p.Index == r.Index && disturbed(other, p)
 			})
 		}) {
-			invalid(verdict.CauseInvalid, "round %d was left out, and nothing had disturbed it", r.Index+1)
+			invalid(verdict.CauseInvalid, "round %d was left out, although nothing had disturbed it", r.Index+1)
 		}
 		v.Notes = append(v.Notes, fmt.Sprintf("round %d was measured again: %s", r.Index+1, verdict.OneLine(r.Void)))
 	}
 	if most := metric.MostVoided(len(l.Rounds) + l.Shed); len(l.Voided) > most {
-		invalid(verdict.CauseInvalid, "%d of %s were left out, more than %d", len(l.Voided), verdict.Count(len(l.Rounds)+len(l.Voided), "rounds"), most)
+		invalid(verdict.CauseInvalid, "%d of %s were left out; at most %d may be", len(l.Voided), verdict.Count(len(l.Rounds)+len(l.Voided), "rounds"), most)
 	}
 }
 

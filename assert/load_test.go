@@ -68,16 +68,16 @@ func TestLoad(t *testing.T) {
 		{"no window though but one request failed", func(l *metric.Level) {
 			idle(0)(l)
 			fail(l.Rounds[0].Samples[5])
-		}, Error, "its 4 slots were never all busy at once"},
+		}, Error, "the 4 slots were never all busy at once"},
 		{"no window as most failed", func(l *metric.Level) {
 			l.Rounds[0].WindowEnd = l.Rounds[0].WindowStart
 			for _, x := range l.Rounds[0].Samples[5:] {
 				fail(x)
 			}
-		}, Pass, "its 4 slots were never all busy at once; requests failed"},
-		{"no window", idle(0), Error, "its 4 slots were never all busy at once"},
+		}, Pass, "the 4 slots were never all busy at once; requests failed"},
+		{"no window", idle(0), Error, "the 4 slots were never all busy at once"},
 		{"CPU 89%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.89 }, Pass, ""},
-		{"CPU 90%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.90 }, Error, "generator: it used 90% of the cores it may use"},
+		{"CPU 90%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.90 }, Error, "generator: the load generator used 90% of its cores"},
 		{"CPU unknown", func(l *metric.Level) { l.Rounds[3].Health.CPU = -1 }, Pass, ""},
 		// The limit is 10% of the median TTFT of 1 s.
 		{"delay 100 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 100 * time.Millisecond }, Pass, ""},
@@ -87,8 +87,8 @@ func TestLoad(t *testing.T) {
 		{"pause 101 ms", func(l *metric.Level) { l.Rounds[3].Health.GCPause = 101 * time.Millisecond }, Pass, "up to 101 ms late in round 4"},
 		{"a stall", func(l *metric.Level) { l.Rounds[1].Health.Stall = 4900 * time.Millisecond }, Pass, "the generator stood still for 4.9 s in round 2"},
 		{"measured again", func(l *metric.Level) { void(l, 4900*time.Millisecond) }, Pass, "round 6 was measured again: the generator stood still for 4.9 s"},
-		{"left out for nothing", func(l *metric.Level) { void(l, 0) }, Error, "round 6 was left out, and nothing had disturbed it"},
-		{"too many left out", func(l *metric.Level) { void(l, time.Second); void(l, time.Second) }, Error, "2 of 7 rounds were left out, more than 1"},
+		{"left out for nothing", func(l *metric.Level) { void(l, 0) }, Error, "round 6 was left out, although nothing had disturbed it"},
+		{"too many left out", func(l *metric.Level) { void(l, time.Second); void(l, time.Second) }, Error, "2 of 7 rounds were left out; at most 1 may be"},
 		{"one wave, never all slots busy", func(l *metric.Level) {
 			for _, r := range l.Rounds {
 				r.Due, r.Samples, r.WindowStart = 4, r.MeasuredSamples()[:4], r.WindowEnd
@@ -177,7 +177,7 @@ func TestIdleSlots(t *testing.T) {
 		if got.Outcome != c.want || c.want == Error && got.Cause != verdict.CauseGenerator {
 			t.Errorf("%s: %v, want %v: %s", c.name, got.Outcome, c.want, got.Message)
 		}
-		if load := verdictOf(t, v, "load at 4"); load.Outcome != Pass || !strings.Contains(strings.Join(load.Notes, "\n"), "its slots were busy 90% of the window, less than 95% in round 1") {
+		if load := verdictOf(t, v, "load at 4"); load.Outcome != Pass || !strings.Contains(strings.Join(load.Notes, "\n"), "the slots were busy for 90% of the window (required 95%) in round 1") {
 			t.Errorf("%s: %v %q", c.name, load.Outcome, load.Notes)
 		}
 	}

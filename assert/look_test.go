@@ -246,7 +246,7 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if v.Outcome != Pass || sla.Effective != 80 || math.Abs(sla.Confidence-(1-0.05/3)) > 1e-12 || load.N != 80 {
 		t.Errorf("%+v\n%+v", sla, load)
 	}
-	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at a planned look at the first 80 requests by start, 3 of which share the error: 98.3% confidence") || !slices.Contains(load.Notes, "ended early: a look was certain") {
+	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at one of 3 planned looks, on the 80 requests that started first: at 98.3% confidence, because the looks share the allowed error") || !slices.Contains(load.Notes, "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
 	// With three looks the allowed error of a look is smaller, so 79 requests cannot pass.

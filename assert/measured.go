@@ -17,8 +17,8 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 	if last.Planned <= 1 {
 		return ""
 	}
-	return fmt.Sprintf("judged at a planned look at the first %s by start, %d of which share the error: %s confidence",
-		verdict.Count(l.Due(), "requests"), last.Planned, metric.Format(metric.Ratio, confidence))
+	return fmt.Sprintf("judged at one of %d planned looks, on the %s that started first: at %s confidence, because the looks share the allowed error",
+		last.Planned, verdict.Count(l.Due(), "requests"), metric.Format(metric.Ratio, confidence))
 }
 
 // measured judges the load and the thresholds of one case. The function conclude adds the verdicts.
@@ -123,7 +123,7 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	judged := pairs(list, verdicts)
 	s.load(v, kind, level, judged)
 	if looked := s.seconds(); looked > 0 && v.Outcome == Pass {
-		v.Message += fmt.Sprintf(", %s of load: something rarer than once in %s may not be seen",
+		v.Message += fmt.Sprintf(", %s of load: an event rarer than once in %s may have been missed",
 			metric.FormatDigits(metric.Seconds, looked, 2), metric.FormatDigits(metric.Seconds, looked/-math.Log(s.policy.Alpha()), 2))
 	}
 	s.stoodStill(v, judged)

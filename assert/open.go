@@ -28,7 +28,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 	mean := s.level.Value("in_flight", metric.Steady, nil, nil)
 	v.Message += fmt.Sprintf(", %s in flight on average, %d at most", metric.Format(metric.Count, mean.V), most)
 	if len(s.level.Saturation) == 0 {
-		v.Notes = append(v.Notes, "the largest rate is not known: the window has no busy period that could show it")
+		v.Notes = append(v.Notes, "the largest rate that the server can sustain is not known: the window has no busy period that could show it")
 	}
 }
 

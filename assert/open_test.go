@@ -104,10 +104,10 @@ func TestSustained(t *testing.T) {
 		{"few time out, below the largest rate", 0, twelve, "", lose(1), Pass, "10 requests timed out"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
-		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "above the largest rate"},
+		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "faster than the server can sustain"},
 		// In 100 s, 990 of 1,000 requests ended, which is 9.9 req/s.
 		{"its backlog stays, above the largest rate", 0, []float64{9.92, 9.93, 9.92, 9.93}, "", nil, Inconclusive, ""},
-		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, judging by its backlog"},
+		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, as the backlog shows"},
 		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, Inconclusive, ""},
 		{"undecided, the largest rate unknown", 2, nil, "", spreadOut, Inconclusive, ""},
 		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
@@ -121,11 +121,11 @@ func TestSustained(t *testing.T) {
 		// server are 4 % of the arrivals, which chance allows, but a growth of 44 % is not by chance.
 		{"it became slower, below the largest rate", 43, twelve, "", fillsTo(400), Inconclusive, ""},
 		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
-		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, judging by its backlog"},
+		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, as the backlog shows"},
 		// The backlog holds 10 requests more than the server answers at the same time, of 1,000
 		// arrivals; in the next row it holds 110, of which chance allows 6.4 % of the arrivals.
 		{"it is hardly more than full", 8, twelve, "", fillsTo(80), Inconclusive, ""},
-		{"it is more than full", 11, twelve, "", fillsTo(10), Fail, "not sustained, judging by its backlog"},
+		{"it is more than full", 11, twelve, "", fillsTo(10), Fail, "not sustained, as the backlog shows"},
 		{"no window", 0, twelve, "", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
 	} {
 		l := backlog(tt.kept, tt.saturation...)
@@ -203,7 +203,7 @@ func TestCrowding(t *testing.T) {
 	// A p95 needs 59 effective requests. At a load of ρ that takes 59·1.5/(1 − ρ)² requests, so
 	// 3,000 requests are enough up to ρ = 1 − √(59·1.5/3000) = 0.828.
 	p95 := threshold("ttft", "p95 < 2s")
-	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 are enough up to 82% of it"; !strings.Contains(got, want) {
+	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 requests are enough up to 82% of that rate"; !strings.Contains(got, want) {
 		t.Errorf("%q lacks %q", got, want)
 	}
 }

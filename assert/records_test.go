@@ -64,8 +64,8 @@ func TestCompareRecords(t *testing.T) {
 		return r
 	}
 	for name, r := range map[string]*metric.Run{
-		"the control was measured and the candidate simulated":     other(func(r *metric.Run) { r.Simulated = true }),
-		"the candidate's run did not end: the recording ends here": other(func(r *metric.Run) { r.Stopped = "the recording ends here" }),
+		"the control was measured, but the candidate was simulated": other(func(r *metric.Run) { r.Simulated = true }),
+		"the candidate's run did not end: the recording ends here":  other(func(r *metric.Run) { r.Stopped = "the recording ends here" }),
 	} {
 		_, v, err := CompareRecords(compare.Records{Control: alone(turns, 0), Candidate: r, ControlName: "old", Claims: mean()})
 		if text := strings.Join(names(v), "\n"); err != nil || v.Outcome != Error || !strings.Contains(text, name) {
@@ -79,7 +79,7 @@ func TestCompareRecords(t *testing.T) {
 	more.Name = "8"
 	both.Levels = append(both.Levels, &more)
 	_, v, err := CompareRecords(compare.Records{Control: both, Candidate: alone(turns, 1), ControlName: "old", Claims: mean()})
-	if err != nil || v.Outcome != Pass || v.Partial || !strings.Contains(strings.Join(v.List[0].Notes, "\n"), "only the control was measured with chat at 8") {
+	if err != nil || v.Outcome != Pass || v.Partial || !strings.Contains(strings.Join(v.List[0].Notes, "\n"), "chat at 8 is not compared") {
 		t.Errorf("%v, %v, %q", v, err, v.List[0].Notes)
 	}
 	_, v, err = CompareRecords(compare.Records{Control: both, Candidate: other(func(r *metric.Run) {
@@ -125,7 +125,7 @@ func TestCompareRecords(t *testing.T) {
 		{"three odd", "odd_answers: 3 of 200 (3: it is unlikely)", answered(6), nil, mean(), Fail},
 		{"three odd, tolerated", "odd_answers: 3 of 200", answered(6), nil, odd(), Pass},
 		{"nothing was read", "the record holds no answers that the control has scored", turns, nil, odd(), Error},
-		{"two runs", "no control has read this candidate's answers", alone(turns, 0), answered(6), mean(), Pass},
+		{"two runs", "the control of this comparison did not score the candidate's answers", alone(turns, 0), answered(6), mean(), Pass},
 	} {
 		r := compare.Records{Control: row.control, Candidate: cmp.Or(row.candidate, row.control), ControlName: "old", CandidateServer: turns.Servers[1].Address, Claims: row.claims}
 		_, v, err := CompareRecords(r)

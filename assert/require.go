@@ -33,9 +33,9 @@ func (r required) why() string {
 		return ""
 	}
 	if r.Metric.Name == growing {
-		return "implied: a server must keep up with its rate; to allow a growing backlog, bound backlog_growth in the sla"
+		return "tokgate adds this because a server must keep up with the rate. To allow a growing backlog, set a threshold on backlog_growth"
 	}
-	return fmt.Sprintf("implied by %s, which leaves failed requests out; to allow failed requests, bound success", label(r.by))
+	return fmt.Sprintf("tokgate adds this because %s ignores failed requests. To allow some failures, set a threshold on success", label(r.by))
 }
 
 // unjudged returns the verdict on a threshold before anything is measured.

@@ -169,7 +169,7 @@ func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	}
 	const p = 0.05
 	at, seen := st.quantile(measured, p), measured[nearestRank(100*(1-p), len(measured))-1]
-	load.Notes = append(load.Notes, fmt.Sprintf("standstill: no stream received anything %s, for up to %s, %s of the time. A closed loop sends few requests into such a time. If requests arrived at any instant, the ttft p95 would be about %s, not %s",
+	load.Notes = append(load.Notes, fmt.Sprintf("standstill: no stream received anything %s, for up to %s each and for %s of the time in all. A closed loop sends few requests during a standstill. If requests arrived at any instant, the ttft p95 would be about %s, not %s",
 		verdict.Count(len(st.spans), "times"), metric.Format(metric.Seconds, st.longest.Seconds()), metric.Format(metric.Ratio, st.share), metric.Format(metric.Seconds, at), metric.Format(metric.Seconds, seen)))
 	for i := range thresholds {
 		t := thresholds[i].threshold

@@ -241,7 +241,7 @@ func queue(l *metric.Level, say func(format string, args ...any)) {
 		say("the queue was empty")
 	}
 	if g, why := l.Gauge("waiting_deferred"); why == "" && g.Max >= 1 {
-		say("up to %s of them waited for another reason than room", metric.Format(metric.Count, math.Round(g.Max)))
+		say("up to %s waited for something other than room", metric.Format(metric.Count, math.Round(g.Max)))
 	}
 	for _, c := range []struct{ counter, words string }{
 		{metric.Rejected, "were not admitted"}, {metric.Errors, "ended in an error of the engine"},

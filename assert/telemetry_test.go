@@ -411,7 +411,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 			want      Outcome
 		}{{1100, Pass}, {1300, Pass}, {550, Pass}, {549, Error}, {0, Error}} {
 			v := judged(t, told(10, tell(tt.generated)), th, nil)
-			if v.Outcome != tt.want || tt.want == Error && !strings.Contains(v.Message, "it is of another server") {
+			if v.Outcome != tt.want || tt.want == Error && !strings.Contains(v.Message, "the page belongs to another server") {
 				t.Errorf("%s with %v tokens: %v: %s", label(th), tt.generated, v.Outcome, v.Message)
 			}
 		}

@@ -93,7 +93,7 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	default:
 		v.Outcome = Inconclusive
 		if v.Effective == 0 { // see crowding
-			v.Needs, v.More = "needs a rate below the largest rate that the server sustains; at a higher rate no number of requests settles the verdict", -1
+			v.Needs, v.More = "needs a rate below the largest rate that the server can sustain; at a higher rate no number of requests settles the verdict", -1
 			return
 		}
 		v.Needs, v.More = s.more(needed)
@@ -129,7 +129,7 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	} else {
 		v.High = metric.Some(min(v.High.V, bound))
 	}
-	v.Notes = append(v.Notes, fmt.Sprintf("certified by its margin: in %s of rounds every request stays %s %s, judging by the worst request of each of %s",
+	v.Notes = append(v.Notes, fmt.Sprintf("certified by its margin: the worst requests of %[4]s show that in %[1]s of all rounds every request stays %[2]s %[3]s",
 		metric.Format(metric.Ratio, content), side, metric.Format(t.Metric.Unit, bound), verdict.Count(len(s.blocks), "rounds")))
 	return true
 }

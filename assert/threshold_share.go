@@ -192,7 +192,7 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together, so each of %s counts as one request towards a pass", verdict.Count(int(n), "rounds"))
 	case plan.ClustersNone:
 		n = effective
-		why = fmt.Sprintf("%s count as %.0f independent requests, judging by the spread of %s", requests, math.Floor(n), s.evidence)
+		why = fmt.Sprintf("the spread of %[3]s shows that %[1]s count as %.0[2]f independent requests", requests, math.Floor(n), s.evidence)
 	default:
 		n = min(effective, float64(s.n)/stat.ClusterEffect(clusters, float64(s.wave())))
 		why = fmt.Sprintf("%s count as %.0f towards a pass, because all requests in flight (%d) may fail together; they count as more if failures turn out to be isolated", requests, math.Floor(n), s.wave())
@@ -286,7 +286,7 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 // rounds. If the share is likely to fail, the answer is in requests, by their effective number.
 func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e float64) (words string, requests int) {
 	if e <= 0 {
-		return fmt.Sprintf("no number of requests proves that none ever fails: write \"observed %s %s\" to judge only the requests of this run", t.Op, metric.Format(metric.Ratio, t.Limit)), -1
+		return fmt.Sprintf("a sample cannot prove that every request succeeds: write \"observed %s %s\" to judge only the requests of this run", t.Op, metric.Format(metric.Ratio, t.Limit)), -1
 	}
 	needed := math.Inf(1)
 	if max(share, toPass) >= e {
@@ -325,10 +325,10 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(x.low), metric.Some(x.high)
 	v.Message = fmt.Sprintf("%s of %s: %s", compared(t, v.Value), verdict.Count(g.Arrivals, "requests"), s.bounds(v, metric.Ratio))
 	if g.Lost > 0 {
-		v.Message += fmt.Sprintf("; %s timed out, which are still in its backlog", verdict.Count(g.Lost, "requests"))
+		v.Message += fmt.Sprintf("; %s timed out and are still in the backlog", verdict.Count(g.Lost, "requests"))
 	}
 	if x.known {
-		v.Message += fmt.Sprintf("; the largest rate of the server is %s, at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
+		v.Message += fmt.Sprintf("; the largest rate that the server can sustain is %s, and certainly at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
 	}
 	switch {
 	case s.level.Cut == metric.CutStalled:
@@ -338,19 +338,19 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
 	case sample.Meets(x.high, t.Op, t.Limit) && !x.over:
 		v.Outcome = Pass
-		v.Message = "sustained, judging by its backlog: " + v.Message
+		v.Message = "sustained, as the backlog shows: " + v.Message
 	case !sample.Meets(x.low, t.Op, t.Limit):
 		v.Outcome = Fail
-		v.Message = "not sustained, judging by its backlog: " + v.Message
+		v.Message = "not sustained, as the backlog shows: " + v.Message
 	case x.below && !x.slowed(t) && s.level.Cut == "" && sample.Meets(float64(g.Lost)/float64(g.Arrivals), t.Op, t.Limit):
 		v.Outcome = Pass
-		v.Message = "sustained, because the rate is below the largest rate: " + v.Message
+		v.Message = "sustained, because the rate is below the largest rate that the server can sustain: " + v.Message
 		if !sample.Meets(g.Share, t.Op, t.Limit) {
-			v.Value = metric.None("the backlog grew by more than the limit, by chance or while it filled up; below the largest rate this decides nothing")
+			v.Value = metric.None("the backlog grew by more than the limit, by chance or because the server was filling up; this decides nothing, because the rate is below the largest rate that the server can sustain")
 		}
 	case x.over && !sample.Meets(g.Share, t.Op, t.Limit):
 		v.Outcome = Fail
-		v.Message = "not sustained, because the rate is above the largest rate: " + v.Message
+		v.Message = "not sustained, because requests arrive faster than the server can sustain: " + v.Message
 	default:
 		v.Outcome = Inconclusive
 		v.Notes = append(v.Notes, x.unclear(s.level, t, g)...)
@@ -409,13 +409,13 @@ func (x grown) slowed(t *plan.Threshold) bool {
 // unclear returns notes on why neither the backlog nor the saturation decides.
 func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []string {
 	if x.over {
-		return []string{"the rate is above the largest rate, but by chance fewer requests arrived"}
+		return []string{"the rate is above the largest rate that the server can sustain, but by chance fewer requests arrived"}
 	}
 	notes := []string{fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(x.high, 0)))}
 	if x.slowed(t) {
 		notes = append(notes, "the rate is below the largest rate, but the backlog grew by more than chance explains, and the server answered fewer requests than the saturated server with as many in flight")
 	} else if x.fills {
-		notes = append(notes, fmt.Sprintf("%d in flight at the end are not necessarily a queue: the saturated server answered %.0f at once", g.End, l.SaturationAt))
+		notes = append(notes, fmt.Sprintf("%d requests in flight at the end need not be a queue: the server, when saturated, answered %.0f at once", g.End, l.SaturationAt))
 	}
 	return notes
 }

@@ -21,10 +21,10 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	case together && v.Effective == countAs(moments):
 		v.Notes = append(v.Notes, s.moveTogether(v.Effective))
 	case s.crowding() < 1 && v.Effective > 0.995*s.crowding()*float64(s.n):
-		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate %s count as at most %s independent requests, because busy periods are few and long",
+		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate that the server can sustain, %s count as at most %s independent requests, because busy periods are few and long",
 			s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective))))
 	case v.Effective > 0 && v.Effective < 0.995*float64(s.n):
-		v.Notes = append(v.Notes, fmt.Sprintf("%s count as %s independent requests, judging by the spread of %s",
+		v.Notes = append(v.Notes, fmt.Sprintf("the spread of %[3]s shows that %[1]s count as %[2]s independent requests",
 			verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
 	}
 	missing, leftOut := -o.failed, 0
@@ -33,7 +33,7 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 		leftOut += d.LeftOut
 	}
 	if leftOut > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s of one chunk left out: they have no %s", verdict.Count(leftOut, "answers"), o.def.Name))
+		v.Notes = append(v.Notes, fmt.Sprintf("%s of one chunk are left out, because they have no %s", verdict.Count(leftOut, "answers"), o.def.Name))
 	}
 	if per := s.perChunk(); o.def.Scope == metric.PerGap && per > metric.FewPerChunk {
 		v.Notes = append(v.Notes, fmt.Sprintf("a chunk holds %s on average: a gap is not the time of one token", metric.Format(metric.Tokens, per)))

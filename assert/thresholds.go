@@ -41,7 +41,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 		if v := &out[i]; blind(list[i].Threshold) && v.Outcome == Pass && success != Pass {
 			v.Outcome = success
 			v.Message += ", but success does not pass"
-			v.Notes = append(v.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success passes", label(list[i].Threshold)))
+			v.Notes = append(v.Notes, fmt.Sprintf("%s ignores failed requests, so it passes only if success passes", label(list[i].Threshold)))
 			if v.Outcome == Inconclusive {
 				v.Needs = "needs success to be decided first"
 			}

@@ -72,7 +72,7 @@ func believable(samples []*metric.Sample, invalid objection) {
 	}
 	slices.Sort(texts)
 	if median := texts[len(texts)/2]; median < leastText {
-		invalid(verdict.CauseInvalid, "usage: the answers hold %.2g bytes of text for each token that the server counts, and a token has one or more: its count, or the text, is not what was generated%s", median, heldBack)
+		invalid(verdict.CauseInvalid, "usage: the answers hold %.2g bytes of text for each token that the server counts, but a token has at least one byte: either the count or the text is not what the model generated%s", median, heldBack)
 	}
 }
 
@@ -107,12 +107,12 @@ func generated(a *metric.Answers, invalid objection) {
 		claimed, tokens = claimed+r.Claimed, tokens+r.Tokens
 	}
 	if ratio := float64(tokens) / float64(max(claimed, 1)); len(a.Recounts) >= leastRecounts && (ratio < leastTokens || ratio > mostTokens) {
-		invalid(verdict.CauseInvalid, "usage: the server counted %d tokens for %d answers, and its own tokenizer makes %d of their text: its count, or the text, is not what was generated%s", claimed, len(a.Recounts), tokens, heldBack)
+		invalid(verdict.CauseInvalid, "usage: the server counted %d tokens for %d answers, but its own tokenizer makes %d of their text: either the count or the text is not what the model generated%s", claimed, len(a.Recounts), tokens, heldBack)
 	}
 	if a.Compared >= leastCompared && 2*a.Alike >= a.Compared {
-		invalid(verdict.CauseInvalid, "answers: %d of %d answers to different prompts have the same text: they come from a cache, or are those of other requests", a.Alike, a.Compared)
+		invalid(verdict.CauseInvalid, "answers: %d of %d answers to different prompts have the same text: the answers come from a cache, or belong to other requests", a.Alike, a.Compared)
 	}
 	if n := len(a.Again); n > 2 && a.Again[0] >= longWrite && slices.Max(a.Again[1:]) <= time.Duration(replayed*float64(a.Again[0])) {
-		invalid(verdict.CauseInvalid, "answers: a prompt that was sent again had the same answer within %v, and it took %v the first time: it comes from a cache. Turn off caches of whole answers; caches of prompts do no harm", slices.Max(a.Again[1:]).Round(time.Millisecond), a.Again[0].Round(time.Millisecond))
+		invalid(verdict.CauseInvalid, "answers: a prompt that was sent again had the same answer within %v, but the first answer took %v: the second answer comes from a cache. Turn off caches of whole answers; caches of prompts do no harm", slices.Max(a.Again[1:]).Round(time.Millisecond), a.Again[0].Round(time.Millisecond))
 	}
 }

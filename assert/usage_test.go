@@ -68,7 +68,7 @@ func TestOddities(t *testing.T) {
 	waits := []*metric.Sample{{RetryAfter: time.Second}, {RetryAfter: 30 * time.Second}, {Reconnects: 2}}
 	l := &metric.Level{Answers: &metric.Answers{Note: "the tokens could not be counted"}, Rounds: []*metric.Round{{}, {Telemetry: &metric.Telemetry{Restarted: true}}}}
 	got := strings.Join(oddities(l, waits), "; ")
-	for _, want := range []string{"2 reused connections died", "2 refused requests asked to wait (Retry-After), for up to 30s", "counters went backwards", "the tokens could not be counted"} {
+	for _, want := range []string{"2 reused connections died", "the server answered 2 refused requests with Retry-After, for up to 30s", "counters went backwards", "the tokens could not be counted"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -102,7 +102,7 @@ func TestGenerated(t *testing.T) {
 		{"as counted", &metric.Answers{Recounts: counted(12, 100, 100)}, ""},
 		{"cut in two", &metric.Answers{Recounts: counted(12, 100, 160)}, ""},
 		{"ends of turns", &metric.Answers{Recounts: counted(12, 100, 60)}, ""},
-		{"twice as many told", &metric.Answers{Recounts: counted(12, 100, 50)}, "counted 1200 tokens for 12 answers, and its own tokenizer makes 600"},
+		{"twice as many told", &metric.Answers{Recounts: counted(12, 100, 50)}, "counted 1200 tokens for 12 answers, but its own tokenizer makes 600"},
 		{"half of the answers are short", &metric.Answers{Recounts: append(counted(6, 100, 100), counted(6, 100, 10)...)}, "makes 660 of"}, // 0.55
 		{"much more text", &metric.Answers{Recounts: counted(12, 100, 201)}, "makes 2412"},
 		{"too few to say", &metric.Answers{Recounts: counted(2, 100, 10)}, ""},
@@ -110,7 +110,7 @@ func TestGenerated(t *testing.T) {
 		{"some of the same text", &metric.Answers{Compared: 12, Alike: 5}, ""},
 		{"three of the same text", &metric.Answers{Compared: 3, Alike: 3}, ""},
 		{"generated again", &metric.Answers{Again: ms(500, 480, 51)}, ""},
-		{"from a cache", &metric.Answers{Again: ms(500, 50, 1)}, "within 50ms, and it took 500ms"},
+		{"from a cache", &metric.Answers{Again: ms(500, 50, 1)}, "within 50ms, but the first answer took 500ms"},
 		{"too fast to tell", &metric.Answers{Again: ms(49, 0, 0)}, ""},
 		{"another text the second time", &metric.Answers{Again: ms(500)}, ""},
 		{"not confirmed", &metric.Answers{Again: ms(500, 1)}, ""},

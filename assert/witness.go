@@ -99,7 +99,7 @@ func witnessed(l *metric.Level) []string {
 		}
 		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
 			def := metric.MustLookup(w.name)
-			notes = append(notes, fmt.Sprintf("second witness: %s is %s on average, and %s was measured here (%+.0f%%), more than the network in between explains",
+			notes = append(notes, fmt.Sprintf("second witness: %s is %s on average, but tokgate measured %s (%+.0f%%): the network alone does not explain the difference",
 				def.Title, metric.Format(def.Unit, theirs(w.name)), metric.Format(def.Unit, w.ours.mean()), 100*diff/theirs(w.name)))
 		}
 	}

@@ -70,7 +70,7 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 		return out
 	case Burst:
 		if spread, most := r.spread(), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
-			out.Load = fmt.Sprintf("its requests were sent up to %s apart, more than %s", Format(Seconds, spread), Format(Seconds, most))
+			out.Load = fmt.Sprintf("the requests were sent up to %s apart (allowed %s)", Format(Seconds, spread), Format(Seconds, most))
 		}
 		return out
 	}
@@ -107,9 +107,9 @@ func (l *Level) Idle(r *Round) (words string, byServer bool) {
 	switch window := (r.WindowEnd - r.WindowStart).Seconds(); {
 	case window <= 0 && r.Due <= l.N:
 	case window <= 0:
-		return fmt.Sprintf("its %d slots were never all busy at once", l.N), failed > completed
+		return fmt.Sprintf("the %d slots were never all busy at once", l.N), failed > completed
 	case !(r.Busy >= leastBusy):
-		return fmt.Sprintf("its slots were busy %s of the window, less than %s", Format(Ratio, r.Busy), Format(Ratio, leastBusy)),
+		return fmt.Sprintf("the slots were busy for %s of the window (required %s)", Format(Ratio, r.Busy), Format(Ratio, leastBusy)),
 			r.Busy+float64(failed)*failedPause.Seconds()/(window*float64(l.N)) >= leastBusy
 	}
 	return "", false

@@ -123,7 +123,7 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 					continue
 				}
 				if name == "goodput" && good == nil {
-					return None("the workload has no good block")
+					return None("the workload does not say which requests are good (it has no `good` block)")
 				}
 				v, ok := st.adds(name, s, perChunk, good)
 				if !ok {
@@ -298,7 +298,7 @@ func (l *Level) Success() Value {
 // left out, as in Success. A good request completed, and good returns true for it.
 func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	if good == nil {
-		return None("the workload has no good block")
+		return None("the workload does not say which requests are good (it has no `good` block)")
 	}
 	due := l.Answerable()
 	if due == 0 {
@@ -356,7 +356,7 @@ func CacheHitRate(samples []*Sample) Value {
 		}
 	}
 	if input == 0 {
-		return None("the server does not report it")
+		return None("the server does not report cached tokens")
 	}
 	return Some(float64(cached) / float64(input))
 }
@@ -438,7 +438,7 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 		return None("the level was not run: " + l.Skipped)
 	}
 	if def, _ := Lookup(name); l.Of != "" && !OfParts(def) {
-		return None("its server and slots are shared by the whole mix")
+		return None("the whole mix shares the server and the slots")
 	}
 	if l.Stage != nil && !OfStages(name) {
 		return None("a stage has no such metric of its own")

@@ -50,11 +50,11 @@ func (l *Level) Unstreamed() string {
 	most := mostUnstreamed * float64(completed)
 	switch per := float64(tokens) / float64(max(chunks, 1)); {
 	case float64(pieces) > most:
-		return fmt.Sprintf("%d of %d answers came in one piece, which says nothing about the speed at which they were made: either a proxy holds streams back, or the load generator is overloaded", pieces, completed)
+		return fmt.Sprintf("%d of %d answers came in one piece, so the speed at which the server made them is unknown: either a proxy holds streams back, or the load generator is overloaded", pieces, completed)
 	case float64(short+pieces) > most:
 		return fmt.Sprintf("%d of %d answers are too short to have a speed", short+pieces, completed)
 	case chunks > 0 && per >= mostPerChunk && l.steps() <= onePerStep:
-		return fmt.Sprintf("a chunk holds %s on average, and the engine makes one token a step: the streams were buffered on their way", Format(Tokens, per))
+		return fmt.Sprintf("a chunk holds %s on average, but the engine makes one token a step: something on the way buffered the streams", Format(Tokens, per))
 	}
 	return ""
 }

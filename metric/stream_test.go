@@ -35,7 +35,7 @@ func TestUnstreamed(t *testing.T) {
 		want      string
 	}{
 		{"streamed", streamed, nil, ""},
-		{"streamed, several tokens a chunk, of an engine that makes one", streamed, witness(420, 400), "a chunk holds 7 tokens on average, and the engine makes one"},
+		{"streamed, several tokens a chunk, of an engine that makes one", streamed, witness(420, 400), "a chunk holds 7 tokens on average, but the engine makes one"},
 		{"several a step", streamed, witness(420, 200), ""},
 		// The tokens arrive 0.25 ms apart. The server knows that a token takes 10 ms, but does not
 		// report it.

@@ -308,7 +308,7 @@ func (l *Level) Gauge(name string) (g Gauge, why string) {
 
 // TooShort is the reason in Missing for a gauge that was not read in the window, although no
 // reading failed.
-const TooShort = "the window was too short for a reading in it"
+const TooShort = "the window was too short to contain a reading"
 
 // Histogram adds up the histograms of the level's rounds for one metric of the type Counted. If
 // there is none, why is the reason.

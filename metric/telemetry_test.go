@@ -121,7 +121,7 @@ func toldLevel() *Level {
 			},
 			Gauges:     map[string]Gauge{"waiting": g, "power": {N: 2, Mean: 250, Min: 200, Max: 300}},
 			Histograms: map[string]Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{below, above}, Sum: sum}},
-			Missing:    map[string]string{"kv_usage": "the server exposes none"},
+			Missing:    map[string]string{"kv_usage": "the server reports no such value"},
 		}
 	}
 	return &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{
@@ -211,7 +211,7 @@ func TestToldByAll(t *testing.T) {
 	for _, h := range []Histogram{{}, {Counts: []float64{1, 2, 3}}, {Bounds: []float64{1}, Counts: []float64{-1, 3}}, {Bounds: []float64{2, 1}, Counts: []float64{1, 1, 1}}} {
 		l := toldLevel()
 		l.Rounds[1].Telemetry.Histograms["queue_wait"] = h
-		if _, why := l.Histogram("queue_wait"); why != "the server exposes none" {
+		if _, why := l.Histogram("queue_wait"); why != "the server reports no such value" {
 			t.Errorf("%+v: %q", h, why)
 		}
 	}

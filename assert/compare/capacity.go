@@ -95,7 +95,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Direction = Better
 	}
 	if a.Kind == metric.CapacityAtLeast {
-		row.Notes = append(row.Notes, fmt.Sprintf("the control was not seen to fail: its capacity is at least %s", a.Named(a.Pass)))
+		row.Notes = append(row.Notes, fmt.Sprintf("the control did not fail at any load that was tried: its capacity is at least %s", a.Named(a.Pass)))
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *Change) fromNothing(a, b Limit, change float64) {
 	if b.Pass > 0 {
 		c.Candidate = metric.Some(b.Load(b.Pass))
 	}
-	c.Message = fmt.Sprintf("capacity: %s; the candidate is certified to %s", nowhere, b.Named(b.Pass))
+	c.Message = fmt.Sprintf("capacity: %s; the candidate is certified to hold %s", nowhere, b.Named(b.Pass))
 	if b.Fail > 0 {
 		c.Message += fmt.Sprintf(", fails at %s", b.Named(b.Fail))
 	}

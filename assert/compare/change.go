@@ -213,7 +213,7 @@ func (c *Change) needs(alpha float64) string {
 	case c.delta.unpaired && min(len(c.delta.control), len(c.delta.candidate)) < metric.LeastRounds:
 		return fmt.Sprintf("needs at least %d rounds on each side", metric.LeastRounds)
 	case c.delta.unpaired:
-		return "needs more rounds, or both servers in turns"
+		return "needs more rounds, or a run in which both servers take turns"
 	}
 	if o := c.delta.paired; o != nil {
 		return "needs more answers" + o.needs(c.limit, alpha)

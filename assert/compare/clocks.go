@@ -40,7 +40,7 @@ func (x *comparison) clocks(m matched) string {
 		at+1, metric.Format(metric.Ratio, worst), metric.Format(metric.Hertz, a), metric.Format(metric.Hertz, b))
 	switch {
 	case require != nil && !(worst < *require):
-		return words + fmt.Sprintf(", not less than the %s that telemetry requires", metric.Format(metric.Ratio, *require))
+		return words + fmt.Sprintf("; telemetry requires a difference below %s", metric.Format(metric.Ratio, *require))
 	case worst > notedSpread:
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s: %s", m.workload.Address(), m.level, words))
 	}

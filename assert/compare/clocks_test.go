@@ -21,7 +21,7 @@ func TestClocksOfLegs(t *testing.T) {
 		{"alike", []float64{1980, 1980, 1980}, []float64{1980, 1970, 1980}, &three, nil, "", ""},
 		// In the second round the clocks differ by the share 1 − 990/1980 = 50 %.
 		{"one slow leg", []float64{1980, 1980, 1980}, []float64{1980, 990, 1980}, &three, nil,
-			"the GPUs' mean clocks in the two legs of round 2 differ by 50%: 1.98 GHz on the control, 990 MHz on the candidate, not less than the 3%", ""},
+			"the GPUs' mean clocks in the two legs of round 2 differ by 50%: 1.98 GHz on the control, 990 MHz on the candidate; telemetry requires a difference below 3%", ""},
 		{"the smaller one counts", []float64{2000, 2000, 2000}, []float64{1900, 1900, 1900}, &ten, &three, "differ by 5%", ""},
 		{"noted where nothing is required", []float64{2000, 2000, 2000}, []float64{1900, 1900, 1900}, nil, nil, "", "differ by 5%"},
 		{"nothing reported", []float64{0, 0, 0}, []float64{0, 0, 0}, nil, nil, "", ""},

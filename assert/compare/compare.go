@@ -68,7 +68,7 @@ var shown = []struct {
 const drifting = "unpaired: drift not excluded"
 
 // startedOnce is the note on verdicts of a comparison that started each server only once.
-const startedOnce = "each server was started once: chance differences between starts are part of the change"
+const startedOnce = "each server was started once: the change includes chance differences between starts"
 
 // Input holds everything that it takes to judge a comparison: the plan and its compare block, the
 // run, and the functions that return levels and capacities.

@@ -94,7 +94,7 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 // work.
 func alike(control, candidate *metric.Level) string {
 	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
-		return fmt.Sprintf("the control was loaded with %s %d, the candidate with %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
+		return fmt.Sprintf("the control was loaded with %s %d, but the candidate was loaded with %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
 	}
 	if control.Asked != nil && candidate.Asked != nil {
 		asked := *control.Asked
@@ -119,10 +119,10 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	if !m.unpaired {
 		m.control = firstRounds(control, rounds)
 		if len(m.control.Rounds) != len(m.candidate.Rounds) {
-			return fmt.Sprintf("the control has %d rounds, the candidate %d", len(m.control.Rounds), len(m.candidate.Rounds))
+			return fmt.Sprintf("the control has %d rounds, but the candidate has %d", len(m.control.Rounds), len(m.candidate.Rounds))
 		}
 	} else if len(control.Rounds) < metric.LeastRounds || len(candidate.Rounds) < metric.LeastRounds {
-		return fmt.Sprintf("%d rounds against %d: a stored control needs at least %d on each side", len(candidate.Rounds), len(control.Rounds), metric.LeastRounds)
+		return fmt.Sprintf("the candidate has %d rounds and the stored control has %d: each of them needs at least %d", len(candidate.Rounds), len(control.Rounds), metric.LeastRounds)
 	}
 	return ""
 }

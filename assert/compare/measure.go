@@ -175,7 +175,7 @@ func countedMean(l *metric.Level, c *Change) metric.Value {
 		return metric.None(why)
 	}
 	if c.Stat.Kind != metric.Mean {
-		return metric.None("the server reports it as a histogram, of which only the mean can be compared")
+		return metric.None("the server reports this metric as a histogram, so only its mean can be compared")
 	}
 	m, ok := h.Mean()
 	if !ok {

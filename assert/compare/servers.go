@@ -29,7 +29,7 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 		problem = x.baseline()
 	}
 	if problem == "" && x.control.Simulated != x.Run.Simulated {
-		problem = fmt.Sprintf("the control was %s and the candidate %s", measuredOr(x.control), measuredOr(x.Run))
+		problem = fmt.Sprintf("the control was %s, but the candidate was %s", measuredOr(x.control), measuredOr(x.Run))
 	}
 	if problem == "" && x.Planless {
 		if problem = x.Unrun; x.Run.Stopped != "" {
@@ -50,7 +50,7 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 		x.out.Notes = append(x.out.Notes, "side by side: the servers swapped their GPUs after every round, and two rounds are one observation")
 	}
 	if x.out.Paired && x.Block.Restart == plan.RestartNever {
-		x.out.Notes = append(x.out.Notes, startedOnce+", even where a difference is certain")
+		x.out.Notes = append(x.out.Notes, startedOnce+", even if the change is certified")
 	}
 	return verdict.Pass, ""
 }
@@ -103,7 +103,7 @@ func (x *comparison) baseline() string {
 		return "the recorded run of the control could not be read: " + c.Control.Baseline
 	}
 	if SameRun(x.control, x.Run) {
-		return fmt.Sprintf("%s holds this very run, %s: nothing to compare it with", c.Control.Baseline, verdict.OneLine(x.Run.ID))
+		return fmt.Sprintf("%s holds the same run, %s: a run cannot be compared with itself", c.Control.Baseline, verdict.OneLine(x.Run.ID))
 	}
 	var problem string
 	if x.address, problem = storedServer(c, x.control); problem == "" {
@@ -119,7 +119,7 @@ func (x *comparison) apart() {
 		return slices.ContainsFunc(run.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Answers != nil })
 	}
 	if x.Block.Answers == nil && (read(x.Run) || read(x.control)) {
-		x.out.Notes = append(x.out.Notes, "odd_answers and answer_nll are not compared: no control has read this candidate's answers; compare the two servers of one run, or name them with --control and --candidate")
+		x.out.Notes = append(x.out.Notes, "odd_answers and answer_nll are not compared: the control of this comparison did not score the candidate's answers; compare the two servers of one run, or name them with --control and --candidate")
 	}
 }
 
@@ -137,7 +137,7 @@ func (x *comparison) servers() string {
 		case s.run.Error != "":
 			return fmt.Sprintf("because the %s could not be measured: %s", s.what, verdict.OneLine(s.run.Error))
 		case s.run.Unended:
-			return fmt.Sprintf("the recording ends before the %s did: it is not known whether the server was the same at the end", s.what)
+			return fmt.Sprintf("the recording ends before the %s was stopped, so it is not known whether the same server ran until the end", s.what)
 		}
 	}
 	x.out.Differences = plan.Apart(x.Block.Changed, control, candidate)
@@ -158,7 +158,7 @@ func (x *comparison) only() {
 		if !slices.ContainsFunc(x.Run.Levels, func(o *metric.Level) bool {
 			return o != nil && o.Server == x.out.Candidate && o.Workload == l.Workload && o.Name == l.Name && o.Skipped == ""
 		}) {
-			x.out.Notes = append(x.out.Notes, fmt.Sprintf("only the control was measured with %s at %s: it is not compared", l.Workload, l.Name))
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s is not compared, because only the control was measured there", l.Workload, l.Name))
 		}
 	}
 }
@@ -205,6 +205,6 @@ func (x *comparison) cold(a, b *metric.ServerRun) {
 		return fmt.Sprintf("%s (median of %s)", metric.Format(metric.Seconds, median(times)), verdict.Count(len(times), "starts"))
 	}
 	if was, is := words(a), words(b); was != "" && is != "" {
-		x.out.Notes = append(x.out.Notes, fmt.Sprintf("cold: the first request after a start had its first token after %s on the control, %s on the candidate; it counts in no value", was, is))
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("cold: the first request after a start had its first token after %s on the control, %s on the candidate; no value includes this request", was, is))
 	}
 }

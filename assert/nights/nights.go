@@ -233,7 +233,7 @@ func age(d time.Duration) string {
 func (o Options) notTonight(last metric.Night) string {
 	switch {
 	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):
-		return fmt.Sprintf("run %s starts in the future, at %s: a clock was wrong; remove its line", last.Run, last.Started.UTC().Format(time.DateTime))
+		return fmt.Sprintf("run %s starts in the future, at %s: a clock was wrong; remove the line of this run", last.Run, last.Started.UTC().Format(time.DateTime))
 	case o.MaxAge > 0 && o.Now.Sub(last.Started) > o.MaxAge:
 		return fmt.Sprintf("the last night, run %s, was %s ago, longer than the %s allowed: were later nights not run, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
 	case o.Run != "" && last.Run != o.Run:

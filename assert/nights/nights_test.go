@@ -73,10 +73,10 @@ func TestJudgeNights(t *testing.T) {
 		// 0.0515. The bounds 2·e^±0.0515 are 1.9 s and 2.11 s.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
 		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight 10% higher than 2 s, the mean of 10 nights"},
-		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; better: pin run r10"},
+		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; this is an improvement. To hold later nights to this value, pin run r10"},
 		{"higher is better", nightsOf(speed, append(steady(10), 1.8)...), Options{}, verdict.Fail, false, "10% lower"},
 		{"too small to be told", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{Ignore: 0.2}, verdict.Pass, false, "2.2 s, expected"},
-		{"not measured tonight", nightsOf(ttftTrend, append(steady(10), math.NaN())...), Options{}, verdict.Error, false, "was not measured tonight; last in run r9"},
+		{"not measured tonight", nightsOf(ttftTrend, append(steady(10), math.NaN())...), Options{}, verdict.Error, false, "was not measured tonight; the last run that measured it is r9"},
 		{"never measured", nightsOf(ttftTrend, math.NaN()), Options{}, verdict.Pass, true, ""},
 		{"no such number", nightsOf(ttftTrend, append(steady(10), 0)...), Options{}, verdict.Error, false, "run r10 has the value 0"},
 		{"an unknown metric", nightsOf(unknown, 1), Options{}, verdict.Error, false, `does not know the metric "vibes"`},
@@ -87,7 +87,7 @@ func TestJudgeNights(t *testing.T) {
 		{"not the run that is asked for", nightsOf(ttftTrend, steady(11)...), Options{Run: "r9"}, verdict.Error, false, "run r9 is not the last night: run r10 started later"},
 		{"the run that is asked for", nightsOf(ttftTrend, steady(11)...), Options{Run: "r10"}, verdict.Pass, false, "2.02 s, expected"},
 		{"lines that cannot be read", nightsOf(ttftTrend, steady(11)...), Options{Unread: 1}, verdict.Error, false, "1 line of the history cannot be read"},
-		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: it was 0 in run r0"},
+		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: the value was 0 in run r0"},
 		{"a workload that became what it was", again, Options{}, verdict.Pass, true, "2 s, recorded only: this is night 3, "},
 		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
 		// A capacity of 40 requests on every night may be rounded by half a request, so 39 is not
@@ -207,7 +207,7 @@ func TestJudgeNightsOtherGPU(t *testing.T) {
 	h.Nights[12].Servers["vllm"]["gpu"] = "1 x H200"
 	strange := metric.History{Nights: h.Nights[:13]}
 	got := Judge(strange, Options{})
-	if got.Outcome != verdict.Error || !strings.Contains(got.Why, "vllm ran on another GPU tonight: 1 x H200, and 1 x H100") || got.Accept != "r12" {
+	if got.Outcome != verdict.Error || !strings.Contains(got.Why, "vllm ran on another GPU tonight: 1 x H200; in the nights before it ran on 1 x H100") || got.Accept != "r12" {
 		t.Errorf("%v %q, accept %q", got.Outcome, got.Why, got.Accept)
 	}
 	if d := cmp.Diff([]string{"vllm: gpu 1 x H100 → 1 x H200"}, got.Differs); d != "" {

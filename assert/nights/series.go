@@ -66,7 +66,7 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	for i, v := range s.values {
 		run := nights[s.at[i]].Run
 		if v == 0 && s.scale.log && def.Source == metric.Server {
-			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("recorded only: it was 0 in run %s, so there is no ratio", run)
+			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("recorded only: the value was 0 in run %s, so there is no ratio", run)
 			return c, t, false
 		}
 		if !s.scale.takes(v) {
@@ -98,7 +98,7 @@ func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []nigh
 	}
 	t.Points, t.Changes = s.points(nights, watched), s.changes(nights, cuts, *tonight)
 	if last := s.at[len(s.at)-1]; last != len(nights)-1 {
-		t.Message = fmt.Sprintf("was not measured tonight; last in run %s", nights[last].Run)
+		t.Message = fmt.Sprintf("was not measured tonight; the last run that measured it is %s", nights[last].Run)
 		if s.next != nil {
 			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("ended with run %s: the workload has changed since", nights[last].Run)
 		}
@@ -201,7 +201,7 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 	t.Message = fmt.Sprintf("%s: %s %s %s than %s, the mean of %d nights; %s", said, stretch,
 		by.shift(tonight.Shift), direction, metric.Format(t.Unit, t.Tonight.Center), tonight.Reference, expected)
 	if !tonight.Worse {
-		t.Message += fmt.Sprintf("; better: pin run %s to hold later nights to this value", from.Run)
+		t.Message += fmt.Sprintf("; this is an improvement. To hold later nights to this value, pin run %s", from.Run)
 		return
 	}
 	t.Outcome, t.Since = verdict.Fail, from.Run

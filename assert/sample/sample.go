@@ -56,7 +56,7 @@ func Elsewhere(l *metric.Level) string {
 	if 2*counted >= brought {
 		return ""
 	}
-	return fmt.Sprintf("the server's page counted %.0f output tokens while the requests brought %.0f: it is of another server (see metrics_url)", counted, brought)
+	return fmt.Sprintf("the server's metrics page counted %.0f output tokens, but the requests received %.0f: the page belongs to another server (see metrics_url)", counted, brought)
 }
 
 // Sound returns the level without nil rounds and samples, which a damaged record may hold. Later

@@ -29,7 +29,7 @@ workload "never" {
     concurrency = 8
     seeds       = range(1, 150)
   }
-  sla { success = "rate >= 100%" } # ERROR: no number of requests proves that none ever fails. Write "observed >= 100%" or "every" to judge only the requests of the run, or allow a share to fail.
+  sla { success = "rate >= 100%" } # ERROR: a sample cannot prove that every request succeeds. Write "observed >= 100%" or "every" to judge only the requests of the run, or allow a share of the requests to fail.
 }
 
 workload "many" {

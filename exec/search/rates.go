@@ -82,7 +82,7 @@ func NewRates(o RateOptions) *Rates {
 		s.visits = append(s.visits, Visit{Probe{N: r.N, Purpose: Known}, r})
 	}
 	if !(o.Largest > 0 && o.Least > 0) {
-		s.ended = "the largest rate of the saturated server is not known"
+		s.ended = "the largest rate that the server can sustain is not known"
 	}
 	return s
 }

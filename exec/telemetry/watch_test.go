@@ -100,7 +100,7 @@ func TestWatchGivesUpOnASlowAnswer(t *testing.T) {
 		sleep(t, c, 2500*time.Millisecond)
 		session.End()
 		got := session.Over(0, 7*time.Second)
-		if len(asked) != 3 || got.Failed != 1 || !contains(got.Missing["kv_usage"], "exposes none") ||
+		if len(asked) != 3 || got.Failed != 1 || !contains(got.Missing["kv_usage"], "reports no such value") ||
 			got.Missing["waiting"] != "nothing was read for 5.001s of the window; a reading was due every 1s: it took longer than 5s" {
 			t.Errorf("asked at %v, got %+v", asked, got)
 		}

@@ -163,7 +163,7 @@ func (h history) absence(name string) string {
 	if def, ok := metric.Lookup(name); ok {
 		return def.NoValue
 	}
-	return "the server exposes none"
+	return "the server reports no such value"
 }
 
 // counter adds a counter's increase from reading a to reading b.

@@ -59,8 +59,8 @@ func TestSummarize(t *testing.T) {
 		t.Error(diff)
 	}
 	for name, why := range map[string]string{
-		"kv_usage": "the server exposes none", "prefill": "the server exposes none", metric.Drafts: "the server exposes none",
-		"power": "no GPU here", "gpu_clock": "no GPU here", "accept_rate": "not speculative, or the server does not report it",
+		"kv_usage": "the server reports no such value", "prefill": "the server reports no such value", metric.Drafts: "the server reports no such value",
+		"power": "no GPU here", "gpu_clock": "no GPU here", "accept_rate": "no speculative decoding, or the server does not report it",
 	} {
 		if got.Missing[name] != why {
 			t.Errorf("%s: %q, want %q", name, got.Missing[name], why)
