@@ -88,7 +88,7 @@ func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 	if w := b.workloadAt(l.Workload); w != nil {
 		good = sample.Good(w)
 	} else if b.declared == nil && def.Name == "goodput" {
-		return metric.None("the good block is in the plan, which is not available")
+		return metric.None("the plan, which defines good requests, is not available")
 	}
 	var one *metric.Level
 	for _, x := range b.run.Levels {
@@ -98,7 +98,7 @@ func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 	}
 	if def.Source == metric.Prices {
 		if b.declared == nil {
-			return metric.None("the prices are in the plan, which is not available")
+			return metric.None("the plan, which has the prices, is not available")
 		}
 		return l.Cost(def.Name, b.declared.PriceOf(l.Server), l.Windows(b.window(l.Workload)))
 	}

@@ -169,7 +169,7 @@ func (c *checker) largest(x *Case) {
 		return
 	}
 	if got := x.Summary("request_rate").Stat("mean"); got.OK && x.Completed >= enough && got.V > x.Largest*(1+slack) {
-		c.say("%s: %s completed, but the largest rate is %s", at(x), got.Format(string(metric.PerSecond)), metric.Format(metric.PerSecond, x.Largest))
+		c.say("%s: %s completed, but the largest rate that the server can sustain is %s", at(x), got.Format(string(metric.PerSecond)), metric.Format(metric.PerSecond, x.Largest))
 	}
 	for i := range c.doc.Cases {
 		y := &c.doc.Cases[i]
@@ -177,7 +177,7 @@ func (c *checker) largest(x *Case) {
 			break
 		}
 		if y.Server == x.Server && y.Workload == x.Workload && y.Largest > 0 && y.Largest != x.Largest {
-			c.say("%s: the largest rate is %s, at %s %s", at(x), metric.Format(metric.PerSecond, x.Largest), y.Level, metric.Format(metric.PerSecond, y.Largest))
+			c.say("%s: the largest rate that the server can sustain is %s, but at %s it is %s", at(x), metric.Format(metric.PerSecond, x.Largest), y.Level, metric.Format(metric.PerSecond, y.Largest))
 			return
 		}
 	}

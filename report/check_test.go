@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 			again := d.Cases[0]
 			d.Cases[0].Largest, again.Largest = 8, 9
 			d.Cases = append(d.Cases, again)
-		}, "the largest rate is 9 req/s, at 1 8 req/s"},
+		}, "the largest rate that the server can sustain is 9 req/s, but at 1 it is 8 req/s"},
 		{"a limit between the wrong loads", func(d *Document) { d.Capacities[0].Fail = 30 }, "39 is said to pass and 30 to fail"},
 		{"a limit that no probe passed", func(d *Document) { d.Capacities[0].Pass = 38 }, "no probe of 38 passed"},
 		{"a limit that breaks its own threshold", func(d *Document) {

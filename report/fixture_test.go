@@ -185,7 +185,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	failed := sla("30", "sla.ttft.p95 at 30", assert.Fail, ttft, "ttft p95 ∞ > 8 s: 20 of 120 requests over (16.7%, allowed 5%), 95% bounds 8.5 s to ∞")
 	failed.Value, failed.Low, failed.High = metric.Some(math.Inf(1)), metric.Some(8.5), metric.Some(math.Inf(1))
 	failed.N, failed.Effective, failed.Over = 120, 88.5, 20
-	failed.Notes = []string{"120 requests count as 88 independent requests, judging by the spread of 6 rounds"}
+	failed.Notes = []string{"the spread of 6 rounds shows that 120 requests count as 88 independent requests"}
 	speed := sla("30", "sla.speed.p5 at 30", assert.Inconclusive, threshold("speed", "p5", plan.Greater, 10, "p5 > 10 tok/s", 43),
 		"speed p5 10.2 tok/s > 10 tok/s: 5 of 104 requests below (4.81%, allowed 5%), 95% bounds 9.1 tok/s to 11 tok/s")
 	speed.Value, speed.Low, speed.High, speed.N, speed.Effective = metric.Some(10.2), metric.Some(9.1), metric.Some(11), 104, 60.2

@@ -39,7 +39,7 @@ func TestLevelValues(t *testing.T) {
 			t.Errorf("a level that was not run has %+v, want no value and a reason", s)
 		}
 	}
-	if s := New(run, nil, v, m).Cases[0].Summary("goodput"); s.Value.OK || s.Why != "the good block is in the plan, which is not available" {
+	if s := New(run, nil, v, m).Cases[0].Summary("goodput"); s.Value.OK || s.Why != "the plan, which defines good requests, is not available" {
 		t.Errorf("goodput without a plan = %+v", s)
 	}
 }

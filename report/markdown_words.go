@@ -22,7 +22,7 @@ func (m *markdown) definitions() string {
 		}
 	}
 	b.WriteString(m.windows())
-	b.WriteString("\nPercentiles are nearest-rank over all requests due; a failed request counts as worse than every other. " +
+	b.WriteString("\nPercentiles are nearest-rank over all requests due; a failed request counts as worse than every other request. " +
 		"∞: the percentile falls on a failed request. –: no value.\n\n</details>\n")
 	return b.String()
 }
@@ -36,7 +36,7 @@ func (m *markdown) windows() string {
 			of[c.RatesOver] = append(of[c.RatesOver], c.Workload)
 		}
 	}
-	const steady = "over the time in which every slot was busy, ramp and drain left out (`window = \"steady\"`)"
+	const steady = "over the time in which every slot was busy, without ramp and drain (`window = \"steady\"`)"
 	all := of[string(metric.All)]
 	switch {
 	case len(all) == 0:
@@ -44,10 +44,10 @@ func (m *markdown) windows() string {
 	case len(of) == 1:
 		return "\nThroughput and other rates are " + overAll + ".\n"
 	}
-	return "\nThroughput and other rates are " + steady + "; of " + cell(strings.Join(all, ", "), messageCell) + " " + overAll + ".\n"
+	return "\nThroughput and other rates are " + steady + "; those of " + cell(strings.Join(all, ", "), messageCell) + " are " + overAll + ".\n"
 }
 
-const overAll = "of measured requests only, from the first sent to the end of the last (`window = \"all\"`)"
+const overAll = "over the measured requests only, from the start of the first to the end of the last (`window = \"all\"`)"
 
 // used returns the metrics that the report names. These are the metrics of thresholds, and the
 // metrics in the tables of levels.

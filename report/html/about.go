@@ -14,7 +14,7 @@ import (
 // differences lists how runs that are shown together differ in what they measured.
 func differences(runs []run) (section, bool) {
 	s := section{ID: "runs", Title: "What differs between the runs",
-		Lead: "The curves of the runs are drawn together. A difference between them means something only if little else differs. These facts differ."}
+		Lead: "The curves of the runs are drawn together. A difference between two curves means something only if little else differs between the runs. These facts differ."}
 	if len(runs) < 2 {
 		return s, false
 	}
@@ -66,7 +66,7 @@ func differences(runs []run) (section, bool) {
 // mistake in tokgate.
 func consistency(runs []run) (section, bool) {
 	s := section{ID: "consistency", Title: "Do the figures go together?",
-		Lead: "Every report is checked against itself: sums, limits and their thresholds, figures that follow from each other. The figures below disagree: find out why before you use them."}
+		Lead: "tokgate checks whether the figures of a report agree with each other. The figures below disagree. Find out why before you use them."}
 	for _, r := range runs {
 		var list []string
 		for _, f := range report.Check(r.Document) {
@@ -85,7 +85,7 @@ func consistency(runs []run) (section, bool) {
 // strength shows which planted regressions the gate would notice.
 func strength(runs []run) (section, bool) {
 	s := section{ID: "strength", Title: report.StrengthTitle,
-		Lead: "A gate that no regression can turn red is useless. Each regression was planted alone."}
+		Lead: "A gate is useful only if a regression turns it red. Each regression below was planted alone."}
 	for _, r := range runs {
 		g := r.Strength
 		if g == nil {
@@ -102,14 +102,14 @@ func strength(runs []run) (section, bool) {
 		for _, p := range g.Planted[:min(len(g.Planted), 50)] {
 			t.Rows = append(t.Rows, []cell{text(p.Regression), text(p.Word())})
 		}
-		s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(t.Rows), "regression") + " planted, and what the gate said", []block{{Table: t}}}})
+		s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(t.Rows), "regression") + " planted, and the outcome of the gate", []block{{Table: t}}}})
 	}
 	return s, len(s.Blocks) > 0
 }
 
 // environment shows what was measured, and by what.
 func environment(runs []run) (section, bool) {
-	s := section{ID: "environment", Title: "Configuration", Lead: "What was measured, with what, and how to repeat it: the same seeds and salt make the same prompts."}
+	s := section{ID: "environment", Title: "Configuration", Lead: "What was measured, and with what. To repeat the run, use the same seeds and salt: they make the same prompts."}
 	for _, r := range runs {
 		var facts []block
 		caption := "The run"
@@ -204,7 +204,7 @@ func loads(r run) string {
 // definitions explains every metric that the page names, once.
 func definitions(runs []run) (section, bool) {
 	s := section{ID: "definitions", Title: "How this was measured, and what the words mean",
-		Lead: "Tools define these metrics differently, so compare figures of two tools only if their definitions agree. These are ours."}
+		Lead: "Tools define these metrics differently, so compare figures of two tools only if their definitions agree. These are tokgate's definitions."}
 	used := map[string]bool{}
 	for _, r := range runs {
 		for i := range r.Cases {
@@ -233,10 +233,10 @@ func definitions(runs []run) (section, bool) {
 // methods describes how the load was made and how verdicts were reached.
 func methods(runs []run) []string {
 	out := []string{
-		"Requests in flight (closed loop): their number stays the same, because each slot sends its next request when the last one has ended. Requests at once (burst): all are sent at the same instant.",
-		"Requests per second (open loop): each request is sent at its due time, even if earlier ones are still running. Its wait counts from the due time.",
-		"Percentiles are nearest-rank over all requests due: p95 is the value that 95 of 100 requests stay within. A failed request counts as worse than every other, so a percentile that falls on a failed request is ∞. – means that there is no value.",
-		"Times are taken when the bytes arrive, before anything is parsed. Warm-up, the ramp at the start and the drain at the end of a level are left out of its throughput.",
+		"Requests in flight (closed loop): the number stays the same, because each slot sends its next request when its last request has ended. Requests at once (burst): all are sent at the same instant.",
+		"Requests per second (open loop): each request is sent at its due time, even if earlier requests are still running. The wait of a request counts from its due time.",
+		"Percentiles are nearest-rank over all requests due: p95 is the value that 95 of 100 requests stay within. A failed request counts as worse than every other request, so a percentile that falls on a failed request is ∞. The sign – means that there is no value.",
+		"Times are taken when the bytes arrive, before anything is parsed. The throughput of a level leaves out the warm-up, the ramp at the start and the drain at the end.",
 		"Tokens are counted by the server's own usage.",
 		"K is 1000, M is 1,000,000. Figures are shown with three significant digits; results.json has all of them.",
 	}
@@ -245,7 +245,7 @@ func methods(runs []run) []string {
 		certified = certified || r.Plan.Decide == "certified"
 	}
 	if certified {
-		out = append(out, "A threshold passes or fails only where an exact test says so at the plan's confidence; what the data do not settle is inconclusive. Intervals are two one-sided bounds at that confidence.")
+		out = append(out, "A threshold passes or fails only if a statistical test decides it at the plan's confidence. Otherwise it is inconclusive. An interval has two one-sided bounds, each at that confidence.")
 	}
 	return out
 }
@@ -267,7 +267,7 @@ func anchor(r run, file string, lineNo int) string {
 // source shows the plan's text. It is left out if several runs are shown together, because the
 // runs' own reports have it.
 func source(runs []run) (section, bool) {
-	s := section{ID: "plan", Title: "The plan", Lead: "What the plan asks, line by line, and what came of each."}
+	s := section{ID: "plan", Title: "The plan", Lead: "The plan, line by line, with the outcome of each requirement."}
 	r := runs[0]
 	if len(r.sources) == 0 {
 		return s, false

@@ -361,7 +361,7 @@ func how(r run) []string {
 		first += ": " + l
 	}
 	if rounds > 1 {
-		first += fmt.Sprintf(", in up to %d rounds a load", rounds)
+		first += fmt.Sprintf(", in up to %d rounds for each load", rounds)
 	}
 	first += ", by tokgate " + line(strings.TrimPrefix(r.Tool, "tokgate ")) + "."
 	return []string{first, decided(r) + " " + caching(r)}
@@ -371,9 +371,9 @@ func how(r run) []string {
 func decided(r run) string {
 	switch {
 	case r.Plan.Decide == "estimate":
-		return "Thresholds were compared with point estimates: no certainty is claimed."
+		return "Thresholds were decided by point estimates, so nothing is certified."
 	case r.Plan.Confidence.OK:
-		return "Each threshold was decided by an exact test at " + metric.Format(metric.Ratio, r.Plan.Confidence.V) + " confidence."
+		return "Each threshold was decided by a statistical test at " + metric.Format(metric.Ratio, r.Plan.Confidence.V) + " confidence."
 	}
 	return ""
 }
@@ -386,7 +386,7 @@ func caching(r run) string {
 	case high.ok && high.v > 0:
 		return fmt.Sprintf("A prefix cache answered %s to %s of the prompts' tokens.", format("cache_hit_rate", low.v), format("cache_hit_rate", high.v))
 	case recorded:
-		return "Prompts come from a data set or a trace: how much of them repeats depends on the file."
+		return "Prompts come from a data set or a trace. The file decides how much of the prompts repeats."
 	}
 	return "Prompts share at most their first two words, so a prefix cache cannot help. With a longer shared beginning the first token would come sooner."
 }

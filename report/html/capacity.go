@@ -17,15 +17,15 @@ import (
 var limitKinds = map[metric.CapacityKind]string{
 	metric.CapacityExact:        "the loads on both sides of the limit were measured, as close together as the plan asks for",
 	metric.CapacityInterpolated: "between: the limit lies between the two numbers",
-	metric.CapacityAtLeast:      "at least: every load that was tried held",
-	metric.CapacityBelow:        "below: even the smallest load tried was too much",
+	metric.CapacityAtLeast:      "at least: the server passed at every load that was tried",
+	metric.CapacityBelow:        "below: the server failed even at the smallest load that was tried",
 	metric.CapacityServerCap:    "the server's own admission limit",
 	metric.CapacityUnknown:      "not known",
 }
 
 func capacities(runs []run) (section, bool) {
 	s := section{ID: "capacity", Title: "Capacity",
-		Lead: "How much load the server carries before a threshold breaks. The search tries a load, checks every threshold at the stated confidence, closes in on the largest load that holds, and measures that one again on fresh requests."}
+		Lead: "How much load the server carries before it breaks a threshold. The search tries loads until it finds the largest one that passes, and checks every threshold at the stated confidence. It measures that load again on fresh requests."}
 	n := 0
 	for _, r := range runs {
 		n += len(r.Capacities)
@@ -139,7 +139,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	ch.X.First = []float64{c.Load(c.Pass), c.Load(c.Fail)}
 	if c.Pass > 0 && c.Fail > c.Pass {
 		ch.Spans = []chart.Span{{From: c.Load(c.Pass), To: c.Load(c.Fail), Word: fmt.Sprintf("the limit lies between %s and %s", c.Amount(c.Pass), c.Amount(c.Fail))}}
-		f.Words += " The shaded stretch is where the limit lies."
+		f.Words += " The limit lies in the shaded range."
 	}
 	if top := largestOf(r, c); top > 0 && top < 4*slices.Max(ns) {
 		ch.X.Include = []float64{top}

@@ -14,7 +14,7 @@ import (
 // comparisons shows each candidate beside its control.
 func comparisons(runs []run) (section, bool) {
 	s := section{ID: "comparison", Title: "Comparison with the control",
-		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. Each row runs from the control (hollow dot) to the candidate, as a share of the control. The thin bar is the interval, the upright mark what the plan tolerates or asks for. Right is always better."}
+		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. Each row shows the control (hollow dot) and the candidate; the scale is the change in percent of the control. The thin bar is the interval. The upright mark is the change that the plan tolerates or asks for. Right is always better."}
 	for _, r := range runs {
 		for i := range r.Comparisons {
 			c := &r.Comparisons[i]
@@ -162,7 +162,7 @@ func changeName(x *report.Change) string {
 
 func changes(r run, workload, level string, list []*report.Change) figure {
 	title := r.title(workload) + " at " + line(level)
-	f := figure{Title: title, Words: "From the control to the candidate.",
+	f := figure{Title: title, Words: "Each row shows the change from the control to the candidate.",
 		Table: &table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
 	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
 	for _, x := range list {
@@ -205,7 +205,7 @@ func overall(r run, c *report.Comparison) (figure, bool) {
 			continue
 		}
 		forest.Name = title + " of " + r.title(c.Candidate) + " against " + r.title(c.Control)
-		f := figure{Title: forest.Name, Words: "From the control, the hollow dot, to the candidate, with the interval of the change. Right is better.", Legend: changeLegend(forest.Rows), Chart: forest.SVG()}
+		f := figure{Title: forest.Name, Words: "Each row shows the control (hollow dot), the candidate, and the interval of the change. Right is better.", Legend: changeLegend(forest.Rows), Chart: forest.SVG()}
 		return f, f.Chart != ""
 	}
 	return figure{}, false

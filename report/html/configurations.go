@@ -19,7 +19,7 @@ const fewServers = 3
 // speed for one user against the throughput of the server.
 func configurations(runs []run) (section, bool) {
 	s := section{ID: "configurations", Title: "Which configuration?",
-		Lead: "Every server on the same loads. ★ marks the best of a column, ≈ a value that the comparisons cannot tell from the best."}
+		Lead: "All servers at the same loads. ★ marks the best value of a column. ≈ marks a value that the comparisons cannot distinguish from the best."}
 	if len(runs) != 1 || len(runs[0].Servers) < fewServers {
 		return s, false
 	}
@@ -179,7 +179,7 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 	def, _ := metric.Lookup(t.Metric)
 	said := strings.TrimSpace(def.Title + " " + t.Stat)
 	f := figure{Title: "What a user gets against what the server yields, " + r.title(w.Address),
-		Words: "Each line is a server; its points are the loads, from few requests to many. Further right is better, and further " + way(def.Better) + ". At a hollow point another server is better in both."}
+		Words: "Each line is a server. The points of a line are the loads, from few requests to many. Further right is better, and further " + way(def.Better) + ". A hollow point means that another server is better in both."}
 	ch := chart.Chart{Name: f.Title,
 		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},
 		Y: chart.Axis{Title: said + " of one user", Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }}}
@@ -216,7 +216,7 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 		ch.Zones = []chart.Zone{allowed}
 		ch.Rules = []chart.Rule{{At: t.Limit.V, Word: line(strings.TrimSpace(t.Metric + " " + t.Text))}}
 		ch.Y.Include = []float64{t.Limit.V}
-		f.Words += " Shaded is what the plan allows."
+		f.Words += " The plan allows the values in the shaded area."
 	}
 	f.Chart = ch.SVG()
 	return f, f.Chart != "" && len(ch.Series) >= fewServers && len(f.Table.Rows) > len(ch.Series)

@@ -370,7 +370,7 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 	}
 	// The labels of several limits would overlap.
 	if len(limits) > 1 {
-		words = " Dashed are the limits of the plan: " + strings.Join(limits, ", ") + "."
+		words = " The dashed lines are the limits of the plan: " + strings.Join(limits, ", ") + "."
 		for i := range ch.Rules {
 			ch.Rules[i].Word = ""
 		}
@@ -400,10 +400,10 @@ func (cv curve) largest(ch *chart.Chart, lines []track) string {
 	case len(lines) == 1:
 		return rhoWords
 	}
-	return " Upright: " + strings.Join(known, ", ") + "." + rhoWords
+	return " The upright lines: " + strings.Join(known, ", ") + "." + rhoWords
 }
 
-const rhoWords = " ρ is the share of the largest rate."
+const rhoWords = " ρ is the rate as a share of the largest rate that the server can sustain."
 
 // rho returns a rate as a share of the largest sustainable rate; "" if the largest rate is unknown.
 func rho(c *report.Case) string {

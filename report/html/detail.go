@@ -159,7 +159,7 @@ func evenly[T any](list []T, n int) []T {
 // timelines draws a section of one level for each run, with every request as a bar.
 func timelines(runs []run) (section, bool) {
 	s := section{ID: "timeline", Title: "Request by request",
-		Lead: "A stretch of one level as it happened: each row is a slot, each bar a request. The pale part is the wait for the first token (queue and prefill), the dark part the answer. Long pale parts mean waiting; stretched dark parts mean that other requests slow the answer down."}
+		Lead: "A part of one level over time. Each row is a slot, and each bar is a request. The pale part of a bar is the wait for the first token (queue and prefill). The dark part is the answer. Long pale parts mean that requests wait. Long dark parts mean that other requests slow the answers down."}
 	for _, r := range runs {
 		for i := range r.Timelines {
 			t := &r.Timelines[i]
@@ -200,12 +200,12 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 			wait, answer = metric.Format(metric.Seconds, b.First.V-b.Sent), metric.Format(metric.Seconds, b.End-b.First.V)
 		}
 		if b.Phase == "filler" {
-			x.Class, what = "faint", "not measured: keeps the load up"
+			x.Class, what = "faint", "not measured: sent to keep the load up"
 		}
 		switch b.Failure {
 		case "":
 		case string(metric.FailCanceled):
-			x.Class, what = "faint", "not measured: given up when the round was over"
+			x.Class, what = "faint", "not measured: cancelled at the end of the round"
 		default:
 			x.Class, what = "failed", "failed: "+line(b.Failure)
 		}
@@ -216,7 +216,7 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 	}
 	f.Legend = []legend{{chart.Block("wait"), "wait for the first token"}, {chart.Block("decode"), "answer"}}
 	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "faint" }) {
-		f.Legend = append(f.Legend, legend{chart.Block("faint"), "not measured: keeps the load up"})
+		f.Legend = append(f.Legend, legend{chart.Block("faint"), "not measured: sent to keep the load up"})
 	}
 	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "failed" }) {
 		f.Legend = append(f.Legend, legend{chart.Block("failed"), "failed"})
@@ -230,7 +230,7 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 
 // levels is the table of everything that was measured.
 func levels(runs []run) (section, bool) {
-	s := section{ID: "levels", Title: "All levels", Lead: "Every level of the plan, with the figures behind the charts. Probes of a search are with its use case."}
+	s := section{ID: "levels", Title: "All levels", Lead: "Every level of the plan, with the figures behind the charts. The probes of a search are in the section of their use case."}
 	for _, r := range runs {
 		type key struct{ server, workload string }
 		var order []key
@@ -340,7 +340,7 @@ func caseTables(caption string, cases []*report.Case) (out []block) {
 
 // failures lists the requests that failed, in the server's words.
 func failures(runs []run) (section, bool) {
-	s := section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words, the most frequent first. A failed request counts as slower than every other."}
+	s := section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words. The most frequent failure comes first. A failed request counts as slower than every other request."}
 	t := &table{Words: true, Caption: "Failed requests", Head: []string{"Where", "Requests", "Kind", "What was said"}}
 	measured(runs, func(r run, c *report.Case) {
 		for _, f := range c.Failures {

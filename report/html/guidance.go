@@ -15,7 +15,7 @@ import (
 // carries. It is absent if no use case has requirements.
 func guidance(runs []run) (section, bool) {
 	s := section{ID: "guidance", Title: "Use cases and their limits",
-		Lead: "What each use case asks of the server, and how many requests it carries within that."}
+		Lead: "What each use case requires of the server, and the largest load at which the server meets these requirements."}
 	if len(runs) == 1 {
 		return s, false // page one has them
 	}
@@ -140,7 +140,7 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 	add("not settled", unsure)
 	switch {
 	case len(parts) == 0 && len(w.Bounds) == 0:
-		return "none", "nothing is required of it; the charts show what was measured"
+		return "none", "the plan requires nothing of this use case; the charts show what was measured"
 	case len(parts) == 0:
 		return "none", "no level was judged"
 	case len(missed) > 0:
@@ -198,13 +198,13 @@ func sentence(c *report.Capacity) string {
 		}
 		return s + binding(c)
 	case metric.CapacityInterpolated:
-		return fmt.Sprintf("Carries %s; %s is too many, and what lies between is not settled.", pass, c.Amount(c.Fail)) + binding(c)
+		return fmt.Sprintf("Carries %s; %s is too many. The loads in between are undecided.", pass, c.Amount(c.Fail)) + binding(c)
 	case metric.CapacityAtLeast:
-		return fmt.Sprintf("Carries at least %s, the most that was tried: no limit was met.", pass) + binding(c)
+		return fmt.Sprintf("Carries at least %s, the largest load that was tried.", pass) + binding(c)
 	case metric.CapacityBelow:
-		return fmt.Sprintf("Does not carry %s, the least that was tried.", amountOf(c, c.Fail)) + binding(c)
+		return fmt.Sprintf("Does not carry %s, the smallest load that was tried.", amountOf(c, c.Fail)) + binding(c)
 	case metric.CapacityServerCap:
-		return fmt.Sprintf("The server admits %s and turns further ones away.", pass)
+		return fmt.Sprintf("The server admits %s and rejects further requests.", pass)
 	}
 	return "Not known: " + line(c.Reason)
 }
@@ -219,11 +219,11 @@ func rateSentence(c *report.Capacity) string {
 	var s string
 	switch {
 	case c.Pass > 0 && c.Kind == string(metric.CapacityAtLeast):
-		s = fmt.Sprintf("Certified to carry %s requests a second, the most that the search may try.", c.Amount(c.Pass))
+		s = fmt.Sprintf("Certified to carry %s requests a second, the highest rate that the search may try.", c.Amount(c.Pass))
 	case c.Pass > 0:
 		s = fmt.Sprintf("Certified to carry %s requests a second.", c.Amount(c.Pass))
 	case c.Fail > 0:
-		s = fmt.Sprintf("Does not carry %s requests a second, the least that was tried.", c.Amount(c.Fail))
+		s = fmt.Sprintf("Does not carry %s requests a second, the lowest rate that was tried.", c.Amount(c.Fail))
 	default:
 		return "Not known: " + line(c.Reason)
 	}
@@ -231,7 +231,7 @@ func rateSentence(c *report.Capacity) string {
 		s += fmt.Sprintf(" %s is too many.", c.Amount(c.Fail))
 	}
 	if c.Crossing.OK {
-		s += fmt.Sprintf(" It seems to carry about %s: an estimate.", c.Estimate())
+		s += fmt.Sprintf(" By estimate it carries about %s.", c.Estimate())
 	}
 	return s + binding(c)
 }
@@ -248,13 +248,13 @@ func binding(c *report.Capacity) string {
 	case c.OfRate() && c.AtFail == "":
 		return fmt.Sprintf(" %s limits the estimate.", name)
 	case c.AtPass != "" && c.AtFail != "":
-		return fmt.Sprintf(" %s ends it: %s at %s, %s at %s.", name, line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s limits it: %s at %s, %s at %s.", name, line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
 	case c.AtFail != "":
-		return fmt.Sprintf(" %s ends it: %s at %s.", name, line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s limits it: %s at %s.", name, line(c.AtFail), c.Amount(c.Fail))
 	case c.AtPass != "":
 		return fmt.Sprintf(" %s comes nearest to its limit: %s at %s.", name, line(c.AtPass), c.Amount(c.Pass))
 	}
-	return " " + name + " ends it."
+	return " " + name + " limits it."
 }
 
 // bindingName returns the title of the metric whose threshold limits the capacity.

@@ -50,7 +50,7 @@ func factOf(s *report.Server, keys ...string) string {
 // caches shows the share of prompt tokens that came from a prefix cache. The section is absent if
 // all prompts begin differently.
 func caches(runs []run) (section, bool) {
-	s := section{ID: "caching", Title: "Caching", Lead: "What share of the prompts' tokens came from a prefix cache, which the server then need not read again: the more, the sooner the first token."}
+	s := section{ID: "caching", Title: "Caching", Lead: "The share of the prompts' tokens that came from a prefix cache. The server does not process these tokens again, so the first token comes sooner."}
 	var curves []curve
 	for _, kind := range everyKind {
 		curves = append(curves, curve{kind: kind, name: "cache_hit_rate", title: "Tokens from the cache, by " + kinds[kind],

@@ -38,7 +38,7 @@ func extremes(runs []run, of func(*report.Case) report.Number) (low, high extrem
 }
 
 func highlights(runs []run) (section, bool) {
-	s := section{ID: "highlights", Title: "Highlights", Lead: "The figures that most people ask for first, and where each was measured."}
+	s := section{ID: "highlights", Title: "Highlights", Lead: "The figures that most people ask for first, and the load at which each figure was measured."}
 	if len(runs) == 1 {
 		return s, false // page one has them
 	}
@@ -74,7 +74,7 @@ func headline(runs []run) []tile {
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
 		tiles = append(tiles,
 			tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + where(runs, high.r, high.c), ""},
-			tile{"Tokens per hour", big(high.v * 3600), "if the peak were held for an hour: " + format("throughput", high.v) + " × 3600 s", ""})
+			tile{"Tokens per hour", big(high.v * 3600), "in an hour at the peak: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
 	one := func(name string) func(*report.Case) report.Number {
 		return func(c *report.Case) report.Number {

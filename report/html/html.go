@@ -33,15 +33,15 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": 
 
 // glossary explains the heads of tables. The explanation shows on hover.
 var glossary = map[string]string{
-	"Level":              "One load of the plan: a number of requests in flight, at once, or per second",
-	"Load":               "The number of requests in flight, at once, or per second",
-	"Leg":                "One server's half of a round: control and candidate take turns, a leg each",
+	"Level":              "One load of the plan: requests in flight, requests at once, or requests per second",
+	"Load":               "The number of requests in flight, of requests at once, or of requests per second",
+	"Leg":                "One server's half of a round. Control and candidate take turns, one leg each",
 	"Rounds":             "Each round sends the load again with new prompts, and counts as one observation",
-	"Effective":          "How many independent requests the measured ones are worth: those that are sent together tend to be slow together",
+	"Effective":          "The number of independent requests that the measured requests count as: requests that are sent together tend to be slow together",
 	"Requests in flight": "This number of requests is kept in flight: when one ends, its slot sends the next",
-	"Control":            "What the candidate is compared with; the two take turns, a leg each, in every round",
-	"Candidate":          "The server under test; it and the control take turns, a leg each, in every round",
-	"Outcome":            "pass and fail are certain at the plan's confidence, unless it decides by estimates; inconclusive is neither",
+	"Control":            "The server that the candidate is compared with. The two servers take turns, one leg each, in every round",
+	"Candidate":          "The server under test. Candidate and control take turns, one leg each, in every round",
+	"Outcome":            "pass and fail hold at the plan's confidence, unless the plan decides by estimates. inconclusive: the measurements decide neither",
 }
 
 // terms are the words that the page also explains inside sentences. The values are their names in

@@ -534,7 +534,7 @@ func TestBrief(t *testing.T) {
 	if err := harmless(out); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{`<img class="logo" src="data:image/png;base64,iVBOR`, "img-src data:", ">Talk<", "about 78 to 117 users", "Peak throughput", "exact test at 95% confidence"} {
+	for _, want := range []string{`<img class="logo" src="data:image/png;base64,iVBOR`, "img-src data:", ">Talk<", "about 78 to 117 users", "Peak throughput", "statistical test at 95% confidence"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the brief does not hold %q", want)
 		}

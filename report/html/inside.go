@@ -16,9 +16,9 @@ func inside(runs []run) (section, bool) {
 		ID: "inside", Title: "Inside the server",
 		Lead: "What the server and its GPUs reported while the load ran. A full cache makes requests wait, or the server preempts them. A falling clock means that a GPU is too hot or short of power.",
 	}.folded(runs, 4,
-		curve{kind: "closed", name: "running", title: "Requests that the server worked on", axis: "mean running", words: "Fewer than the requests in flight means that the rest waits in its queue."},
+		curve{kind: "closed", name: "running", title: "Requests that the server worked on", axis: "mean running", words: "If there are fewer of them than requests in flight, the rest waits in the server's queue."},
 		curve{kind: "closed", name: "kv_usage", title: "KV cache in use", axis: "highest share", of: stat("kv_usage", "max"), zero: true, quiet: true, words: "Memory for the tokens read and written so far. At 100% the server is full."},
-		curve{kind: "closed", name: "gpu_utilization", title: "GPU busy", axis: "mean share", zero: true, words: "Share of the time in which a GPU did anything."},
+		curve{kind: "closed", name: "gpu_utilization", title: "GPU busy", axis: "mean share", zero: true, words: "Share of the time in which a GPU was busy."},
 		curve{kind: "closed", name: "gpu_memory", title: "GPU memory", axis: "highest in use", of: stat("gpu_memory", "max"), words: "All GPUs together."},
 		curve{kind: "closed", name: "gpu_temperature", title: "GPU temperature", axis: "highest", of: stat("gpu_temperature", "max"), words: "Of the hottest GPU."},
 		curve{kind: "closed", name: "gpu_clock", title: "GPU clock", axis: "mean clock", words: "Of the slowest GPU."})
@@ -47,10 +47,10 @@ func telemetry(r run, t *report.Timeline) []figure {
 		// The chart shows the time of the timeline, and half as much before and after it, on the
 		// same clock. If there are fewer than five readings in that time, the chart shows the whole
 		// level.
-		times, values, words := s.At, s.Values, "Over the whole level, all rounds."
+		times, values, words := s.At, s.Values, "The chart shows all rounds of the level."
 		if room := (t.To - t.From) / 2; room > 0 {
 			if i, j := within(s.At, t.From-room, t.To+room); j-i >= 5 {
-				times, values, words = s.At[i:j], s.Values[i:j], "On the clock of the bars above."
+				times, values, words = s.At[i:j], s.Values[i:j], "The time axis is that of the bars above."
 			}
 		}
 		if !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
@@ -67,7 +67,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 		ch := chart.Chart{Name: def.Title + " during " + title, Height: 190,
 			X:      chart.Axis{Title: "Time, as above", Format: func(v float64) string { return metric.Format(metric.Seconds, v) }},
 			Y:      chart.Axis{Title: def.Title, Zero: true, Format: func(v float64) string { return metric.Format(metric.Unit(s.Unit), v) }},
-			Spans:  []chart.Span{{From: 0, To: t.To - t.From, Word: "the stretch that is shown request by request"}},
+			Spans:  []chart.Span{{From: 0, To: t.To - t.From, Word: "the part that is shown request by request"}},
 			Series: []chart.Series{series},
 		}
 		tab := &table{Caption: def.Title + " during " + title, Head: []string{"Time", def.Title}}
@@ -76,7 +76,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 			tab.Rows = append(tab.Rows, []cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
 		}
 		tab.Left = len(times) - len(tab.Rows)
-		out = append(out, figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The shaded part is the time that the bars show, request by request.", line(def.Doc), words), Chart: ch.SVG(), Table: tab})
+		out = append(out, figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The bars above show the shaded part, request by request.", line(def.Doc), words), Chart: ch.SVG(), Table: tab})
 	}
 	return out
 }

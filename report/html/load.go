@@ -60,20 +60,20 @@ var (
 // systemCurves lists the charts of the whole server, those that readers need most first. The first
 // openCurves charts are shown open, and the rest are folded.
 var systemCurves = []curve{
-	{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, ends: true, words: "How evenly text streams. With speculative decoding a piece holds several tokens. Lower is better."},
-	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast prompts are read, queueing left out. Higher is better."},
-	{kind: "closed", name: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", ends: true, words: "A part of TTFT, as the server reports it. With chunked prefill, queue wait and prefill may add up to more than TTFT. Lower is better."},
+	{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, ends: true, words: "How long a user waits for the next piece of text, on average. With speculative decoding one piece holds several tokens. Lower is better."},
+	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast the server processes prompts, without the time in the queue. Higher is better."},
+	{kind: "closed", name: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", ends: true, words: "The part of TTFT that a request spends in the queue, as the server reports it. With chunked prefill, queue wait and prefill may add up to more than TTFT. Lower is better."},
 	{kind: "closed", name: "scaling_efficiency", title: "Scaling efficiency", zero: true, words: "Throughput at N requests as a share of N times the throughput at one: how much of one user's speed remains when the server is shared."},
 	{kind: "closed", name: "ttft", title: "Time to first token, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"}, words: "95 of 100 requests waited no longer than this."},
 	{kind: "closed", name: "request_rate", title: "Requests completed", words: "Requests that the server finishes in a second."},
 	{kind: "closed", name: "goodput", title: "Goodput", words: "Requests a second that met every bound of the workload."},
-	{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included", words: "For a program that waits for the whole answer."},
+	{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included", words: "How fast a whole answer comes, for a program that waits for it. Higher is better."},
 	{kind: "closed", name: "tpot", title: "Time per token after the first", axis: "mean TPOT", words: "Lower is better."},
-	{kind: "closed", name: "prefill", title: "Prefill time", axis: "mean prefill time", words: "By the server's own count. Lower is better."},
+	{kind: "closed", name: "prefill", title: "Prefill time", axis: "mean prefill time", words: "As the server measures it. Lower is better."},
 	{kind: "closed", name: "input_throughput", title: "Input tokens read by the whole server", words: "Of all requests together."},
 	{kind: "closed", name: "waiting", title: "Requests waiting", axis: "most requests waiting", of: stat("waiting", "max"), quiet: true, words: "The longest queue seen in the window."},
 	{kind: "closed", name: "preemptions", title: "Preemptions", quiet: true, words: "Requests that the server stopped to make room for others."},
-	{kind: "closed", name: "success", title: "Requests that completed correctly", axis: "success", zero: true, words: "Of the requests that were due."},
+	{kind: "closed", name: "success", title: "Requests that completed correctly", axis: "success", zero: true, words: "The share of the requests due that completed correctly."},
 }
 
 const openCurves = 3
@@ -147,7 +147,7 @@ func averages(runs []run) *table {
 func rates(runs []run) (section, bool) {
 	return section{
 		ID: "rates", Title: "Rates",
-		Lead: "How long users wait when requests arrive at a fixed rate, counted from when each was due. At the largest rate the server is never idle; above it the queue only grows.",
+		Lead: "How long users wait when requests arrive at a fixed rate. The wait of a request starts when the request is due. At the largest rate that the server can sustain, the server is never idle. At a higher rate the queue only grows.",
 	}.figures(runs,
 		curve{kind: "rate", name: "ttft", title: "Time to first token at a rate, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "95 of 100 requests waited no longer than this."},
@@ -161,7 +161,7 @@ func bursts(runs []run) (section, bool) {
 		Lead: "What happens when many requests come at the same instant, as at the start of a batch job. The largest burst that is still served in time is the largest safe queue.",
 	}.figures(runs,
 		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
-			words: "The shade reaches from the fastest 5% to the slowest 5%. The last of a burst waits for all before it. Lower is better."},
+			words: "The shaded band reaches from the fastest 5% to the slowest 5%. The last request of a burst waits for all earlier ones. Lower is better."},
 		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "95 of 100 requests waited no longer than this."},
 		curve{kind: "burst", name: "itl", title: "Gap between two pieces in a burst", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, words: "Lower is better."},
@@ -174,7 +174,7 @@ func power(runs []run) (section, bool) {
 		Lead: "What all GPUs draw together, the energy of a token, and its cost by the plan's prices.",
 	}.folded(runs, 3,
 		curve{kind: "closed", name: "power", title: "Power", axis: "mean power", ends: true, words: "Of all GPUs together, mean over the measured window."},
-		curve{kind: "closed", name: "energy_per_token", title: "Energy of one output token", words: "Lower is better: a fuller server spends less on each token.", zero: true},
+		curve{kind: "closed", name: "energy_per_token", title: "Energy of one output token", words: "A fuller server uses less energy for each token. Lower is better.", zero: true},
 		curve{kind: "closed", name: "cost_per_million_tokens", title: "Cost of a million output tokens", words: "By the plan's prices, at the throughput of each level. Lower is better."},
 		curve{kind: "closed", name: "cost_per_hour", title: "Cost of an hour", words: "By the plan's prices."})
 }
@@ -185,7 +185,7 @@ func speculative(runs []run) (section, bool) {
 		Lead: "A small model drafts tokens ahead and the large one checks them in one step. Published reports found that drafting costs more than it gains below about 50% acceptance, and pays off above 60%.",
 	}.figures(runs,
 		curve{kind: "closed", name: "accept_rate", title: "Drafted tokens that were accepted", axis: "acceptance rate", zero: true, words: "Higher is better."},
-		curve{kind: "closed", name: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean tokens of one step, the large model's own counted: 1 is no gain."})
+		curve{kind: "closed", name: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean number of tokens that one step yields, including the large model's own token. 1 means no gain."})
 	if ok {
 		if t := positions(runs); t != nil {
 			s.Blocks = append(s.Blocks, block{Fold: &fold{t.Caption, []block{{Table: t}}}})
@@ -198,9 +198,9 @@ func speculative(runs []run) (section, bool) {
 	if !high.ok || high.v < 1.2 || math.IsInf(high.v, 0) {
 		return s, false
 	}
-	s.Lead = "The pieces of an answer hold several tokens, as with speculative decoding (or a server that holds the stream back). The server reports nothing more about it."
+	s.Lead = "The pieces of an answer hold several tokens. The cause is speculative decoding, or a server that holds the stream back. The server does not report which."
 	return s.figures(runs, curve{kind: "closed", name: "tokens_per_chunk", title: "Tokens in one piece of the stream", axis: "mean tokens per chunk", zero: true,
-		words: "1 where every token is sent by itself."})
+		words: "1 means that every token is sent alone."})
 }
 
 // positions shows the share of drafts that was accepted at each position; nil if no

@@ -57,7 +57,7 @@ func useCase(r run, w *report.Workload) section {
 		more = append(more, block{Table: m})
 	}
 	if len(more) > 0 {
-		s.Blocks = append(s.Blocks, block{Fold: &fold{"How " + r.title(w.Address) + " came out: each requirement, each probe", more}})
+		s.Blocks = append(s.Blocks, block{Fold: &fold{"How " + r.title(w.Address) + " was decided: each requirement and each probe", more}})
 	}
 	return s
 }
@@ -196,7 +196,7 @@ func curveOf(name, stat, kind string) curve {
 		cv.words = "Lower is better."
 	}
 	if cv.band {
-		cv.words += " The shade reaches from p5 to p95."
+		cv.words += " The shaded band reaches from p5 to p95."
 	}
 	return cv
 }
@@ -319,7 +319,7 @@ func columns(r run, w *report.Workload, server string, shown []*report.Case, hea
 		return nil
 	}
 	if slices.ContainsFunc(shown, func(c *report.Case) bool { return rho(c) != "" }) {
-		row := []cell{text("Share of the largest rate, ρ")}
+		row := []cell{text("Share of the largest sustainable rate, ρ")}
 		for _, c := range shown {
 			row = append(row, text(cmp.Or(rho(c), "–")))
 		}

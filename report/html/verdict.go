@@ -80,7 +80,7 @@ func found(r run) (problems, more, warnings []checkView) {
 
 // problems lists the verdicts that did not pass. Warnings and passed checks are below it, folded.
 func problems(runs []run) (section, bool) {
-	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious first, with the line of the plan."}
+	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious problem comes first. Each problem has its line in the plan."}
 	if len(runs) != 1 {
 		return s, false
 	}
@@ -149,9 +149,9 @@ func passed(r run) *table {
 func meaning(d *report.Document) (class, sentence string) {
 	switch {
 	case d.ExitCode == 130:
-		return "error", "The run was interrupted. What was measured until then is below; it decides nothing."
+		return "error", "The run was interrupted, so it decides nothing. The measurements until then are below."
 	case d.Outcome == report.Pass && d.ExitCode == 0 && d.Partial:
-		return "pass", "Everything that was run met its requirement. Parts of the plan were left out on request, so this is no answer to the whole plan."
+		return "pass", "Every requirement that was checked was met. Parts of the plan were left out on request, so this is not a verdict on the whole plan."
 	case d.Outcome == report.Pass && d.ExitCode == 0 && d.Tally().Required == 0:
 		return "pass", "The plan requires nothing: these are measurements, not a verdict on them."
 	case d.Outcome == report.Pass && d.ExitCode == 0:
@@ -159,7 +159,7 @@ func meaning(d *report.Document) (class, sentence string) {
 	case d.Outcome == report.Fail:
 		return "fail", "At least one requirement was not met" + confidence(d) + ". What failed is listed first."
 	case d.Outcome == report.Inconclusive:
-		return "unsure", "The measurements do not settle every requirement: neither pass nor fail is certain" + confidence(d) + "."
+		return "unsure", "The measurements do not decide every requirement" + confidence(d) + "."
 	}
 	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
 }
@@ -208,7 +208,7 @@ func failed(r run, v *report.Verdict) string {
 
 func confidence(d *report.Document) string {
 	if d.Plan.Decide == "estimate" {
-		return ", by point estimates without a stated certainty"
+		return ", by point estimates, which certify nothing"
 	}
 	if !d.Plan.Confidence.OK {
 		return ""

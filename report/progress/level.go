@@ -21,7 +21,7 @@ func (l *level) what(m *metric.Level) string {
 	for _, rate := range m.Saturation {
 		mean += rate / float64(n)
 	}
-	return "the largest rate is " + metric.Format(metric.PerSecond, mean)
+	return "the largest rate that the server can sustain is " + metric.Format(metric.PerSecond, mean)
 }
 
 // numbers returns the statistics that the display shows of the last requests.

@@ -288,7 +288,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		d.fold(started.workload + " on " + started.server)
 		line := started.title() + d.of(started) + ": " + plural(due, "request")
 		if started.probe == metric.SaturationName {
-			line = started.title() + ": measuring the largest rate"
+			line = started.title() + ": measuring the largest rate that the server can sustain"
 		}
 		if expected > 0 {
 			line += ", about " + text.Clock(expected.Seconds())
