@@ -57,7 +57,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 		case child.Later:
 			d.later(c.DefRange, "The block "+c.Type)
 		case !child.Repeat && len(b.blocks[c.Type]) > 0:
-			d.errorf(c.DefRange, sumDuplicateBlock, "%s may be written once; it is already at %s.", c.Type, b.blocks[c.Type][0].DefRange)
+			d.errorf(c.DefRange, sumDuplicateBlock, "The `%s` block may contain only one `%s` block. The first is at %s.", spec.Name, c.Type, b.blocks[c.Type][0].DefRange)
 		default:
 			b.blocks[c.Type] = append(b.blocks[c.Type], c)
 		}

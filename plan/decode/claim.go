@@ -92,7 +92,7 @@ func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	case "capacity":
 		return need(func(w *plan.Workload) bool { return w.Capacity != nil }, sumNoCapacity, "workload.%s has no capacity block, so its capacity is not known. Add one: capacity { up_to = 64 }.")
 	case "goodput":
-		return need(func(w *plan.Workload) bool { return len(w.Good) > 0 }, sumNoGood, "goodput counts good requests, but workload.%s has no good block that defines them.")
+		return need(func(w *plan.Workload) bool { return len(w.Good) > 0 }, sumNoGood, "goodput counts good requests, but workload.%s has no `good` block that defines them.")
 	case "accuracy":
 		return need(func(w *plan.Workload) bool { return w.Score != nil }, sumNoScore, "accuracy counts right answers, but workload.%s has no score block that defines them.")
 	case "scaling_efficiency":

@@ -94,9 +94,9 @@ var ownOptions = map[string]string{
 	"--name":       "tokgate names its containers",
 	"--rm":         "tokgate removes its containers, after it has seen how they ended",
 	"--restart":    "a server that restarts by itself is another server",
-	"--detach":     "tokgate follows the container itself",
-	"-d":           "tokgate follows the container itself",
-	"--cidfile":    "tokgate records the id of the container itself",
+	"--detach":     "tokgate itself follows the container",
+	"-d":           "tokgate itself follows the container",
+	"--cidfile":    "tokgate itself records the id of the container",
 	"--pull":       "set pull",
 }
 

@@ -81,7 +81,7 @@ func readPolicy(b *body, p *plan.Policy) {
 
 // decodeHistory reads the history block.
 func (d *decoder) decodeHistory() {
-	b := d.only(historyBlock, "history may be written once; it is already at %s.")
+	b := d.only(historyBlock, "A plan has at most one `history` block. The first is at %s.")
 	if b == nil {
 		return
 	}
@@ -100,7 +100,7 @@ var currencyName = regexp.MustCompile(`^[\p{L}\p{Sc}]{1,8}$`)
 
 // decodePrices reads the prices of servers. It is called after the servers are read.
 func (d *decoder) decodePrices() {
-	b := d.only(pricesBlock, "prices may be written once; it is already at %s.")
+	b := d.only(pricesBlock, "A plan has at most one `prices` block. The first is at %s.")
 	if b == nil {
 		return
 	}
@@ -114,7 +114,7 @@ func (d *decoder) decodePrices() {
 	}
 	readPerHour(b, p)
 	if !b.given("per_hour") && !b.given("electricity") {
-		d.errorf(b.rng, sumMissing, "The prices block is empty. Set per_hour = 2.5 or electricity = 0.10.")
+		d.errorf(b.rng, sumMissing, "The `prices` block is empty. Set per_hour = 2.5 or electricity = 0.10.")
 	}
 	d.out.Prices = p
 }

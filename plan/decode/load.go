@@ -168,10 +168,10 @@ func readDuration(b *body, l *plan.Load) {
 // readBursts makes each burst one round.
 func readBursts(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") {
-		b.d.errorf(b.attrs["duration"].NameRange, sumConflict, "A burst ends when its requests do. Remove duration; bursts sets how often it is sent.")
+		b.d.errorf(b.attrs["duration"].NameRange, sumConflict, "A burst ends when its requests end. Remove `duration`. To send a burst more often, set `bursts`.")
 	}
 	if b.given("requests") {
-		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says. Remove requests; bursts sets how often it is sent.")
+		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says. Remove `requests`. To send a burst more often, set `bursts`.")
 	}
 	given := b.given("bursts")
 	before := len(b.d.out.Defaults)

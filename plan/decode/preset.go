@@ -42,8 +42,8 @@ func (p *preset) why() string { return "preset " + p.name + ": " + p.source }
 
 // Sources of the presets. Published reports compare means. MLPerf compares 99th percentiles.
 const (
-	capacityReport = "the use case of published capacity reports"
-	scenarioReport = "the scenario of published scenario reports"
+	capacityReport = "a use case from published capacity reports"
+	scenarioReport = "a scenario from published benchmark reports"
 	mlperf         = "the server scenario of MLPerf Inference (mlperf.conf)"
 )
 

@@ -46,7 +46,7 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 		switch t.Metric.Name {
 		case "goodput":
 			if len(w.Good) == 0 {
-				b.d.errorf(t.Range, sumNoGood, `goodput counts good requests, but workload.%s has no good block that defines them. Add one: good { ttft = "< 2s" }.`, w.Address())
+				b.d.errorf(t.Range, sumNoGood, "goodput counts good requests, but workload.%s has no `good` block that defines them. Add one: good { ttft = \"< 2s\" }.", w.Address())
 			}
 		case "accuracy":
 			if w.Score == nil {
@@ -86,7 +86,7 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 func readBounds(b *body) []*plan.Threshold {
 	out := readThresholds(b, true)
 	if len(b.attrs) == 0 && !b.stray {
-		b.d.errorf(b.rng, sumEmptySLA, `A good block needs a bound, such as ttft = "< 2s".`)
+		b.d.errorf(b.rng, sumEmptySLA, "A `good` block needs a bound, such as ttft = \"< 2s\".")
 	}
 	return out
 }

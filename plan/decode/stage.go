@@ -116,7 +116,7 @@ func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere boo
 	case recovers && (at == "" || elsewhere):
 		d.errorf(t.Range, sumConflict, `recovery is measured for one stage. Put it into an sla block of its own, with at = "NAME OF THE STAGE".`)
 	case recovers && !single:
-		d.errorf(t.Range, sumMissing, `recovery lasts until requests are good again, but nothing says what a good request is. Add a threshold such as ttft = "p95 < 2s", or a good block.`)
+		d.errorf(t.Range, sumMissing, "recovery lasts until requests are good again, but nothing says what a good request is. Add a threshold such as ttft = \"p95 < 2s\", or a `good` block.")
 	case at != "" && !metric.OfStages(t.Metric.Name) && !(t.Metric.Name == "goodput" && t.Stat.IsShare()):
 		d.errorf(t.Range, sumConflict, "%s needs a level that runs alone, but the stage %s overlaps with the stages around it.", t.Metric.Name, at)
 	}

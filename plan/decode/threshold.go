@@ -88,7 +88,7 @@ func cutOperator(s string) (plan.Op, string) {
 func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *problem) {
 	if good {
 		if text != "" && text != "every" {
-			return metric.Stat{}, problemf(sumStatNotAllowed, "A bound in a good block holds for a single request, so it has no statistic. Write %s.", example(def, good))
+			return metric.Stat{}, problemf(sumStatNotAllowed, "A bound in a `good` block holds for a single request, so it has no statistic. Write %s.", example(def, good))
 		}
 		return metric.Stat{Kind: metric.Every}, nil
 	}
