@@ -42,7 +42,7 @@ func brief(p *plan.Plan) hcl.Diagnostics {
 	return hcl.Diagnostics{{
 		Severity: hcl.DiagWarning,
 		Summary:  "Less than a minute of load",
-		Detail: fmt.Sprintf("%d of %s end within %s on a server that meets its limits. Something rarer than once in %s, such as a freeze, may not be seen. %s.",
+		Detail: fmt.Sprintf("%d of %s end within %s on a server that meets its limits. An event rarer than once in %s, such as a freeze, may be missed. %s.",
 			short, count(len(cases), "case"), roundTime(longest), roundTime(unseen), more),
 		Subject: first.Load.Range.Ptr(),
 	}}
