@@ -291,10 +291,10 @@ func TestCompareDisturbed(t *testing.T) {
 		{"the same, late on the candidate", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(1), Pass, ""},
 		{"a failure that a slow candidate need not explain", duel{candidate: constant(1.2)}, stall(1), Fail, ""},
 		{"a failure that a slow candidate may explain", duel{candidate: from(7, 1.6), policy: estimate}, stall(1), Error, "may have decided the verdict"},
-		{"a pass that slots which idled need not explain", duel{}, idling(1), Pass, "its slots were busy 90% of the window, less than 95% in round 8 on b"},
+		{"a pass that slots which idled need not explain", duel{}, idling(1), Pass, "the slots were busy for 90% of the window (required 95%) in round 8 on b"},
 		// If round 8 is left out, the candidate is 10 % slower.
-		{"a pass that they may explain", duel{control: constant(1), candidate: func(round, _ int) float64 { return 1.1 - 0.7*float64(round/7) }, policy: estimate}, idling(1), Error, "generator: its slots were busy 90%"},
-		{"a failure that they may explain", duel{control: func(round, _ int) float64 { return 1 - 0.5*float64(round/7) }, candidate: constant(1), policy: estimate}, idling(0), Error, "generator: its slots were busy 90%"},
+		{"a pass that they may explain", duel{control: constant(1), candidate: func(round, _ int) float64 { return 1.1 - 0.7*float64(round/7) }, policy: estimate}, idling(1), Error, "generator: the slots were busy for 90%"},
+		{"a failure that they may explain", duel{control: func(round, _ int) float64 { return 1 - 0.5*float64(round/7) }, candidate: constant(1), policy: estimate}, idling(0), Error, "generator: the slots were busy for 90%"},
 		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), Inconclusive, "this, and not the servers, may be why the verdict is undecided"},
 		{"a pair that was measured again", duel{}, again, Pass, "1 round of chat at 4 measured again on both servers"},
 		{"a pair that nothing had disturbed", duel{}, func(r *metric.Run) {
@@ -441,17 +441,17 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		want                     Outcome
 		says                     string
 	}{
-		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control does not hold at any load (<1); the candidate is certified to 3, fails at 4"},
-		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to 0, fails at 1"},
+		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control does not hold at any load (<1); the candidate is certified to hold 3, fails at 4"},
+		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to hold 0, fails at 1"},
 		// The control's capacity is below 4, so it may be 3, and so may the candidate's. The
 		// candidate must hold ⌈3 · 1.1⌉ = 4.
-		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to 0"},
-		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to 4"},
-		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to 4"},
-		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to 2"},
+		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to hold 0"},
+		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to hold 4"},
+		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to hold 4"},
+		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to hold 2"},
 		// The control's capacity is below 11, so it may be 10. The candidate must then hold ⌈10 ·
 		// 0.9⌉ = 9.
-		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to 9, fails at 12"},
+		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to hold 9, fails at 12"},
 		// The control's capacity may be 0. Then the candidate has nothing to lose, and the claim
 		// judges nothing.
 		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control does not hold at any load"},

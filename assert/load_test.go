@@ -60,11 +60,11 @@ func TestLoad(t *testing.T) {
 		{"a short prompt all cached", each(func(x *metric.Sample) { x.InputAsked, x.Usage.Input, x.Usage.Cached = 20, 20, 20 }), Error, "cache"},
 		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
-		{"busy 94%", idle(0.94), Error, "round 1: its slots were busy 94% of the window"},
+		{"busy 94%", idle(0.94), Error, "round 1: the slots were busy for 94% of the window"},
 		// A failed request may leave its slot idle for 100 ms. Four slots of 4.5 s have 18 s, of
 		// which that is 0.56 %.
-		{"busy 94.5% as one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.945; fail(l.Rounds[0].Samples[5]) }, Pass, "busy 94.5% of the window, less than 95%; requests failed"},
-		{"busy 94% though but one request failed", func(l *metric.Level) { idle(0.94)(l); fail(l.Rounds[0].Samples[5]) }, Error, "busy 94% of the window"},
+		{"busy 94.5% as one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.945; fail(l.Rounds[0].Samples[5]) }, Pass, "busy for 94.5% of the window (required 95%); requests failed"},
+		{"busy 94% though but one request failed", func(l *metric.Level) { idle(0.94)(l); fail(l.Rounds[0].Samples[5]) }, Error, "busy for 94% of the window"},
 		{"no window though but one request failed", func(l *metric.Level) {
 			idle(0)(l)
 			fail(l.Rounds[0].Samples[5])

@@ -550,7 +550,7 @@ func TestClusters(t *testing.T) {
 		{"none fails, by itself", plan.ClustersNone, none, 6, Pass, ""},
 		// If the rounds differ, the effective number of requests is smaller, whatever plan.Clusters
 		// assumes.
-		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "by the spread of 10 rounds"},
+		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "the spread of 10 rounds"},
 		{"one round fails", "", func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, ""},
 	} {
 		l := shape{n: 8, rounds: 10, perRound: c.n, failed: c.failed}.level()

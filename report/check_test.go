@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		}, "are the same load, but mean ttft is 290 ms and 400 ms"},
 		// The case has 60 requests in two windows. One request is sent every 100 ms, which is 10
 		// req/s.
-		{"more than the largest rate", func(d *Document) { d.Cases[0].Largest = 0.1 }, "completed, but the largest rate is 0.1 req/s"},
+		{"more than the largest rate", func(d *Document) { d.Cases[0].Largest = 0.1 }, "completed, but the largest rate that the server can sustain is 0.1 req/s"},
 		{"two largest rates", func(d *Document) {
 			again := d.Cases[0]
 			d.Cases[0].Largest, again.Largest = 8, 9
