@@ -285,8 +285,7 @@ type Workload struct {
 	Key         string // of for_each; ""
 	Title       string `plan:"title"` // title for people; "" means the address
 	Description string `plan:"description"`
-	// Users says for how many people one request in flight stands: a lower and an upper bound.
-	// It is zero if this is not known.
+	// Users bounds from below and above how many people a request in flight stands for; 0: unknown.
 	Users [2]float64
 	// Mix holds the parts of a mix; nil if the workload is not a mix. A part is a workload
 	// named "mix/part", and the parts follow the mix in the plan. The mix itself has no API,

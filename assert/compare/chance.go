@@ -113,10 +113,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
 	}
 	if c.Policy.Decide == plan.Estimate {
-		// An estimate passes if its value is within the limit. A bound at 50 % confidence is that
-		// value.
-		alpha = 0.5
-		rounds = max(level.Rounds, 1)
+		// An estimate passes if its value, the bound at 50 % confidence, is within the limit.
+		alpha, rounds = 0.5, max(level.Rounds, 1)
 	}
 	limit := (&Change{Metric: ch.Metric, Points: ch.Points}).scaled(ch.Limit)
 	var requests float64
@@ -146,8 +144,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	variance := 2 * (requests*requests + usualStarts*usualStarts)
 	switch {
 	case c.Restart == plan.RestartOrder:
-		// Two rounds have four legs. Both legs of the second server use the same start of that
-		// server.
+		// Two rounds have four legs. Both legs of the second server use the same start.
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
 	case c.SideBySide:
@@ -155,8 +152,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
-		// Each server starts only once. So the chance difference between two starts is the same in
-		// all rounds, and does not average out.
+		// Each server starts only once, so the chance difference of starts does not average out.
 		sum, weights := 0.0, 0.0
 		for z := -3.0; z <= 3; z += 0.25 {
 			weight := math.Exp(-z * z / 2)
