@@ -1,16 +1,15 @@
-// Package report writes the result of a run: one versioned Document, and one
-// file here for each output made from it.
+// Package report writes the result of a run: one versioned Document, and one file here for each
+// output made from it.
 //
-//  1. New joins what was observed (metric.Run) with what was promised
-//     (plan.Plan) and what was judged (assert.Verdicts) into a Document;
-//  2. Document.Write and ReadDocument keep it as results.json, which stands
-//     alone: every other report can be made again from it;
-//  3. JUnit, Markdown, Terminal and LevelsCSV show it to CI systems and
-//     people.
+//  1. New joins what was observed (metric.Run) with what was promised (plan.Plan) and what was
+//     judged (assert.Verdicts) into a Document;
+//  2. Document.Write and ReadDocument keep it as results.json, which stands alone: every other
+//     report can be made again from it;
+//  3. JUnit, Markdown, Terminal and LevelsCSV show it to CI systems and people.
 //
-// The package judges nothing and does not decide the exit code; it shows the
-// one it is given. Foreign text (server logs, errors, names) is kept as it
-// was in the Document and made safe by each output for its own readers.
+// The package judges nothing and does not decide the exit code; it shows the one it is given.
+// Foreign text (server logs, errors, names) is kept as it was in the Document and made safe by each
+// output for its own readers.
 package report
 
 import (
@@ -35,8 +34,7 @@ type Document struct {
 	Run    string `json:"run"`    // unique, sortable by time; if simulated, from the plan
 	Plan   Plan   `json:"plan"`
 	Host   string `json:"host,omitempty"` // machine that generated the load; "" if not recorded
-	// Folder is the folder of the run's reports, as given on the command line; "" if
-	// none were written.
+	// Folder is the folder of the run's reports, as given on the command line; "" if none were written.
 	Folder string `json:"folder,omitempty"`
 	// Recording is the SHA-256 sum of the recording that was judged, in hexadecimal. "" if the
 	// recording has no checksum.
