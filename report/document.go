@@ -44,8 +44,7 @@ type Document struct {
 	Salt      string    `json:"salt"`             // of the prompts, decimal (an unsigned 64-bit number)
 	Simulated bool      `json:"simulated"`        // servers were the built-in simulator in virtual time
 	Partial   bool      `json:"partial"`          // the user left out cases
-	// Stopped is the reason why the run ended before the end of the plan; "" if the run was
-	// complete.
+	// Stopped is the reason why the run ended before the end of the plan; "" if it did not.
 	Stopped string `json:"stopped,omitempty"`
 
 	Outcome Outcome `json:"outcome"`
