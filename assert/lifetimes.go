@@ -43,7 +43,7 @@ func Lifetimes(t *plan.Threshold, policy plan.Policy, looks []plan.Look) float64
 // no window is long enough.
 func lifetimesFor(e, alpha float64) float64 {
 	need, ok := stat.MinimumN(e, alpha)
-	if !ok {
+	if !ok || e >= 1 {
 		return 0
 	}
 	return max(float64(need)/stat.PerLifetime(e), leastAlone)

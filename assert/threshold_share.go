@@ -413,7 +413,7 @@ func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []st
 	}
 	notes := []string{fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(x.high, 0)))}
 	if x.slowed(t) {
-		notes = append(notes, "the rate is below the largest rate, but the backlog grew by more than chance explains, and the server answered fewer requests than the saturated server with as many in flight")
+		notes = append(notes, "the rate is below the largest rate, but the backlog grew by more than chance explains, and the server answered a smaller share of its largest rate than the share of its slots that was taken at the end")
 	} else if x.fills {
 		notes = append(notes, fmt.Sprintf("%d requests in flight at the end need not be a queue: the server, when saturated, answered %.0f at once", g.End, l.SaturationAt))
 	}

@@ -349,8 +349,8 @@ type Asked struct {
 	Natural bool          `json:"natural,omitempty"`
 	Pause   time.Duration `json:"pause_ns,omitempty"`
 	Think   string        `json:"think,omitempty"` // thinking time of people; "" if there is none
-	// Arrivals is the distribution of a rate's gaps: "poisson", "gamma 0.5"; "" for
-	// other shapes.
+	// Arrivals names how the gaps between requests are distributed: "constant", "poisson" or
+	// "gamma 0.5". For a replay it names the trace. It is "" for a load without a rate or trace.
 	Arrivals string `json:"arrivals,omitempty"`
 	// Prompts is a hash of the source of the prompts; "" if the prompts are synthetic and unique.
 	Prompts string `json:"prompts,omitempty"`

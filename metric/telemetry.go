@@ -247,9 +247,9 @@ func (h Histogram) merge(o Histogram) (Histogram, bool) {
 	return sum, true
 }
 
-// told reads the metric name from each round through the function take. If a round has no value,
-// why is the reason of the first such round; then the level has no value either, because the
-// missing value may have been the worst.
+// told calls take for each round, to read the metric that is called name. It stops at the first
+// round for which take returns false, and returns the reason. The level then has no value either,
+// because the missing value may have been the worst.
 func (l *Level) told(name string, take func(*Telemetry) bool) (why string) {
 	if l.Skipped != "" {
 		return "the level was not run: " + l.Skipped

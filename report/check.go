@@ -272,12 +272,12 @@ func (c *checker) claimed() {
 	for i := range c.doc.Capacities {
 		x := &c.doc.Capacities[i]
 		if words := strings.ToLower(x.Line); c.doc.Plan.Decide == string(plan.Estimate) && strings.Contains(words, "exact") {
-			c.say("the capacity of %s on %s is a point estimate, and is called exact", x.Workload, x.Server)
+			c.say("the capacity of %s on %s is a point estimate, but the report calls it exact", x.Workload, x.Server)
 		}
 	}
 	for i := range c.doc.Verdicts {
 		if v := &c.doc.Verdicts[i]; v.Outcome == Skipped && v.Value.OK {
-			c.say("%s of %s on %s was measured, and is called skipped", v.Name, v.Workload, v.Server)
+			c.say("%s of %s on %s was measured, but the report calls it skipped", v.Name, v.Workload, v.Server)
 		}
 	}
 }
@@ -329,7 +329,7 @@ func (c *checker) change(x *Comparison, row *Change) {
 		c.say("%s is called %s, but its change, %s, is for the %s", at, row.Direction, compare.FormatChange(metric.Unit(row.Unit), row.Change.V, row.Points), way)
 	}
 	if row.Outcome == Skipped && row.Limit.OK && row.Why == "" {
-		c.say("%s was measured and has a limit, and is called skipped", at)
+		c.say("%s was measured and has a limit, but the report calls it skipped", at)
 	}
 }
 

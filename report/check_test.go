@@ -64,13 +64,13 @@ func TestCheck(t *testing.T) {
 		{"bounds", func(d *Document) { d.Comparisons = rows(Change{Low: some(0.2), High: some(0.1)}) }, "its bounds are the wrong way round"},
 		{"a row that was measured", func(d *Document) {
 			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Limit: some(0.05), Outcome: Skipped})
-		}, "was measured and has a limit, and is called skipped"},
+		}, "was measured and has a limit, but the report calls it skipped"},
 		{"no difference above a row that is worse", func(d *Document) {
 			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Direction: "worse"})
 			d.Comparisons[0].Decisions = []Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}
 		}, "no difference for chat at 8, but ttft p95 is worse"},
-		{"an exact estimate", func(d *Document) { d.Plan.Decide, d.Capacities[0].Line = "estimate", "chat: exactly 39" }, "is a point estimate, and is called exact"},
-		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = Skipped }, "was measured, and is called skipped"},
+		{"an exact estimate", func(d *Document) { d.Plan.Decide, d.Capacities[0].Line = "estimate", "chat: exactly 39" }, "is a point estimate, but the report calls it exact"},
+		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = Skipped }, "was measured, but the report calls it skipped"},
 		{"a level that failed below the capacity", func(d *Document) { d.Verdicts[2].Outcome, d.Verdicts[2].Value = Fail, some(9) }, "failed, but the capacity is 39"},
 		{"more that wait than are in flight", func(d *Document) { d.Passages = over(Passage{InFlight: []int{3, 1}, Waiting: []int{3, 2}}) }, "2 requests wait, but only 1 are in flight"},
 		{"more arrivals than were due", func(d *Document) { d.Passages = over(Passage{Arrivals: []int{40, 21}}) }, "61 requests arrived, but only 60 were due"},

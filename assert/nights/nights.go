@@ -101,7 +101,9 @@ type Bounds struct {
 	// Noise is the standard deviation from night to night. It is a share of Center, or for metrics
 	// that are shares a difference.
 	Noise float64
-	Shift float64 // distance of the alarm, or of tonight, from the reference, in units of Noise
+	// Shift is the mean since the change, or tonight's value if there is no change, minus the mean
+	// of the reference. It has the unit of Noise.
+	Shift float64
 }
 
 // Change is a change of a series, with what else changed that night.

@@ -27,9 +27,9 @@ func TestRobust(t *testing.T) {
 	if d := cmp.Diff(want, robust(alternating(10), 0), near); d != "" {
 		t.Error(d)
 	}
-	// The night with the value 150 is left out. The robust standard deviation is 1/0.6745 = 1.48,
-	// because that is more than 1/1.2816. The largest allowed distance from the median is
-	// 1.48·4.5·(1 + 3/11) = 8.5.
+	// The night with the value 150 is left out. The robust standard deviation is the larger of
+	// 1/0.6745 = 1.48, from the median, and 1/1.2816 = 0.78, from the 80th percentile. The largest
+	// allowed distance from the median is 1.48·4.5·(1 + 3/11) = 8.5.
 	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0), near); d != "" {
 		t.Error(d)
 	}

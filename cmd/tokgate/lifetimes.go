@@ -136,7 +136,10 @@ func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 		}
 		warned[w.Workload] = true
 		summary, then := "Percentile may pass only by its margin", "If rounds differ, it passes only far from its limit"
-		if assert.NonePasses(w.lasts, s.request.Seconds()) {
+		switch {
+		case s.threshold.Metric.Scope == metric.Counted:
+			summary, then = "Percentile cannot pass", "A percentile of the server's histogram never passes in a shorter window"
+		case assert.NonePasses(w.lasts, s.request.Seconds()):
 			summary, then = "Percentile cannot pass", "A percentile of a shorter window than four of them never passes"
 		}
 		diags = append(diags, &hcl.Diagnostic{

@@ -49,8 +49,8 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	if r.fits != nil {
 		whole := p.Bytes()
 		p = r.fitted(number, r.fits[number])
-		// Other rows do not share the text that was cut off, so the kept text has a larger
-		// shared part.
+		// The text that was cut off is not shared with other rows. So the same shared text is
+		// a larger share of the shorter prompt.
 		share *= max(1, float64(whole)/float64(p.Bytes()))
 	}
 	p.Row, p.Shared = i+1, min(share, 1)

@@ -197,7 +197,7 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	part.SLAs = append(part.SLAs, &own)
 	for _, t := range own.Thresholds {
 		if !metric.OfParts(t.Metric) {
-			d.errorf(t.Range, sumConflict, "%s is not known for a part: workload.%s shares the server with the rest of workload.%s. Set the threshold in an sla block of the mix, or name other levels in the argument at.", t.Metric.Name, part.PartName(), m.Address())
+			d.errorf(t.Range, sumConflict, "A part of a mix has no value of its own for %s, because workload.%s shares the server with the rest of workload.%s. Move the threshold to an sla block of the mix. Or set `at` in this block to levels that the mix does not have.", t.Metric.Name, part.PartName(), m.Address())
 		}
 	}
 }

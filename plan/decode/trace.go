@@ -270,7 +270,7 @@ func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 		d.errorf(b.rangeOf("output_tokens"), sumConflict, "The trace decides how long answers are. Use another workload for natural answers.")
 	}
 	if p := w.Prompt; p.Range != (hcl.Range{}) {
-		d.errorf(p.Range, sumConflict, "The trace decides the prompts. Remove the prompt block, or use another workload for it.")
+		d.errorf(p.Range, sumConflict, "The trace decides the prompts. Remove the prompt block, or move it to another workload.")
 	}
 	if w.API == plan.Completions && r.HasMessages() {
 		d.errorf(b.rangeOf("api"), sumTrace, `%s has messages, which api = "completions" does not take: use api = "chat".`, r.Path)

@@ -62,7 +62,8 @@ type Span struct {
 	Word     string
 }
 
-// Rule is a line at a limit, horizontal or, with Vertical, at a value of X.
+// Rule is a straight line that marks a value, such as a limit. It is horizontal, at a value of Y.
+// If Vertical is set, it is vertical, at a value of X.
 type Rule struct {
 	At       float64
 	Word     string

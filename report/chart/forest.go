@@ -158,8 +158,8 @@ func (f *Forest) span(values []float64) (low, high float64) {
 	return low, high
 }
 
-// second returns the largest absolute value among the values and limits of the rows, without the
-// largest value. It returns 0 if there is no other.
+// second leaves out the row whose value is the largest in size. It returns the largest absolute
+// value among the values of the other rows and the limits of all rows, or 0 if there is none.
 func (f *Forest) second() float64 {
 	var out, first float64
 	for _, r := range f.Rows {

@@ -9,8 +9,8 @@ import (
 
 var dashes = []string{"", "7 4", "2 3", "9 3 2 3"}
 
-// Ordered is the first index of series in an ordered group, such as increasing loads. The lines of
-// a group have Shades shades of one colour.
+// Series with an index of Ordered or more belong to an ordered group, such as increasing loads. The
+// lines of a group have one colour, in as many shades as Shades says.
 const (
 	Ordered = 100
 	Shades  = 8

@@ -9,7 +9,7 @@ import (
 
 // badAnswers shows the worst answers of each server beside the right ones.
 func badAnswers(runs []run) (section, bool) {
-	s := section{ID: "answers", Title: "Answers that count as bad", Lead: "At most five of each workload on a server, those that are bad in most ways first. Of long texts the middle is left out."}
+	s := section{ID: "answers", Title: "Answers that count as bad", Lead: "Up to five answers for each workload on a server. The answers with the most faults come first. Long texts are shown without their middle."}
 	for _, r := range runs {
 		if t := sideBySide(r, "Answers that count as bad", r.Answers); t != nil {
 			s.Blocks = append(s.Blocks, block{Table: t})
