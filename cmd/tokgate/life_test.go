@@ -144,11 +144,17 @@ func (l *life) groups() []int {
 	var out []int
 	notes, _ := filepath.Glob(filepath.Join(l.state(), "*.server.json"))
 	for _, path := range notes {
-		raw, _ := os.ReadFile(path)
 		var note struct {
 			Group int `json:"group"`
 		}
-		if json.Unmarshal(raw, &note) == nil && note.Group > 1 {
+		// A running program writes its note in place, so a reader may meet it half written.
+		for range 100 {
+			raw, err := os.ReadFile(path)
+			if err != nil || json.Unmarshal(raw, &note) == nil {
+				break
+			}
+		}
+		if note.Group > 1 {
 			out = append(out, note.Group)
 		}
 	}
