@@ -98,7 +98,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		v.Outcome, v.More = Inconclusive, -1
 		v.Needs = bucketAdvice(t, low, high)
 	case few:
-		v.Notes = append(v.Notes, s.moveTogether(v.Effective))
+		s.noteMoments(v, moments)
 		s.decide(v, stat.Open, max(s.needed(atMost/h.N(), e, v.Effective), s.longer(e)))
 		s.tooShort(v, e)
 	default:

@@ -73,22 +73,27 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		k, n, why = k*moments/n, moments, s.moveTogether(moments)
 	}
 	s.certifyShare(v, t, min(s.toFail(groups, clusters), countAs(moments)), k, n, share, e)
-	s.shareTooShort(v, moments, e)
+	s.inWindow(v, moments, e)
 	if n < 0.995*float64(s.n) && (v.Outcome == Pass || v.Outcome == Inconclusive) && s.policy.Decide != plan.Estimate {
 		v.Notes = append(v.Notes, why)
 	}
 }
 
-// shareTooShort lets no share pass in windows that are too short for a percentile that allows e:
-// moments is finite.
-func (s *subject) shareTooShort(v *Verdict, moments, e float64) {
-	if math.IsInf(moments, 1) || s.policy.Decide == plan.Estimate {
-		return
+// inWindow notes why a share failed. It lets no share pass in windows that are too short for a
+// percentile that allows e: moments is finite.
+func (s *subject) inWindow(v *Verdict, moments, e float64) {
+	switch {
+	case s.policy.Decide == plan.Estimate:
+	case v.Outcome == Fail:
+		if !s.noteMoments(v, moments) {
+			s.notes(v, observations{}, e)
+		}
+	case !math.IsInf(moments, 1):
+		if v.Outcome == Pass {
+			s.decide(v, stat.Open, s.longer(e))
+		}
+		s.tooShort(v, e)
 	}
-	if v.Outcome == Pass {
-		s.decide(v, stat.Open, s.longer(e))
-	}
-	s.tooShort(v, e)
 }
 
 // goodBy returns the values that decide which requests are good. moments is how many independent
@@ -153,7 +158,6 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, s
 	switch {
 	case stat.Share(share*effective, effective, e, s.alpha) == stat.Above:
 		v.Outcome, v.Effective = Fail, effective
-		s.notes(v, observations{}, e)
 	case stat.Share(k, n, e, s.alpha) == stat.Below && stat.Share(0, float64(s.units()), e, s.alpha) == stat.Below:
 		v.Outcome = Pass
 	default:
@@ -415,7 +419,7 @@ func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []st
 	if x.slowed(t) {
 		notes = append(notes, "the rate is below the largest rate, but the backlog grew by more than chance explains, and the server answered a smaller share of its largest rate than the share of its slots that was taken at the end")
 	} else if x.fills {
-		notes = append(notes, fmt.Sprintf("%d requests in flight at the end need not be a queue: the server, when saturated, answered %.0f at once", g.End, l.SaturationAt))
+		notes = append(notes, fmt.Sprintf("%d requests in the backlog at the end need not be a queue: the server, when saturated, answered %.0f at once", g.End, l.SaturationAt))
 	}
 	return notes
 }

@@ -18,8 +18,7 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	case !s.sound && v.Effective > 0:
 		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
 			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
-	case together && v.Effective == countAs(moments):
-		v.Notes = append(v.Notes, s.moveTogether(v.Effective))
+	case together && s.noteMoments(v, moments):
 	case s.crowding() < 1 && v.Effective > 0.995*s.crowding()*float64(s.n):
 		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate that the server can sustain, %s count as at most %s independent requests, because busy periods are few and long",
 			s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective))))
@@ -49,6 +48,16 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 func (s *subject) moveTogether(worth float64) string {
 	return fmt.Sprintf("about %s in flight at the same time are fast or slow together, so in a window of only %s request lifetimes %s count as at most %.0f independent requests",
 		verdict.Count(s.wave(), "requests"), metric.FormatDigits(metric.Count, s.lifetimes(), 2), verdict.Count(s.n, "requests"), math.Floor(worth))
+}
+
+// noteMoments notes that the windows hold few independent moments, if they are what limits the
+// effective number of requests. It reports whether they are.
+func (s *subject) noteMoments(v *Verdict, moments float64) bool {
+	limits := v.Effective == countAs(moments)
+	if limits {
+		v.Notes = append(v.Notes, s.moveTogether(v.Effective))
+	}
+	return limits
 }
 
 // tooShort notes with an undecided percentile that allows the share e how long a window it needs at

@@ -288,7 +288,7 @@ func (l *requestLine) optionalGaps(key string, to *metric.Gaps) {
 	}
 }
 
-// appendGap does the same as strconv.AppendUint, but three times as fast for four and five digits.
+// appendGap does the same as strconv.AppendUint, with less work for four and five digits.
 // Most gaps are between 1 and 100 ms.
 func appendGap(b []byte, us uint32) []byte {
 	if us < 1_000 || us >= 100_000 {

@@ -99,6 +99,12 @@ func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (t
 	return worst
 }
 
+// never reports whether the percentile cannot pass in the window, not even by its margin. A
+// percentile of the server's histogram has no margin.
+func (s short) never() bool {
+	return s.threshold.Metric.Scope == metric.Counted || assert.NonePasses(s.window.lasts, s.request.Seconds())
+}
+
 // name writes the percentile: "ttft p95".
 func (s short) name() string { return s.threshold.Metric.Name + " " + s.threshold.Stat.String() }
 
@@ -136,11 +142,8 @@ func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 		}
 		warned[w.Workload] = true
 		summary, then := "Percentile may pass only by its margin", "If rounds differ, it passes only far from its limit"
-		switch {
-		case s.threshold.Metric.Scope == metric.Counted:
-			summary, then = "Percentile cannot pass", "A percentile of the server's histogram never passes in a shorter window"
-		case assert.NonePasses(w.lasts, s.request.Seconds()):
-			summary, then = "Percentile cannot pass", "A percentile of a shorter window than four of them never passes"
+		if s.never() {
+			summary, then = "Percentile cannot pass", "It never passes in so short a window"
 		}
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagWarning, Summary: summary, Subject: s.threshold.Range.Ptr(),
@@ -179,19 +182,19 @@ type foretelling struct {
 	windows []rateWindow
 
 	mu    sync.Mutex
-	took  map[string][]float64 // seconds that each warm-up request took, by case
-	begun map[string]bool      // cases whose warm-up is over
+	took  map[[3]string][]float64 // seconds that each warm-up request took, by server, workload and level
+	begun map[[3]string]bool      // levels whose warm-up is over, by the same names
 }
 
 func foretell(d *progress.Display, p *plan.Plan) *foretelling {
-	return &foretelling{Display: d, windows: rateWindows(p), took: map[string][]float64{}, begun: map[string]bool{}}
+	return &foretelling{Display: d, windows: rateWindows(p), took: map[[3]string][]float64{}, begun: map[[3]string]bool{}}
 }
 
 // SampleDone implements exec.Observer.
 func (f *foretelling) SampleDone(s *metric.Sample) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if key := caseKey(s.Server, s.Workload, s.Level); s.Phase == metric.Warmup && s.FromDue && s.Completed() && !f.begun[key] {
+	if key := [3]string{s.Server, s.Workload, s.Level}; s.Phase == metric.Warmup && s.FromDue && s.Completed() && !f.begun[key] {
 		f.took[key] = append(f.took[key], (s.End - s.Scheduled).Seconds())
 	}
 	return f.Display.SampleDone(s)
@@ -202,7 +205,7 @@ func (f *foretelling) RequestStarted(of *metric.Level, phase metric.Phase) {
 	f.Display.RequestStarted(of, phase)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := caseKey(of.Server, of.Workload, of.Name)
+	key := [3]string{of.Server, of.Workload, of.Name}
 	if phase != metric.Measured || f.begun[key] {
 		return
 	}
@@ -222,6 +225,10 @@ func (f *foretelling) RequestStarted(of *metric.Level, phase metric.Phase) {
 		return
 	}
 	f.windows = slices.Delete(f.windows, i, i+1) // said once
-	f.Say(fmt.Sprintf("%s %s: a request takes about %s, so %s takes a window of %s to pass without a large margin if rounds differ; the plan has %s",
-		s.of.Address(), s.where(), roundTime(one), s.name(), plan.PlainDuration(s.takes()), plan.PlainDuration(w.lasts)))
+	without := "without a large margin if rounds differ"
+	if s.never() {
+		without = "at all"
+	}
+	f.Say(fmt.Sprintf("%s %s: a request takes about %s, so %s takes a window of %s to pass %s; the plan has %s",
+		s.of.Address(), s.where(), roundTime(one), s.name(), plan.PlainDuration(s.takes()), without, plan.PlainDuration(w.lasts)))
 }
