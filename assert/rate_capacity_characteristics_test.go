@@ -98,7 +98,7 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 		t.Skip("make characteristics runs it")
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n**Rate capacity** in 10 minutes, %d searches a row; shape 1 is Poisson.\n\n", *rateSearches)
+	fmt.Fprintf(&out, "\n**Rate capacity** in 10 minutes, %d searches a row.\n\n", *rateSearches)
 	out.WriteString("| server, its largest rate, arrivals | TTFT p95 | true limit | estimate within 10 % | certified | above the limit | within 20 % | took |\n|---|---|---|---|---|---|---|---|\n")
 	models, shapes := []*rateModel{usualRates()}, []float64{1}
 	if *rateFull {
@@ -161,7 +161,7 @@ func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 				t.Errorf("%s, TTFT < %v s: only %.0f%% of the %s", m.name, limit, 100*x[0]/n, what)
 			}
 		}
-		fmt.Fprintf(out, "| %s, %.1f req/s, shape %v | %v s | %.2f | %.0f%% | %.0f%% | %.1f%% | %.0f%% | %v |\n", m.name, most, m.shape, limit, truth[i],
+		fmt.Fprintf(out, "| %s, %.1f req/s, %s | %v s | %.2f | %.0f%% | %.0f%% | %.1f%% | %.0f%% | %v |\n", m.name, most, shapeName(m.shape), limit, truth[i],
 			100*float64(near)/n, 100*float64(certified)/n, 100*float64(over)/n, 100*float64(within)/n, (took / time.Duration(*rateSearches)).Round(time.Second))
 	}
 }

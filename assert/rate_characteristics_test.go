@@ -422,9 +422,9 @@ func onAll[T any](gates int, gate func(i int64) T) []T {
 	return out
 }
 
-// sustains writes a table row: how often the model is judged to sustain a rate near its largest
-// rate.
-func (m *rateModel) sustains(t *testing.T, out *strings.Builder, requests int, truth, near float64) {
+// sustains returns two table cells: how often the model is judged to sustain a rate near its largest
+// rate, and how often the rules of other tools call it overloaded.
+func (m *rateModel) sustains(t *testing.T, requests int, truth, near float64) (ours, theirs string) {
 	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
 	count, trend, deficit := map[Outcome]int{}, 0, 0
 	for _, x := range onAll(*rateGates, func(i int64) (out struct {
@@ -450,11 +450,10 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, requests int, t
 	}
 	gates := float64(*rateGates)
 	share := func(n int) float64 { return float64(n) / gates }
-	row := fmt.Sprintf("| %s, %.1f req/s, shape %v | %.2f | %.1f%% | %.1f%% | %.1f%% | %.1f%% | %.1f%% |\n", m.name, truth, m.shape, near,
-		100*share(count[Pass]), 100*share(count[Fail]), 100*share(count[Inconclusive]), 100*share(trend), 100*share(deficit))
-	out.WriteString(row)
+	ours = fmt.Sprintf("%.1f / %.1f", 100*share(count[Pass]), 100*share(count[Fail]))
+	theirs = fmt.Sprintf("%.0f / %.0f", 100*share(trend), 100*share(deficit))
 	if *rateTrace {
-		fmt.Print(row)
+		fmt.Printf("%s, %.1f req/s, shape %v, %.2f: %s, other rules %s\n", m.name, truth, m.shape, near, ours, theirs)
 	}
 	wrong, decided := Fail, 0.75
 	if near > 1 {
@@ -476,6 +475,7 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, requests int, t
 	if least := decided - 3*math.Sqrt(decided*(1-decided)/gates); 1-share(count[Inconclusive]) < least {
 		t.Errorf("%s: at %.2f of the largest rate only %.1f%% are decided", m.name, near, 100*(1-share(count[Inconclusive])))
 	}
+	return ours, theirs
 }
 
 // judged returns the verdict on a threshold at a simulated level.
@@ -489,9 +489,7 @@ func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Verdict {
 // certified. It uses the engine of the simulated server. The true largest rate comes from one hour
 // of saturation.
 func TestLongRateCharacteristics(t *testing.T) {
-	var sustained, percentiles strings.Builder
-	fmt.Fprintf(&sustained, "\n**Sustained?** 5 minutes of requests, %d gates a row; shape 1 is Poisson.\n\n", *rateGates)
-	sustained.WriteString("| server, its largest rate, arrivals | rate / largest | sustained | not sustained | undecided | *trend of in-flight: overloaded* | *fewer than 95 % ended: overloaded* |\n|---|---|---|---|---|---|---|\n")
+	var sustained, others, percentiles strings.Builder
 	fmt.Fprintf(&percentiles, "\n**A TTFT p95 at its limit** (by %d,000 requests at that rate): false passes of %d gates a row with %d requests, with the cap on what they count as, and without it; and of a part of a mix, a quarter of them at random, with that of its own; passes with the cap of a p95 that is 20 %% below its limit.\n\n| server | rate / largest | with the cap | without | of a part | 20 %% below: passes |\n|---|---|---|---|---|---|\n", truly()/1000, *rateGates, *rateTail)
 	models, abouts, shapes := []*rateModel{usualRates()}, []float64{10}, []float64{1}
 	nears, tails := []float64{0.85, 0.95, 1.05, 1.15}, []float64{0.7, 0.85}
@@ -499,6 +497,15 @@ func TestLongRateCharacteristics(t *testing.T) {
 		models, abouts, shapes = rateModels(), []float64{10, 2}, []float64{1, 0.5}
 		nears, tails = []float64{0.5, 0.7, 0.85, 0.95, 1.05, 1.15, 1.3}, []float64{0.3, 0.7, 0.8, 0.85, 0.9}
 	}
+	fmt.Fprintf(&sustained, "\n**Sustained?** 5 minutes of requests, %d gates a cell: %% called sustained / not sustained. The others are undecided.\n\n", *rateGates)
+	others.WriteString("\n**Rules of other tools, on the same gates:** % called overloaded because the number of requests in flight rises / because fewer than 95 % of the requests ended.\n\n")
+	head := "| server, its largest rate, arrivals |"
+	for _, near := range nears {
+		head += fmt.Sprintf(" %.2f |", near)
+	}
+	head += "\n|---|" + strings.Repeat("---|", len(nears)) + "\n"
+	sustained.WriteString(head)
+	others.WriteString(head)
 	for _, about := range abouts {
 		for _, m := range models {
 			known := m.known(about)
@@ -510,10 +517,16 @@ func TestLongRateCharacteristics(t *testing.T) {
 				})
 			}
 			for _, shape := range shapes {
-				for _, near := range nears {
+				label, ours, theirs := "", slices.Repeat([]string{"–"}, len(nears)), slices.Repeat([]string{"–"}, len(nears))
+				for i, near := range nears {
 					row(fmt.Sprintf("shape %v", shape), shape, near, func(t *testing.T, m *rateModel, truth float64) {
-						m.sustains(t, &sustained, int(about*300), truth, near)
+						label = fmt.Sprintf("| %s, %.1f req/s, %s | ", m.name, truth, shapeName(shape))
+						ours[i], theirs[i] = m.sustains(t, int(about*300), truth, near)
 					})
+				}
+				if label != "" {
+					sustained.WriteString(label + strings.Join(ours, " | ") + " |\n")
+					others.WriteString(label + strings.Join(theirs, " | ") + " |\n")
 				}
 			}
 			for _, near := range tails {
@@ -523,13 +536,21 @@ func TestLongRateCharacteristics(t *testing.T) {
 			}
 		}
 	}
-	out := sustained.String() + percentiles.String()
+	out := sustained.String() + others.String() + percentiles.String()
 	if *rateTable != "" {
 		if err := os.WriteFile(*rateTable, []byte(out), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Log(out)
+}
+
+// shapeName names arrivals by the shape of their gaps.
+func shapeName(shape float64) string {
+	if shape == 1 {
+		return "Poisson"
+	}
+	return fmt.Sprintf("gamma %v", shape)
 }
 
 // truly returns how many requests a simulation of a true percentile has. The simulated H200 answers
