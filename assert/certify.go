@@ -51,8 +51,8 @@ func Certify(p *plan.Plan) []Finding {
 				for _, r := range withGrowth(binding(w, boundAt(level.Name)), load.Kind, level, verdict.SeverityError) {
 					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level))
 					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
-					if load.Open != nil && level.Stage == nil && level.Speedup == 0 && r.Stat.Kind == metric.Percentile && !f.Impossible {
-						f.Remark = nearest(r.Threshold, level, load.Open, w.Policy.Alpha())
+					if load.Open != nil && level.Stage == nil && level.Speedup == 0 && !f.Impossible {
+						f.atRate(w, level, load.Open)
 					}
 					out = append(out, f)
 				}
@@ -456,6 +456,22 @@ func uncertifiable(at []Finding) *hcl.Diagnostic {
 	return d
 }
 
+// atRate adds to the remark of a rate's threshold how near to the largest rate the planned requests are
+// enough, and for which requests the planned window is.
+func (f *Finding) atRate(w *plan.Workload, level plan.Level, o *plan.Open) {
+	lifetimes := Lifetimes(f.Threshold, w, nil)
+	if lifetimes == 0 {
+		return
+	}
+	if f.Threshold.Stat.Kind == metric.Percentile {
+		f.Remark = nearest(f.Threshold, level, o, w.Policy.Alpha())
+	}
+	if f.Remark != "" {
+		f.Remark += "; "
+	}
+	f.Remark += "the window is long enough if a request takes no longer than " + metric.FormatDigits(metric.Seconds, level.Lasts().Seconds()/lifetimes, 2)
+}
+
 // nearest returns a sentence about the largest rate that the level's requests can certify for a
 // percentile, as a share of the rate of the saturated server. See the function crowding.
 func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) string {
@@ -474,7 +490,5 @@ func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) s
 	if most <= 0 {
 		return words + fmt.Sprintf("; %d requests are too few, however low the rate is", level.Requests)
 	}
-	longest := level.Lasts().Seconds() / lifetimesFor(t.Allowed(), alpha)
-	return words + fmt.Sprintf("; %d requests are enough up to %s of that rate, if a request takes no longer than %s", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100),
-		metric.FormatDigits(metric.Seconds, longest, 2))
+	return words + fmt.Sprintf("; %d requests are enough up to %s of that rate", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100))
 }

@@ -3,6 +3,7 @@ package assert
 import (
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/assert/stat"
@@ -23,15 +24,18 @@ const (
 	leastAlone     = 10
 )
 
-// Lifetimes is how many times as long as a request the window of a rate must be for a percentile
-// to pass without its margin if rounds differ. The window may be extended by the given looks. It
-// is 0 for anything but a certified percentile of requests or gaps, or of a histogram of the server.
-func Lifetimes(t *plan.Threshold, policy plan.Policy, looks []plan.Look) float64 {
+// Lifetimes is how many times as long as a request the window of a rate must be for a threshold of
+// the workload to pass if rounds differ, a percentile without its margin. The window may be extended
+// by the given looks. The result is 0 for anything but a certified percentile of requests or gaps, or
+// of a histogram of the server, and a certified share of requests that are good by their times.
+func Lifetimes(t *plan.Threshold, w *plan.Workload, looks []plan.Look) float64 {
 	scoped := t.Metric.Scope == metric.PerRequest || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
-	if t.Stat.Kind != metric.Percentile || !scoped || policy.Decide == plan.Estimate {
+	timed := t.Metric.Name == "goodput" && slices.ContainsFunc(w.Good, func(g *plan.Threshold) bool { return !g.Metric.OfAnswers })
+	binds := t.Stat.Kind == metric.Percentile && scoped || t.Stat.Kind == metric.Share && timed
+	if !binds || w.Policy.Decide == plan.Estimate {
 		return 0
 	}
-	alpha := policy.Alpha()
+	alpha := w.Policy.Alpha()
 	if len(looks) > 0 {
 		alpha = errorAtLast(alpha, looks)
 	}
@@ -75,10 +79,11 @@ func (s *subject) together(o observations, e float64) (moments float64, ok bool)
 	return moments, ok
 }
 
-// longer returns how many requests the windows must hold so that a percentile that allows the share
-// e can pass without its margin.
-func (s *subject) longer(e float64) float64 {
-	return float64(s.n) * lifetimesFor(e, s.alpha) / s.lifetimes()
+// inWindow returns how many requests would decide a percentile or share that allows e. In windows
+// that are too short, see together, that takes at least as many as make them long enough. needed is
+// how many it would take in windows that are.
+func (s *subject) inWindow(needed, e float64) float64 {
+	return max(needed, float64(s.n)*lifetimesFor(e, s.alpha)/s.lifetimes())
 }
 
 // flows reports whether the level's rounds are parts of a window in which requests follow each other.
@@ -158,8 +163,15 @@ func Window(lifetimes, seconds float64) time.Duration {
 	return time.Duration(math.Ceil(lifetimes*seconds/step.Seconds())) * step
 }
 
-// NonePasses reports whether a rate's window is too short, beside the time of a request in seconds,
-// for any percentile to pass. 0 of either is unknown.
-func NonePasses(window time.Duration, seconds float64) bool {
-	return window > 0 && window.Seconds() < leastLifetimes*seconds
+// NeverPasses reports whether a threshold cannot pass in a rate's window, beside the time of a request
+// in seconds, even if rounds are alike. The window is shorter than Lifetimes says; 0 is unknown.
+func NeverPasses(t *plan.Threshold, window time.Duration, seconds float64) bool {
+	least := float64(leastLifetimes) // from here on a percentile may pass by its margin
+	switch {
+	case t.Metric.Scope == metric.Counted:
+		return true
+	case t.Stat.IsShare():
+		least = leastAlone
+	}
+	return window > 0 && window.Seconds() < least*seconds
 }

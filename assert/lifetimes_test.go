@@ -240,6 +240,56 @@ func TestWidenedBound(t *testing.T) {
 	}
 }
 
+// 1,000 requests of 40 s in 100 s, none bad. A share of 95 % takes 59 moments of 1.870 a lifetime, so
+// 31.55 lifetimes, which are 12,620 requests: 11,620 more, or 117 more rounds of 100. Requests
+// in flight grow from 0 to 400 in 40 s and stay there, 320 on average, so 59 waves take 18,880
+// requests, 17,880 more. For a share of 50 % the 10 lifetimes bind
+// from which on rounds can show how much requests depend on each other: 4,000 requests.
+func TestShareNeedsLifetimes(t *testing.T) {
+	for _, tt := range []struct {
+		clusters plan.Clusters
+		limit    float64
+		words    string
+		more     int
+	}{
+		{plan.ClustersNone, 0.95, "needs about 12000 more requests, 20 min", 12_000},
+		{plan.ClustersRound, 0.95, "needs about 117 more rounds, 20 min", 12_000},
+		{plan.ClustersWave, 0.95, "needs about 18000 more requests, 30 min", 18_000},
+		{plan.ClustersNone, 0.50, "needs about 3000 more requests, 5 min", 3_000},
+		{plan.ClustersRound, 0.50, "needs about 30 more rounds, 5 min", 3_000},
+	} {
+		s, _ := judgedRate(slowRate(40*time.Second), plan.Open{Arrivals: plan.Poisson})
+		s.workload.Good = []*plan.Threshold{threshold("ttft", "p95 < 2s")}
+		s.policy.Clusters = tt.clusters
+		share := *threshold("goodput", "share >= 95%")
+		share.Limit = tt.limit
+		if v := s.judge(&share); v.Outcome != Inconclusive || v.Needs != tt.words || v.More != tt.more {
+			t.Errorf("%s, %v: %v, %q, %d", tt.clusters, tt.limit, v.Outcome, v.Needs, v.More)
+		}
+	}
+}
+
+// A rate above the largest one is what leaves a share or a percentile undecided, and the verdict says
+// so. Just below it, at 96 %, 1,000 requests count as 1000·0.04²/1.5 = 1.1.
+func TestAboveTheLargestRate(t *testing.T) {
+	const above = "needs a rate below 9 req/s, the largest rate that the server certainly sustains; at a higher rate no number of requests settles the verdict"
+	for _, th := range []*plan.Threshold{threshold("success", "rate >= 95%"), threshold("goodput", "share >= 95%"), threshold("ttft", "p95 < 2s")} {
+		for _, clusters := range []plan.Clusters{plan.ClustersWave, plan.ClustersNone} {
+			judged := func(largest float64) Verdict {
+				s, _ := judgedRate(slowRate(time.Second, largest, largest, largest, largest), plan.Open{Arrivals: plan.Poisson})
+				s.workload.Good, s.policy.Clusters = []*plan.Threshold{threshold("ttft", "p95 < 2s")}, clusters
+				return s.judge(th)
+			}
+			if v := judged(9); v.Outcome != Inconclusive || v.Needs != above || v.More != -1 {
+				t.Errorf("%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
+			}
+			if v := judged(10 / 0.96); v.Outcome != Inconclusive || v.More <= 0 || !strings.Contains(strings.Join(v.Notes, "; "), "at 96% of the largest rate that the server can sustain, 1000 requests count as at most 1 independent requests") {
+				t.Errorf("%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
+			}
+		}
+	}
+}
+
 // In 100 s of 26.3-s requests, 3.8 lifetimes, a share of 50 % has 3.8·1.376 = 5.2 moments and needs 5.
 // A window that is so short passes nothing, and one of 10 lifetimes does.
 func TestGoodputOfAShortWindow(t *testing.T) {
@@ -316,14 +366,43 @@ func TestPartBesideLongRequests(t *testing.T) {
 }
 
 func TestLifetimes(t *testing.T) {
-	policy := plan.Policy{Confidence: 0.95}
-	for text, want := range map[string]float64{"p95 < 2s": 59 / 1.870, "p99 < 2s": 299 / 2.468, "mean < 2s": 0, "max < 2s": 0} {
-		if got := Lifetimes(threshold("ttft", text), policy, nil); math.Abs(got-want) > 0.1 {
-			t.Errorf("%s: %v, want %v", text, got, want)
+	fast, right := bound("ttft", "", plan.Less, 2), bound("accuracy", "", plan.GreaterEqual, 1)
+	w := &plan.Workload{Policy: plan.Policy{Confidence: 0.95}, Good: []*plan.Threshold{fast, right}}
+	for _, tt := range []struct {
+		metric, text string
+		want         float64
+	}{
+		{"ttft", "p95 < 2s", 59 / 1.870}, {"ttft", "p99 < 2s", 299 / 2.468}, {"ttft", "mean < 2s", 0}, {"ttft", "max < 2s", 0},
+		{"goodput", "share >= 95%", 59 / 1.870}, {"goodput", "observed >= 95%", 0}, {"success", "rate >= 95%", 0},
+	} {
+		if got := Lifetimes(threshold(tt.metric, tt.text), w, nil); math.Abs(got-tt.want) > 0.1 {
+			t.Errorf("%s %s: %v, want %v", tt.metric, tt.text, got, tt.want)
 		}
 	}
-	if got := Lifetimes(threshold("ttft", "p95 < 2s"), plan.Policy{Confidence: 0.95, Decide: plan.Estimate}, nil); got != 0 {
+	w.Good = []*plan.Threshold{right}
+	if got := Lifetimes(threshold("goodput", "share >= 95%"), w, nil); got != 0 {
+		t.Errorf("answers that are right do not move together: %v", got)
+	}
+	w.Policy.Decide = plan.Estimate
+	if got := Lifetimes(threshold("ttft", "p95 < 2s"), w, nil); got != 0 {
 		t.Errorf("a point estimate takes %v", got)
+	}
+	// A percentile may pass by its margin from 4 lifetimes on, a share if rounds are alike from 10 on,
+	// and the server's histogram not at all.
+	for _, tt := range []struct {
+		t    *plan.Threshold
+		want [3]bool // in 3, 5 and 11 lifetimes
+	}{
+		{threshold("ttft", "p95 < 2s"), [3]bool{true, false, false}}, {threshold("goodput", "share >= 95%"), [3]bool{true, true, false}},
+		{bound("server_ttft", "p95", plan.Less, 1), [3]bool{true, true, true}},
+	} {
+		var got [3]bool
+		for i, lifetimes := range []int{3, 5, 11} {
+			got[i] = NeverPasses(tt.t, time.Duration(lifetimes)*time.Minute, 60)
+		}
+		if got != tt.want {
+			t.Errorf("%s never passes: %v, want %v", label(tt.t), got, tt.want)
+		}
 	}
 	// One request takes 1 s and another takes 3 s. At any moment the longer request is three times
 	// as likely to be in flight.

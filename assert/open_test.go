@@ -193,7 +193,7 @@ func TestCrowding(t *testing.T) {
 		above[i] = 8
 	}
 	s, _ := judgedRate(backlog(0, above...), plan.Open{Arrivals: plan.Poisson})
-	if v := s.judge(threshold("ttft", "p95 < 2s")); v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "a rate below the largest rate") {
+	if v := s.judge(threshold("ttft", "p95 < 2s")); v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "a rate below 8 req/s, the largest rate") {
 		t.Errorf("above the largest rate: %v, %q", v.Outcome, v.Needs)
 	}
 	if s, _ := judgedRate(backlog(0), plan.Open{Arrivals: plan.Poisson}); s.crowding() != 1 {

@@ -70,10 +70,11 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		}
 		return min(x, s.crowding()*n)
 	}
-	v.Over, v.Effective = atMost, min(effective(least), effective(most))
+	counted := min(effective(least), effective(most))
+	v.Over, v.Effective = atMost, counted
 	moments, few := s.few(e)
 	if few {
-		v.Effective = min(v.Effective, countAs(moments))
+		v.Effective = min(counted, countAs(moments))
 	}
 	v.Low, v.High = bucketBounds(h, v.Effective, t.Stat.P/100, s.alpha)
 	within := fmt.Sprintf("between %s and %s", metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
@@ -99,7 +100,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		v.Needs = bucketAdvice(t, low, high)
 	case few:
 		s.noteMoments(v, moments)
-		s.decide(v, stat.Open, max(s.needed(atMost/h.N(), e, v.Effective), s.longer(e)))
+		s.decide(v, stat.Open, s.inWindow(s.needed(atMost/h.N(), e, counted), e))
 		s.tooShort(v, e)
 	default:
 		s.decide(v, stat.Open, s.needed(atMost/h.N(), e, v.Effective))

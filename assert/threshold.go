@@ -64,7 +64,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	}
 	needed := s.needed(share, e, counted)
 	if together {
-		needed = max(needed, s.longer(e))
+		needed = s.inWindow(needed, e)
 	}
 	s.decide(v, decision, needed)
 	if together {
@@ -93,7 +93,8 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	default:
 		v.Outcome = Inconclusive
 		if v.Effective == 0 { // see crowding
-			v.Needs, v.More = "needs a rate below the largest rate that the server can sustain; at a higher rate no number of requests settles the verdict", -1
+			_, least, _, _ := largest(s.level, s.policy.Alpha())
+			v.Needs, v.More = fmt.Sprintf("needs a rate below %s, the largest rate that the server certainly sustains; at a higher rate no number of requests settles the verdict", metric.Format(metric.PerSecond, least)), -1
 			return
 		}
 		v.Needs, v.More = s.more(needed)

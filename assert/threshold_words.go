@@ -14,14 +14,14 @@ import (
 // e is the share that a percentile allows; 0 for other statistics.
 func (s *subject) notes(v *Verdict, o observations, e float64) {
 	moments, together := s.together(o, e)
+	words, crowded := s.crowded(v.Effective)
 	switch {
 	case !s.sound && v.Effective > 0:
 		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
 			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
 	case together && s.noteMoments(v, moments):
-	case s.crowding() < 1 && v.Effective > 0.995*s.crowding()*float64(s.n):
-		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate that the server can sustain, %s count as at most %s independent requests, because busy periods are few and long",
-			s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective))))
+	case crowded:
+		v.Notes = append(v.Notes, words)
 	case v.Effective > 0 && v.Effective < 0.995*float64(s.n):
 		v.Notes = append(v.Notes, fmt.Sprintf("the spread of %[3]s shows that %[1]s count as %[2]s independent requests",
 			verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
@@ -42,6 +42,17 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	} else if missing > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value", verdict.Count(missing, "requests")))
 	}
+}
+
+// crowded says that requests count as few because the rate is near the largest rate. ok is false if
+// something else limits the effective number of requests, or if that number is 0.
+func (s *subject) crowded(effective float64) (words string, ok bool) {
+	most := s.crowding() * float64(s.n)
+	if effective <= 0 || s.crowding() >= 1 || effective > most || effective <= 0.995*most {
+		return "", false
+	}
+	return fmt.Sprintf("at %s of the largest rate that the server can sustain, %s count as at most %s independent requests, because busy periods are few and long",
+		s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(effective))), true
 }
 
 // moveTogether says how little a window shows in which requests are fast or slow together.

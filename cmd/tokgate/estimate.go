@@ -216,18 +216,23 @@ func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	return sum, ok
 }
 
-// slowestRequest returns how long a request may take by the thresholds of the sla blocks that binds
-// selects: by a threshold on e2e, or by the thresholds on TTFT and speed together.
-func slowestRequest(w *plan.Workload, binds func(*plan.SLA) bool) (d time.Duration, ok bool) {
-	limits := map[string]float64{}
+// bounding returns the thresholds of the sla blocks that binds selects.
+func bounding(w *plan.Workload, binds func(*plan.SLA) bool) (out []*plan.Threshold) {
 	for _, sla := range w.SLAs {
-		if !binds(sla) {
-			continue
+		if binds(sla) {
+			out = append(out, sla.Thresholds...)
 		}
-		for _, t := range sla.Thresholds {
-			if _, have := limits[t.Metric.Name]; !have && t.Limit > 0 {
-				limits[t.Metric.Name] = t.Limit
-			}
+	}
+	return out
+}
+
+// slowestRequest returns how long a request may take by the given thresholds: by one on e2e, or by
+// those on TTFT and speed together. Of several on one metric the first counts.
+func slowestRequest(w *plan.Workload, thresholds []*plan.Threshold) (d time.Duration, ok bool) {
+	limits := map[string]float64{}
+	for _, t := range thresholds {
+		if _, have := limits[t.Metric.Name]; !have && t.Limit > 0 {
+			limits[t.Metric.Name] = t.Limit
 		}
 	}
 	seconds, ok := limits["e2e"]
@@ -262,7 +267,7 @@ func longestLoad(c exec.Case) (d time.Duration, ok bool) {
 	if c.Level.Duration > 0 {
 		return c.Level.Duration, true
 	}
-	request, ok := slowestRequest(c.Workload, func(s *plan.SLA) bool { return slices.Contains(s.At, c.Level.Name) })
+	request, ok := slowestRequest(c.Workload, bounding(c.Workload, func(s *plan.SLA) bool { return slices.Contains(s.At, c.Level.Name) }))
 	waves := c.Level.Rounds
 	switch c.Load.Kind {
 	case metric.ClosedLoop:

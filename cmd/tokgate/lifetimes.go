@@ -59,7 +59,8 @@ func (w rateWindow) binds(s *plan.SLA) bool {
 	return slices.Contains(s.At, w.Level.Name)
 }
 
-// short is a threshold on a percentile for which a window is too short.
+// short is a threshold on a percentile, or on the share of good requests, for which a window is too
+// short.
 type short struct {
 	window    rateWindow
 	of        *plan.Workload // the workload, or a part of a mix
@@ -69,12 +70,10 @@ type short struct {
 	by        string        // where request is from
 }
 
-// takes returns the shortest window that is long enough for the percentile, rounded up
-// (assert.Window).
+// takes returns the shortest window that is long enough, rounded up (assert.Window).
 func (s short) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
 
-// tooShort returns the threshold on a percentile for which the window is too short. If there are
-// several, it returns the one that needs the longest window. Thresholds that passed in the last run
+// tooShort returns the threshold for which the window is too short. If there are several, it returns the one that needs the longest window. Thresholds that passed in the last run
 // are left out; last may be nil. The function request returns how long a request of a part takes.
 // The result is nil if the window is long enough, or if that time is unknown.
 func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (took time.Duration, by string)) *short {
@@ -86,7 +85,7 @@ func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (t
 		}
 		for _, sla := range part.SLAs {
 			for _, t := range sla.Thresholds {
-				s := &short{w, part, t, took, assert.Lifetimes(t, part.Policy, w.looks), by}
+				s := &short{w, part, t, took, assert.Lifetimes(t, part, w.looks), by}
 				if !w.binds(sla) || w.lasts <= 0 || s.lifetimes*took.Seconds() <= w.lasts.Seconds() || last.passed(s) {
 					continue
 				}
@@ -99,13 +98,25 @@ func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (t
 	return worst
 }
 
-// never reports whether the percentile cannot pass in the window, not even by its margin. A
-// percentile of the server's histogram has no margin.
+// never reports whether the threshold cannot pass in the window, even if rounds are alike.
 func (s short) never() bool {
-	return s.threshold.Metric.Scope == metric.Counted || assert.NonePasses(s.window.lasts, s.request.Seconds())
+	return assert.NeverPasses(s.threshold, s.window.lasts, s.request.Seconds())
 }
 
-// name writes the percentile: "ttft p95".
+// passes says in a heading and in a sentence whether the threshold may pass nevertheless.
+func (s short) passes() (heading, sentence string) {
+	noun, otherwise := "Percentile", "may pass only by its margin"
+	sentence = "If rounds differ, it passes only far from its limit"
+	if s.threshold.Stat.IsShare() {
+		noun, otherwise, sentence = "Goodput share", "may not pass", "If rounds differ, it does not pass"
+	}
+	if s.never() {
+		otherwise, sentence = "cannot pass", "It never passes in so short a window"
+	}
+	return noun + " " + otherwise, sentence
+}
+
+// name writes the threshold: "ttft p95".
 func (s short) name() string { return s.threshold.Metric.Name + " " + s.threshold.Stat.String() }
 
 // where names the window.
@@ -128,10 +139,10 @@ func (s short) advice() string {
 	return fmt.Sprintf("Set duration = %q", plan.PlainDuration(long))
 }
 
-// movingTogether warns of thresholds on percentiles of a rate for which the window may be too
-// short. It warns once for each workload. The time of a request comes from the last run, or from
+// movingTogether warns of thresholds on percentiles and shares of a rate for which the window may be
+// too short. It warns once for each workload. The time of a request comes from the last run, or from
 // the thresholds of the plan. A threshold that passed in the last run gets no warning, because its
-// margin was large enough.
+// margin was large enough, or its rounds were alike.
 func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	warned := map[*plan.Workload]bool{}
@@ -141,10 +152,7 @@ func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 			continue
 		}
 		warned[w.Workload] = true
-		summary, then := "Percentile may pass only by its margin", "If rounds differ, it passes only far from its limit"
-		if s.never() {
-			summary, then = "Percentile cannot pass", "It never passes in so short a window"
-		}
+		summary, then := s.passes()
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagWarning, Summary: summary, Subject: s.threshold.Range.Ptr(),
 			Detail: fmt.Sprintf("%s of %s %s: requests in flight together are fast or slow together, so it takes a window as long as %.0f of them. %s, so that is %s, and the plan has %s. %s. %s.",
@@ -163,7 +171,11 @@ func (w rateWindow) expects(part *plan.Workload, last *lastRun) (took time.Durat
 			return took, fmt.Sprintf("One took %s, by the %s in %s", roundTime(took), last.by, last.path)
 		}
 	}
-	if took, ok := slowestRequest(part, w.binds); ok {
+	limits := bounding(part, w.binds)
+	if slices.ContainsFunc(limits, func(t *plan.Threshold) bool { return t.Metric.Name == "goodput" }) {
+		limits = append(limits, part.Good...)
+	}
+	if took, ok := slowestRequest(part, limits); ok {
 		return took, fmt.Sprintf("One takes up to %s on a server that just meets its limits", roundTime(took))
 	}
 	return 0, ""
@@ -226,8 +238,11 @@ func (f *foretelling) RequestStarted(of *metric.Level, phase metric.Phase) {
 	}
 	f.windows = slices.Delete(f.windows, i, i+1) // said once
 	without := "without a large margin if rounds differ"
-	if s.never() {
+	switch {
+	case s.never():
 		without = "at all"
+	case s.threshold.Stat.IsShare():
+		without = "if rounds differ"
 	}
 	f.Say(fmt.Sprintf("%s %s: a request takes about %s, so %s takes a window of %s to pass %s; the plan has %s",
 		s.of.Address(), s.where(), roundTime(one), s.name(), plan.PlainDuration(s.takes()), without, plan.PlainDuration(w.lasts)))

@@ -41,7 +41,7 @@ workload "chat" {
 	// request times, which is 694 s. A window of 180 s is enough for requests of at most 5.7 s.
 	const warns = "Percentile may pass only by its margin"
 	tokgate(t, "validate", "gate.hcl").check(t, assert.ExitPass, warns, "takes up to 22s", `Set duration = "12m"`)
-	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 requests are enough up to", "64% of that rate, if a request takes no longer than 5.7 s")
+	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 requests are enough up to", "64% of that rate; the window is long enough if a request takes no longer than 5.7 s")
 	if r := tokgate(t, "run", "--simulate", "gate.hcl"); !strings.Contains(r.err, "so ttft p95 takes a window of ") {
 		t.Errorf("the run does not say that its window is too short:\n%s", r.err)
 	}
@@ -76,11 +76,13 @@ workload "chat" {
 }
 
 // 100 req/s for 4 h are 1.44 million requests, and their product with 4 h in nanoseconds does not fit
-// 64 bits. Four requests of 22 s last longer than a minute.
+// 64 bits. Four requests of 22 s last longer than a minute, and ten longer than three.
 func TestRateWindows(t *testing.T) {
-	for _, tt := range []struct{ metric, duration, want string }{
-		{"ttft", "4h", ""}, {"ttft", "1m", "Percentile cannot pass"}, {"ttft", "4m", "Percentile may pass only by its margin"},
-		{"server_ttft", "4h", ""}, {"server_ttft", "4m", "Percentile cannot pass"}, // it has no margin
+	const counted = "server_ttft = \"p95 < 2s\"\n    e2e = \"mean < 22s\""
+	for _, tt := range []struct{ sla, duration, want string }{
+		{`ttft = "p95 < 2s"`, "4h", ""}, {`ttft = "p95 < 2s"`, "1m", "Percentile cannot pass"}, {`ttft = "p95 < 2s"`, "4m", "Percentile may pass only by its margin"},
+		{counted, "4h", ""}, {counted, "4m", "Percentile cannot pass"}, // it has no margin
+		{`goodput = "share >= 95%"`, "4h", ""}, {`goodput = "share >= 95%"`, "3m", "Goodput share cannot pass"}, {`goodput = "share >= 95%"`, "4m", "Goodput share may not pass"},
 	} {
 		path := filepath.Join(t.TempDir(), "gate.hcl")
 		if err := os.WriteFile(path, []byte(fmt.Sprintf(`
@@ -95,12 +97,15 @@ workload "chat" {
     rate     = "100 req/s"
     duration = %q
   }
+  good {
+    e2e = "< 22s"
+  }
   sla {
-    %s    = "p95 < 2s"
-    e2e   = "mean < 22s"
+    %s
+    speed = "mean > 50 tok/s"
   }
 }
-`, tt.duration, tt.metric)), 0o600); err != nil {
+`, tt.duration, tt.sla)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
