@@ -23,6 +23,9 @@ type Capacity struct {
 	From    int     `json:"from"`
 	UpTo    int     `json:"up_to"`
 	Require int     `json:"require,omitempty"` // 0 if no capacity is required
+	// Largest is the largest rate that the server can sustain, in requests per second. It is 0 if
+	// unknown, and for a search over another load than a rate.
+	Largest float64 `json:"largest_rate,omitempty"`
 
 	// Kind is the kind of claim: "exact", "interpolated", "at_least", "below",
 	// "server_cap" or "unknown".
@@ -82,6 +85,11 @@ func (b *builder) capacity(c *metric.Capacity) Capacity {
 		Binding: b.clean(c.Binding), AtPass: b.clean(c.AtPass), AtFail: b.clean(c.AtFail),
 		NonMonotone: []Contradiction{}, Confirmed: c.Confirmed, Probes: []Probe{},
 		Spent: c.Spent.Seconds(), Reason: b.clean(c.Reason), Notes: b.cleanAll(c.Notes), Line: b.clean(c.Line),
+	}
+	for _, l := range b.run.Levels {
+		if c.Over == metric.OpenLoop && l.Server == c.Server && l.Workload == c.Workload {
+			out.Largest = cmp.Or(out.Largest, largest(l))
+		}
 	}
 	if c.Crossing > 0 {
 		out.Crossing, out.CrossingLow, out.CrossingHigh = some(c.Crossing), some(c.CrossingLow), some(c.CrossingHigh)
@@ -206,6 +214,9 @@ func (c *Capacity) Facts() []string {
 			s += fmt.Sprintf(" (%s to %s)", c.estimate(c.CrossingLow.V), c.estimate(c.CrossingHigh.V))
 		}
 		list = append(list, s+": an estimate, which certifies nothing")
+	}
+	if c.Largest > 0 {
+		list = append(list, "the largest rate that the server can sustain is "+metric.Format(metric.PerSecond, c.Largest))
 	}
 	for _, n := range c.NonMonotone {
 		list = append(list, fmt.Sprintf("not monotone: %s fails and %s passes; the lower answer counts", c.Named(n.Fails), c.Named(n.Passes)))

@@ -62,6 +62,10 @@ func TestCarries(t *testing.T) {
 	if got, want := rate.Facts()[0], "the first threshold seems to meet its limit near 9.3 req/s: an estimate, which certifies nothing"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	rate.Largest = 11.6
+	if got, want := rate.Facts()[1], "the largest rate that the server can sustain is 11.6 req/s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	d := Document{Capacities: []Capacity{rate}}
 	if got := d.Night().Figures; len(got) != 1 || got[0].Stat != "rate" || math.Abs(got[0].Value-8.1) > 1e-9 {
 		t.Errorf("a night keeps %+v", got)

@@ -141,7 +141,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		ch.Spans = []chart.Span{{From: c.Load(c.Pass), To: c.Load(c.Fail), Word: fmt.Sprintf("the limit lies between %s and %s", c.Amount(c.Pass), c.Amount(c.Fail))}}
 		f.Words += " The limit lies in the shaded range."
 	}
-	if top := largestOf(r, c); top > 0 && top < 4*slices.Max(ns) {
+	if top := c.Largest; top > 0 && top < 4*slices.Max(ns) {
 		ch.X.Include = []float64{top}
 		ch.Rules = append(ch.Rules, chart.Rule{At: top, Word: "largest rate " + metric.Format(metric.PerSecond, top), Vertical: true})
 		f.Words += rhoWords
@@ -165,7 +165,7 @@ func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold,
 	if !known {
 		mark = chart.Unsure
 	}
-	at := report.Case{Kind: c.Over, N: p.N, Rate: c.Load(p.N), Largest: largestOf(r, c)}
+	at := report.Case{Kind: c.Over, N: p.N, Rate: c.Load(p.N), Largest: c.Largest}
 	tip := []string{inFlight(&at) + rhoOf(&at), label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
 	interval := "–"
 	if low.OK || high.OK {
@@ -178,17 +178,6 @@ func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold,
 	}
 	return chart.Point{X: at.Load(), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip},
 		[]cell{text(load), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
-}
-
-// largestOf returns the largest rate of the workload and server of a search; 0 if it
-// is unknown.
-func largestOf(r run, c *report.Capacity) float64 {
-	for i := range r.Cases {
-		if x := &r.Cases[i]; x.Server == c.Server && x.Workload == c.Workload && x.Largest > 0 && c.OfRate() {
-			return x.Largest
-		}
-	}
-	return 0
 }
 
 // toSpare writes a margin; "–" if there is none.
