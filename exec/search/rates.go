@@ -181,9 +181,11 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 		n, least = s.opts.From, s.opts.From
 	}
 	for ; n >= least; n = min(n-1, neat(0.98*float64(n))) {
-		if p, why = s.certifying(n); why == "" {
+		p, cannot := s.certifying(n)
+		if cannot == "" {
 			return p, ""
 		}
+		why = cmp.Or(why, cannot) // of the rate that would be next
 	}
 	return p, s.undecided() + cmp.Or(why, "no higher rate could be certified")
 }

@@ -90,9 +90,10 @@ func TestRates(t *testing.T) {
 			// The estimates take 48 and 77 s. To certify 7.38 req/s, where the server sustains 9.9,
 			// takes at least 1.5·59·1.5/(1 − 0.745)² = 2,048 requests. They take 288 s, so 487 s
 			// are left. Then 8.19 req/s would take 553 s, which is too long, and 8.02 req/s takes
-			// 469 s.
+			// 469 s. Next would be (8.02 + 9)/2 = 8.51, with 132.75/(1 − 0.8596)² = 6,733 requests,
+			// about 13 minutes.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.02 req/s",
-			kind:   Interpolated, l: 8020, about: 9000, ended: "budget",
+			kind:   Interpolated, l: 8020, about: 9000, ended: "s left, certifying 8.51 req/s takes about 13m",
 		},
 		{
 			name: "no rate is certain", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Relative = 0.2 },
@@ -128,9 +129,9 @@ func TestRates(t *testing.T) {
 		{
 			name: "too few requests for any", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Most = 200 },
 			// The lowest rate to certify, 0.4 · 7.38 req/s, needs 270 requests. That is more than
-			// the allowed 200.
+			// the allowed 200. The first, 7.38 req/s, needs 132.75/(1 − 0.7455)² = 2,049.
 			probes: "estimate 8 req/s, estimate 9 req/s",
-			kind:   Unknown, about: 9000, ended: "more than max_requests = 200",
+			kind:   Unknown, about: 9000, ended: "certifying 7.38 req/s takes 2049 requests, more than max_requests = 200",
 		},
 		{
 			name: "saturation not known", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Largest = 0 },

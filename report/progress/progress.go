@@ -334,7 +334,7 @@ func (d *Display) SampleDone(s *metric.Sample) error {
 		return nil
 	}
 	l.inFlight = max(l.inFlight-1, 0)
-	if s.Phase != metric.Measured {
+	if s.Phase != metric.Measured || s.Canceled() {
 		return nil
 	}
 	l.done++

@@ -404,6 +404,27 @@ func TestProbesAreNotCounted(t *testing.T) {
 	}
 }
 
+// A budget ends a probe after two of four requests, of which one failed. The run cancels the other
+// two, so they neither ended nor failed.
+func TestCanceledDidNotFail(t *testing.T) {
+	var b strings.Builder
+	d := New(&b, Options{Now: func() time.Duration { return 0 }})
+	l := &metric.Level{Server: "s", Workload: "w", Name: "8 req/s"}
+	d.LevelStarted(l, 4, 0)
+	for _, kind := range []metric.FailureKind{"", metric.FailTimeout, metric.FailCanceled, metric.FailCanceled} {
+		d.RequestStarted(l, metric.Measured)
+		x := &metric.Sample{Server: "s", Workload: "w", Level: l.Name, Phase: metric.Measured}
+		if kind != "" {
+			x.Failure = &metric.Failure{Kind: kind}
+		}
+		d.SampleDone(x)
+	}
+	d.LevelDone(l)
+	if want := "w at 8 req/s on s: 2 requests in 0s, 1 failed\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in:\n%s", want, b.String())
+	}
+}
+
 // A simulated run shows virtual time. Only the time that the user still has to wait is real.
 func TestSimulated(t *testing.T) {
 	var out strings.Builder
