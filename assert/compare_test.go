@@ -156,7 +156,7 @@ func TestCompare(t *testing.T) {
 			candidateIs: metric.ServerRun{Declared: metric.Fingerprint{"engine": "vllm", "flags.x": "--x"}, Fingerprint: metric.Fingerprint{"version": "1", "gpu": "2"}}}, Pass, Pass, ""},
 		{"what differs is not allowed", duel{rounds: 8, perRound: 40, changed: []string{"flags"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
 			controlIs:   metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "1"}},
-			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "2"}}}, Skipped, Error, "the servers differ in version, which the argument changed does not list"},
+			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "2"}}}, Skipped, Error, "the servers differ in version, but `changed` does not list it"},
 		{"what follows from what is allowed", duel{rounds: 8, perRound: 40, changed: []string{"image"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
 			controlIs:   metric.ServerRun{Declared: metric.Fingerprint{"image": "a"}, Fingerprint: metric.Fingerprint{"version": "1", "load_time": "10s", "gpu": "unknown"}},
 			candidateIs: metric.ServerRun{Declared: metric.Fingerprint{"image": "b"}, Fingerprint: metric.Fingerprint{"version": "2", "load_time": "20s", "gpu": "1 x H100"}}}, Pass, Pass, ""},

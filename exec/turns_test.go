@@ -364,7 +364,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 			}
 			continue
 		}
-		if got := strings.Join(d.log, ", "); got != row.want || !strings.Contains(skipped, "the servers differ in version, which the argument changed does not list") {
+		if got := strings.Join(d.log, ", "); got != row.want || !strings.Contains(skipped, "the servers differ in version, but `changed` does not list it") {
 			t.Errorf("%s: %s, want %s; %q", row.restart, got, row.want, skipped)
 		}
 	}

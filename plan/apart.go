@@ -55,6 +55,6 @@ func Unnamed(changed []string, differences []Difference) string {
 		return ""
 	}
 	slices.Sort(keys)
-	return fmt.Sprintf("the servers differ in %s, which the argument changed does not list; if you meant this, add %s to changed",
+	return fmt.Sprintf("the servers differ in %s, but `changed` does not list it; if you want to compare this difference, add %s to `changed`",
 		strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
 }

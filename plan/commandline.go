@@ -94,14 +94,14 @@ func flagWords(e engine.Engine, f Flag) ([]string, *problem) {
 func primitiveWord(name string, v cty.Value) (string, *problem) {
 	word, _ := convert.Convert(v, cty.String)
 	if strings.ContainsRune(word.AsString(), 0) {
-		return "", problemf(sumFlagValue, "%s: a command line cannot hold a NUL byte.", name)
+		return "", problemf(sumFlagValue, "%s: a command line cannot contain a NUL byte.", name)
 	}
 	return word.AsString(), nil
 }
 
 func listWords(flag, name string, v cty.Value) ([]string, *problem) {
 	if v.LengthInt() == 0 {
-		return nil, problemf(sumFlagValue, "%s: the list is empty. Give it a value, or write null to leave the flag out.", name)
+		return nil, problemf(sumFlagValue, "%s: the list is empty. Add a value, or write null to leave the flag out.", name)
 	}
 	words := []string{flag}
 	for it := v.ElementIterator(); it.Next(); {
@@ -117,7 +117,7 @@ func listWords(flag, name string, v cty.Value) ([]string, *problem) {
 
 func falseFlag(e engine.Engine, name string) ([]string, *problem) {
 	if bare, ok := strings.CutPrefix(name, "no-"); ok {
-		return nil, problemf(sumFlagValue, "Instead of %s = false write %s = true.", name, bare)
+		return nil, problemf(sumFlagValue, "%s = false is a double negation. Write %s = true.", name, bare)
 	}
 	if slices.Contains(e.Flags.Negated, "*") || slices.Contains(e.Flags.Negated, name) {
 		return []string{"--no-" + name}, nil
@@ -136,7 +136,7 @@ func listWord(name string, v cty.Value) (string, *problem) {
 	if v.Type().IsPrimitiveType() {
 		word, err := convert.Convert(v, cty.String)
 		if err != nil || strings.ContainsRune(word.AsString(), 0) {
-			return "", problemf(sumFlagValue, "%s: a list holds text, numbers or true and false, but this element is %s.", name, v.Type().FriendlyName())
+			return "", problemf(sumFlagValue, "%s: an element of a list must be text, a number, true or false, but this one is %s.", name, v.Type().FriendlyName())
 		}
 		return word.AsString(), nil
 	}

@@ -328,7 +328,7 @@ func (c *Compare) Unread(work []*Workload) string {
 	}
 	for _, w := range work {
 		if w.API != Completions && e.Dialect.Tokenizer == engine.SGLangTokenizer {
-			return fmt.Sprintf("%s does not turn the messages of a chat into tokens, so it cannot report how likely an answer to workload.%s is", e.Title, w.Address())
+			return fmt.Sprintf("%s cannot turn chat messages into tokens, so it cannot report how likely the answers of workload.%s are", e.Title, w.Address())
 		}
 	}
 	return ""

@@ -29,7 +29,7 @@ func (w *Workload) TooLong(context int) string {
 			continue
 		}
 		if row := l.Open.Trace.TooLong(context); row != nil {
-			return fmt.Sprintf("%s:%d: %d tokens of its prompt and %d of the answer do not fit a context of %d; truncate = true cuts such prompts",
+			return fmt.Sprintf("the row %s:%d has %d prompt tokens and %d answer tokens, more than the context of %d tokens; to shorten such requests, set truncate = true",
 				l.Open.Trace.Path, row.Line, row.Input, row.Output, context)
 		}
 	}

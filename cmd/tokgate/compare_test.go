@@ -40,7 +40,7 @@ func TestLongShippedComparisons(t *testing.T) {
 
 	// Without a plan the flag --changed lists the allowed differences. Any other difference is an
 	// error.
-	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, which the argument changed does not list")
+	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, but `changed` does not list it")
 	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-2%").
 		check(t, assert.ExitFail, `no for test["long_prefill"]`, "FAIL    compare.mtp.tolerate.throughput at 4")
 	junit := filepath.Join(dir, "c.xml")
@@ -49,7 +49,7 @@ func TestLongShippedComparisons(t *testing.T) {
 	wellFormed(t, junit)
 	for _, tt := range []struct{ flag, value, says string }{
 		{"--tolerate", "ttft p95 +10%", "is not metric=change"},
-		{"--tolerate", "ttft=+10%", "say which statistic"},
+		{"--tolerate", "ttft=+10%", "needs the statistic to compare"},
 		{"--improve", "tfft=mean -10%", `Did you mean "ttft"?`},
 		{"--confidence", "2", "above 0.5 and below 1"},
 		{"--candidate", "nobody", "has no server nobody"},

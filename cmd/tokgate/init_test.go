@@ -57,10 +57,10 @@ func TestInitUsage(t *testing.T) {
 		words string
 	}{
 		{nil, "--url, --image or --command"},
-		{[]string{"--url", "http://127.0.0.1:1", "--image", "x"}, "name one server"},
-		{[]string{"--image", "x", "--engine", "vlm"}, `--engine: there is no "vlm"`},
-		{[]string{"--image", "x", "--use-case", "cat"}, `--use-case: there is no "cat"`},
-		{[]string{"--image", "vllm/vllm-openai:v0.19.1"}, "--image of vllm needs --model"},
+		{[]string{"--url", "http://127.0.0.1:1", "--image", "x"}, "a plan has only one server"},
+		{[]string{"--image", "x", "--engine", "vlm"}, `--engine "vlm" is not known`},
+		{[]string{"--image", "x", "--use-case", "cat"}, `--use-case "cat" is not known`},
+		{[]string{"--image", "vllm/vllm-openai:v0.19.1"}, "--image with --engine vllm also needs --model"},
 		{[]string{"--image", "x", "--measure"}, "needs a running server"},
 		{[]string{"--url", "http://127.0.0.1:1", "--measure", "--rate", "4 req/s"}, "cannot be combined with --rate"},
 		{[]string{"--command", "vllm serve m", "--rate", "4"}, "Write 4 req/s"},
@@ -131,7 +131,7 @@ func TestInitDetects(t *testing.T) {
 				t.Error("the plan names another engine")
 			}
 			// A use case that exceeds the server's context is refused.
-			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "the server takes 2048")
+			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "the server has only 2048")
 		}))
 	}
 }

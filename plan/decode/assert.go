@@ -65,9 +65,9 @@ func (d *decoder) checkAssert(a *plan.Assert, sc *scope) {
 	if v, ok := d.eval(a.Condition, sc); ok && v != cty.DynamicVal {
 		switch v = d.unmark(v); {
 		case v.IsNull() || v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType:
-			d.errorf(a.Condition.Range(), sumAssertType, "A condition is true or false, such as result.… < 2; this one is %s.", v.Type().FriendlyNameForConstraint())
+			d.errorf(a.Condition.Range(), sumAssertType, "The condition must be true or false, such as result.… < 2, but it is %s.", v.Type().FriendlyNameForConstraint())
 		case !refersTo(a.Condition, "result"):
-			d.errorf(a.Condition.Range(), sumAssertConstant, "The condition does not depend on any result, so its answer is known before the run.")
+			d.errorf(a.Condition.Range(), sumAssertConstant, "The condition uses no result, so it is always true or always false. Use a value of result.SERVER.WORKLOAD.")
 		default:
 			d.checkNothing(a.Condition, sc)
 		}
@@ -106,7 +106,7 @@ func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 			return nil
 		}
 		if v, _ = v.Unmark(); v.IsKnown() && !v.IsNull() && v.CanIterateElements() && v.LengthInt() == 0 {
-			d.errorf(over.Range(), sumAssertNothing, "The for expression is empty, so the condition does not depend on the server. An assert sees the levels of load blocks, but not the levels that a capacity search tries.")
+			d.errorf(over.Range(), sumAssertNothing, "The for expression goes over an empty list, so it checks no result. An assert can use the levels of load blocks, but not the levels that a capacity search tries.")
 		}
 		return nil
 	})

@@ -46,7 +46,7 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 		case len(levels.alone) > 0:
 			b.note("at", "every level", "")
 		case len(levels.names) > 0:
-			b.d.errorf(b.rng, sumMissing, "An sla without `at` does not cover stages. Name the stages, such as at = %q.", levels.names[len(levels.names)-1])
+			b.d.errorf(b.rng, sumMissing, "An sla block without `at` does not apply to stages. Name the stages, such as at = %q.", levels.names[len(levels.names)-1])
 		}
 		return slices.Clone(levels.alone)
 	}
@@ -64,13 +64,13 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 		case deferred && !seen[name]: // see checkMixedAt
 			seen[name] = true
 		case name == "capacity" && !searched:
-			b.d.errorf(e.rng, sumNoCapacity, "The workload has no capacity block. Add one: capacity { up_to = 64 }.")
+			b.d.errorf(e.rng, sumNoCapacity, "`at` names \"capacity\", but the workload has no capacity block. Add capacity { up_to = 64 }.")
 		case name == "capacity" && sla.AtCapacity:
 			b.d.errorf(e.rng, sumDuplicateLevel, "The capacity is named twice.")
 		case name == "capacity":
 			sla.AtCapacity = true
 		case seen[name]:
-			b.d.errorf(e.rng, sumDuplicateLevel, "The level %s is named twice.", name)
+			b.d.errorf(e.rng, sumDuplicateLevel, "`at` names the level %s twice. Remove one.", name)
 		case !levels.have[name]:
 			b.d.unknownLevel(e.rng, name, levels)
 		default:
@@ -111,9 +111,9 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 		lacks := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !levelIndex(w).have[name] })
 		switch {
 		case name == "capacity":
-			b.d.errorf(e.rng, sumUnknownLevel, `In a comparison, the argument at lists levels only. Remove "capacity" from it, and write capacity = "-15%%" beside the other metrics.`)
+			b.d.errorf(e.rng, sumUnknownLevel, "In a comparison, `at` lists levels only. Remove \"capacity\" from `at`, and write capacity = \"-15%%\" beside the other metrics.")
 		case slices.Contains(out, name):
-			b.d.errorf(e.rng, sumDuplicateLevel, "The level %s is named twice.", name)
+			b.d.errorf(e.rng, sumDuplicateLevel, "`at` names the level %s twice. Remove one.", name)
 		case !all.have[name]:
 			b.d.unknownLevel(e.rng, name, all)
 		case lacks >= 0 && b.given("workloads"):

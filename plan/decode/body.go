@@ -182,7 +182,7 @@ func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
 	if b.d.diags.HasErrors() && hasUntyped(v) {
 		return true // an expression with an error has a value without a type; the error was reported
 	}
-	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or sensitive variable that is not set. The plan is checked without these, so only names, addresses, secrets and other text of a server or request may depend on them.", name)
+	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or a sensitive variable that is not set. Only text that tokgate sends to a server or starts it with, such as a name, a URL or a key, may depend on such a variable.", name)
 	return true
 }
 
@@ -201,7 +201,7 @@ func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	if hclsyntax.ValidIdentifier(name) && len(name) <= 64 {
 		return true
 	}
-	d.errorf(rng, sumInvalidName, "A name starts with a letter and holds letters, digits, _ and -, at most 64 of them.")
+	d.errorf(rng, sumInvalidName, "A name starts with a letter. It has at most 64 characters: letters, digits, _ and -.")
 	return false
 }
 

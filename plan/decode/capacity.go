@@ -45,11 +45,11 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	if out.Over != metric.OpenLoop {
 		out.Confirm = c.boolean("confirm")
 	} else if c.given("confirm") {
-		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "A rate is always certified by a probe of fresh requests. Remove confirm.")
+		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "Remove confirm. In a search over a rate, new requests always certify the capacity.")
 	}
 	if out.Load = readProbeLoad(b, w, out.Over); out.Load == nil {
 		if out.Over == metric.Users {
-			c.d.errorf(c.rng, sumMissing, "A search over users needs a load block with their think time and duration: load { users = [10] }.")
+			c.d.errorf(c.rng, sumMissing, "A search over users needs a load block that sets their think_time and duration. Add load { users = [10] }.")
 		} else {
 			b.missesTrace(c)
 		}
@@ -71,9 +71,9 @@ func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 		out.Least = p.requests()
 		if out.Over == metric.OpenLoop {
 			out.Requests = max(plan.DefaultEstimating, out.Least)
-			c.note("requests", strconv.Itoa(out.Requests), "of a probe that estimates")
+			c.note("requests", strconv.Itoa(out.Requests), "for an estimating probe")
 		} else {
-			c.note("requests", "as the requests of a level", "")
+			c.note("requests", "as many as a level of a load block", "")
 		}
 	}
 	switch most := w.Policy.MaxRequests; {
@@ -91,8 +91,8 @@ var uncounted = map[metric.LoadKind]struct {
 	text    string
 	refused []string
 }{
-	metric.Speedup: {"A probe is a replay of the whole stretch", []string{"requests"}},
-	metric.Users:   {"A probe is a window as long as that of the load of users, and up to four of them", []string{"requests", "max_requests"}},
+	metric.Speedup: {"In a search over speedup, every probe replays the whole trace", []string{"requests"}},
+	metric.Users:   {"In a search over users, the `duration` of the load of users sets how long a probe lasts", []string{"requests", "max_requests"}},
 }
 
 // checkSearch refuses a search that has no range of levels to search.
@@ -101,16 +101,16 @@ func checkSearch(b *body, out *plan.Capacity) {
 		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "requests = %d is more than max_requests = %d. Raise max_requests, or lower requests.", out.Requests, out.MaxRequests)
 	}
 	if out.UpTo > 0 && out.From > out.UpTo {
-		b.d.errorf(b.rangeOf("from"), sumOutOfRange, "from = %s is above up_to = %s: there is nothing to search.", out.Amount(out.From), out.Amount(out.UpTo))
+		b.d.errorf(b.rangeOf("from"), sumOutOfRange, "from = %s is above up_to = %s, so the search has no load to try. Lower from, or raise up_to.", out.Amount(out.From), out.Amount(out.UpTo))
 	}
 	if out.UpTo > 0 && out.Require > out.UpTo {
-		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %s is above up_to = %s: the search could never reach it. Raise up_to.", out.Amount(out.Require), out.Amount(out.UpTo))
+		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %s is above up_to = %s, so the search never tries that load. Raise up_to.", out.Amount(out.Require), out.Amount(out.UpTo))
 	}
 	if out.Require > 0 && out.Require < out.From {
-		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %s is below from = %s: the search never looks there. Lower from.", out.Amount(out.Require), out.Amount(out.From))
+		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %s is below from = %s, so the search never tries that load. Lower from.", out.Amount(out.Require), out.Amount(out.From))
 	}
 	if total := b.d.out.Gate.Budget; total > 0 && out.Budget > total {
-		b.d.errorf(b.rangeOf("budget"), sumConflict, "The search may take %s, but the budget of the gate for the whole run is %s. Lower the budget of the search, or raise that of the gate.", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
+		b.d.errorf(b.rangeOf("budget"), sumConflict, "The budget of the search is %s, but the budget of the whole run is only %s. Lower the budget of the search, or raise the budget in the gate block.", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
 	}
 }
 
@@ -146,7 +146,7 @@ func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 // readResolution reads 2 or "5%".
 func readResolution(b *body, out *plan.Capacity) {
 	if out.Relative > 0 && !b.given("resolution") {
-		b.note("resolution", `"5%"`, "of a rate or a speedup")
+		b.note("resolution", `"5%"`, "for a rate or a speedup")
 		return
 	}
 	v, ok := b.value("resolution")
@@ -214,5 +214,5 @@ func (d *decoder) checkCapacity(w *plan.Workload) {
 	if w.Capacity == nil || w.Capacity.Bounded(w) || d.diags.HasErrors() {
 		return
 	}
-	d.errorf(w.Capacity.Range, sumCapacityUnbounded, `Nothing says when workload.%s has reached its capacity. Add an sla block of severity "error" without the argument at, or with at = ["capacity"].`, w.Address())
+	d.errorf(w.Capacity.Range, sumCapacityUnbounded, "The capacity search of workload.%s has no threshold to check. Add an sla block with severity \"error\", without `at` or with at = [\"capacity\"].", w.Address())
 }

@@ -19,7 +19,7 @@ import (
 // checkPlan makes those checks that need the whole plan.
 func (d *decoder) checkPlan() {
 	if len(d.blocks["server"]) == 0 && len(d.blocks["workload"]) > 0 && !d.misread() {
-		d.errorf(d.blocks["workload"][0].DefRange, sumNoServer, `The plan needs a server: server "NAME" { endpoint { url = "http://127.0.0.1:8000" } }.`)
+		d.errorf(d.blocks["workload"][0].DefRange, sumNoServer, `The plan has no server. Add server "NAME" { endpoint { url = "http://127.0.0.1:8000" } }.`)
 	}
 	d.checkRequires()
 	d.checkCompared()
@@ -63,7 +63,7 @@ func (d *decoder) checkDrafts() {
 			for _, sla := range w.SLAs {
 				for _, t := range sla.Thresholds {
 					if plan.ByDrafts(t.Metric.Name) {
-						d.warnf(t.Range, sumDrafts, `server.%s decodes speculatively (%s). How many drafts are accepted depends on the text, and tokgate makes prompts of random words, so %s of your traffic may differ. Send your own prompts: prompt { dataset = "prompts.jsonl" }.`, s.Address(), drafts, t.Metric.Name)
+						d.warnf(t.Range, sumDrafts, `server.%s decodes speculatively (%s). How many drafts are accepted depends on the text, and tokgate generates prompts of random words. %s of your traffic may therefore differ. Send your own prompts: prompt { dataset = "prompts.jsonl" }.`, s.Address(), drafts, t.Metric.Name)
 					}
 				}
 			}
@@ -80,7 +80,7 @@ func (d *decoder) checkTime() {
 		if len(d.blocks["workload"]) > 0 {
 			rng = d.blocks["workload"][0].DefRange
 		}
-		d.warnf(rng, sumNoBudget, "If the server accepts requests and never ends one, this plan gives up only after %.0f hours. Set gate.budget, or a shorter load.timeout.", hanging.Hours())
+		d.warnf(rng, sumNoBudget, "If the server accepts requests but never answers, this plan gives up only after %.0f hours. Set gate.budget, or a shorter load.timeout.", hanging.Hours())
 	}
 }
 
@@ -118,7 +118,7 @@ func (d *decoder) checkRequires() {
 	if slices.ContainsFunc(d.out.Workloads, func(w *plan.Workload) bool { return w.Capacity != nil }) {
 		add = "Add require to the capacity block"
 	}
-	d.errorf(rng, sumRequiresNothing, "No threshold could fail this plan, so it would always pass. %s, or say gate { measure_only = true }.", add)
+	d.errorf(rng, sumRequiresNothing, "This plan would always pass, because no threshold can fail. %s, or write gate { measure_only = true }.", add)
 }
 
 // meansToRequire reports whether the plan would have something to check if its errors were fixed.
@@ -152,7 +152,7 @@ func (d *decoder) checkExtension(w *plan.Workload) {
 	for _, l := range w.Loads {
 		for _, level := range l.Levels {
 			if level.Requests > w.Policy.MaxRequests {
-				d.errorf(l.Range, sumConflict, "The level %s of workload.%s plans %d requests, more than max_requests = %d allows.", level.Name, w.Address(), level.Requests, w.Policy.MaxRequests)
+				d.errorf(l.Range, sumConflict, "The level %s of workload.%s has %d requests, but max_requests allows only %d. Raise max_requests, or set fewer requests.", level.Name, w.Address(), level.Requests, w.Policy.MaxRequests)
 				return
 			}
 		}
@@ -174,7 +174,7 @@ func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 		if limit == 0 || longest <= limit {
 			continue
 		}
-		d.errorf(rng, sumContextLength, "workload.%s needs %d tokens (%s), but server.%s allows %d (%s at %s).",
+		d.errorf(rng, sumContextLength, "A request of workload.%s has up to %d tokens (%s), but server.%s allows only %d (%s at %s). Shorten the request, or raise the limit.",
 			w.Address(), longest, parts, s.Address(), limit, flag.Name, flag.Range)
 	}
 }

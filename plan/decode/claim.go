@@ -64,7 +64,7 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 				continue
 			}
 			if seen[ch.Stat.String()] {
-				b.d.errorf(e.rng, sumDuplicateBound, "%s is bounded twice by %s: keep the stricter one.", attr.Name, cmp.Or(ch.Stat.String(), "its value"))
+				b.d.errorf(e.rng, sumDuplicateBound, "%s has two bounds on %s. Keep the stricter one.", attr.Name, cmp.Or(ch.Stat.String(), "its value"))
 				continue
 			}
 			seen[ch.Stat.String()] = true
@@ -90,13 +90,13 @@ func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	}
 	switch ch.Metric.Name {
 	case "capacity":
-		return need(func(w *plan.Workload) bool { return w.Capacity != nil }, sumNoCapacity, "workload.%s has no capacity block, so its capacity is not known. Add one: capacity { up_to = 64 }.")
+		return need(func(w *plan.Workload) bool { return w.Capacity != nil }, sumNoCapacity, "workload.%s has no capacity block, so tokgate does not measure its capacity. Add capacity { up_to = 64 }.")
 	case "goodput":
-		return need(func(w *plan.Workload) bool { return len(w.Good) > 0 }, sumNoGood, "goodput counts good requests, but workload.%s has no `good` block that defines them.")
+		return need(func(w *plan.Workload) bool { return len(w.Good) > 0 }, sumNoGood, "goodput counts good requests, but workload.%s does not define them. Add a block such as good { ttft = \"< 2s\" }.")
 	case "accuracy":
-		return need(func(w *plan.Workload) bool { return w.Score != nil }, sumNoScore, "accuracy counts right answers, but workload.%s has no score block that defines them.")
+		return need(func(w *plan.Workload) bool { return w.Score != nil }, sumNoScore, "accuracy counts right answers, but workload.%s does not define them. Add a block such as score { match = \"number\" }.")
 	case "scaling_efficiency":
-		return need(func(w *plan.Workload) bool { return levelIndex(w).have["1"] }, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run.")
+		return need(func(w *plan.Workload) bool { return levelIndex(w).have["1"] }, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run. Add 1 to its concurrency.")
 	}
 	return true
 }
@@ -117,21 +117,21 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	}
 	switch {
 	case def.TwoSided && !c.TwoSided:
-		return c, problemf(sumChange, "%s = %q names one direction, but a change in either direction counts. Write %s in tolerate.", def.Name, text, exampleChange(def, false))
+		return c, problemf(sumChange, "%s = %q allows a change in one direction only, but this metric is bounded in both. Write %s in a tolerate block.", def.Name, text, exampleChange(def, false))
 	case strings.HasPrefix(sign, "+"), strings.HasPrefix(sign, "-"):
 		rest = strings.TrimSpace(sign[1:])
 	default:
-		return c, problemf(sumChange, "%s = %q: a change is written with + or -, such as %s.", def.Name, text, exampleChange(def, improve))
+		return c, problemf(sumChange, "%s = %q: write a change with + or -, such as %s.", def.Name, text, exampleChange(def, improve))
 	}
 	stat, p := thresholdStat(def, strings.TrimSpace(text[:at]), false)
 	if p != nil {
 		if p.summary == sumMissingStat {
-			p.detail = fmt.Sprintf("%s: say which statistic is compared, such as %s.", def.Name, exampleChange(def, improve))
+			p.detail = fmt.Sprintf("%s needs the statistic to compare. Write, for example, %s.", def.Name, exampleChange(def, improve))
 		}
 		return c, p
 	}
 	if stat.Exact() {
-		return c, problemf(sumStatNotAllowed, "%s: the smallest and the largest value of a round depend on chance. Compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
+		return c, problemf(sumStatNotAllowed, "%s: min and max cannot be compared, because they depend on chance. Compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
 	}
 	c.Stat = stat
 	c.Points = def.UnitOf(stat) == metric.Ratio
@@ -163,7 +163,7 @@ func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	case word == "mean" && n == 0:
 		return c, problemf(sumOutOfRange, "%s: no test can show that two servers are exactly equal. Allow a tolerance above zero.", def.Name)
 	case n > 1000:
-		return c, problemf(sumOutOfRange, "%s: %s is not a plausible change.", def.Name, text)
+		return c, problemf(sumOutOfRange, "%s: a change of %s is too large to be meant. Write a smaller one.", def.Name, text)
 	}
 	c.Limit = n
 	return c, nil
@@ -176,7 +176,7 @@ func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided
 	switch {
 	case math.IsInf(n, 0) || n > 10 || down && n >= 1:
-		return problemf(sumOutOfRange, "%s: %s is not a plausible change.", def.Name, c.Text)
+		return problemf(sumOutOfRange, "%s: a change of %s is too large to be meant. Write a smaller one.", def.Name, c.Text)
 	case n == 0 && !improve:
 		return problemf(sumOutOfRange, "%s: no test can show that two servers are exactly equal. Allow a tolerance, such as \"+5%%\", or use improve.", def.Name)
 	case n > 0 && better != improve:
@@ -185,7 +185,7 @@ func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 			word, block = "better", "improve"
 		}
 		article := map[bool]string{true: "Lower", false: "Higher"}[down]
-		return problemf(sumWrongWay, "%s %s is %s: that belongs in %s.", article, def.Name, word, block+" { … }")
+		return problemf(sumWrongWay, "%s %s is %s. Move this bound to %s.", article, def.Name, word, block+" { … }")
 	}
 	return nil
 }
@@ -204,16 +204,16 @@ func bothSides(sign string) (string, bool) {
 // changeLimit reads the size of a change: "10%", or "1pp" if the metric is a share. pp are
 // percentage points.
 func changeLimit(def metric.Def, text, rest string, points, improve bool) (float64, *problem) {
-	unit, other, means := "%", "pp", "a share of the control's value"
+	unit, other, means := "%", "pp", "percent of the control's value"
 	if points {
-		unit, other, means = "pp", "%", "percentage points, since it is a share itself"
+		unit, other, means = "pp", "%", "percentage points (pp), because the metric is a share itself"
 	}
 	digits, ok := strings.CutSuffix(rest, unit)
 	if !ok {
 		if strings.HasSuffix(rest, other) {
-			return 0, problemf(sumWrongUnit, "A change of %s is given in %s. Write %s.", def.Name, means, exampleChange(def, improve))
+			return 0, problemf(sumWrongUnit, "Write a change of %s in %s, such as %s.", def.Name, means, exampleChange(def, improve))
 		}
-		return 0, problemf(sumMissingUnit, "%s: a change is given in %s. Write %s.", def.Name, means, exampleChange(def, improve))
+		return 0, problemf(sumMissingUnit, "%s: the change has no unit. Write it in %s, such as %s.", def.Name, means, exampleChange(def, improve))
 	}
 	n, err := parseDecimal(strings.TrimSpace(digits), -2)
 	if err != nil {

@@ -62,10 +62,10 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	switch {
 	case c.Candidate == nil || len(d.diags) > before && d.diags[before:].HasErrors():
 	case c.Control.Server == c.Candidate:
-		d.errorf(b.rangeOf("candidate"), sumCompare, `The candidate is its own control. To see what chance alone does, declare the server twice: for_each = toset(["a", "b"]).`)
+		d.errorf(b.rangeOf("candidate"), sumCompare, `The candidate and the control are the same server. To compare a server with itself, declare it twice: for_each = toset(["a", "b"]).`)
 	default:
 		if work = c.Workloads(d.out); len(work) == 0 && c.Skip == "" {
-			d.errorf(blk.DefRange, sumCompare, "No workload runs on both servers. Name both in the workload's server, or leave server out.")
+			d.errorf(blk.DefRange, sumCompare, "No workload runs on both servers. Name both servers in the `server` argument of a workload, or remove that argument.")
 			break
 		}
 		d.out.Compares = append(d.out.Compares, c)
@@ -94,7 +94,7 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 		return
 	}
 	if c.Control.Baseline != "" {
-		b.d.errorf(o.rng, sumUnread, "The control is a recorded run, and only a running server can report how likely a text is. Remove answers. The form of natural answers and the items of tasks are still compared.")
+		b.d.errorf(o.rng, sumUnread, "The answers block needs a control that runs, to report how likely an answer is, but this control is a recorded run. Remove the answers block. The form of natural answers and the items of tasks are still compared.")
 		return
 	}
 	out := &plan.Reading{Range: o.rng}
@@ -125,9 +125,9 @@ func readRestart(b *body, c *plan.Compare) {
 	c.Restart = plan.Restart(b.oneOf("restart", string(plan.RestartLeg), string(plan.RestartOrder), string(plan.RestartNever)))
 	switch {
 	case c.Control.Baseline != "":
-		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "A recorded run is not started again, so restart does not apply. Remove restart.")
+		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "The control is a recorded run, so tokgate does not restart it. Remove restart.")
 	case endpoint && c.Restart != plan.RestartNever:
-		b.d.errorf(b.rangeOf("restart"), sumConflict, `tokgate does not start an endpoint, so it cannot restart it. Write restart = "never".`)
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `tokgate cannot restart an endpoint, because it does not start it. Write restart = "never".`)
 	case c.Restart == plan.RestartNever && c.Control.Server != nil && c.Candidate != nil:
 		checkBothRun(b, c.Control.Server, c.Candidate)
 	}
@@ -139,9 +139,9 @@ func checkBothRun(b *body, control, candidate *plan.Server) {
 	x, y := control.Process, candidate.Process
 	switch {
 	case sharesGPU(control, candidate):
-		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use the same GPU. Give the servers different GPUs, or remove restart.`)
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `With restart = "never" both servers run at the same time, but both use the same GPU. Give the servers different GPUs, or remove restart.`)
 	case x != nil && y != nil && x.Port != 0 && x.Port == y.Port:
-		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use port %d. Remove port, and write {port} in command.`, x.Port)
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `With restart = "never" both servers run at the same time, but both use port %d. Remove port, and write {port} in command.`, x.Port)
 	}
 }
 
@@ -159,7 +159,7 @@ func readSideBySide(b *body, c *plan.Compare) {
 	control := c.Control.Server
 	switch {
 	case c.Control.Baseline != "":
-		refuse("A recorded run cannot run at the same time, so side_by_side does not apply. Remove side_by_side.")
+		refuse("The control is a recorded run, so the servers cannot run at the same time. Remove side_by_side.")
 		return
 	case control == nil || c.Candidate == nil:
 		return
@@ -167,26 +167,26 @@ func readSideBySide(b *body, c *plan.Compare) {
 	for _, s := range []*plan.Server{control, c.Candidate} {
 		switch g := s.GPUs(); {
 		case !s.Local():
-			refuse("side_by_side swaps GPUs, but tokgate does not start server.%s. Use servers with a process or container block.", s.Address())
+			refuse("With side_by_side tokgate restarts servers to swap their GPUs, but it does not start server.%s. Use servers with a process or container block.", s.Address())
 			return
 		case g == nil || len(g.IDs) == 0:
-			refuse(`The servers swap their GPUs from round to round, so server.%s must list its own: gpus = ["0"].`, s.Address())
+			refuse(`With side_by_side the servers swap their GPUs, so server.%s must list its GPUs, such as gpus = ["0"].`, s.Address())
 			return
 		}
 	}
 	if c.Restart != plan.RestartLeg {
-		refuse(`With side_by_side each server is restarted for every round, on the other GPUs. Write restart = "leg".`)
+		refuse(`With side_by_side each server is restarted for every round, to swap the GPUs. Write restart = "leg".`)
 		return
 	}
 	x, y := control.GPUs().IDs, c.Candidate.GPUs().IDs
 	port := control.FixedPort()
 	switch {
 	case sharesGPU(control, c.Candidate):
-		refuse("With side_by_side both servers run at once, but both list the same GPU. Give the servers different GPUs.")
+		refuse("With side_by_side both servers run at the same time, but both list the same GPU. Give the servers different GPUs.")
 	case len(x) != len(y):
-		refuse("With side_by_side the servers swap their GPUs, so both need the same number: server.%s lists %d, server.%s %d.", control.Address(), len(x), c.Candidate.Address(), len(y))
+		refuse("With side_by_side the servers swap their GPUs, so both need the same number of GPUs. server.%s lists %d GPUs, and server.%s lists %d.", control.Address(), len(x), c.Candidate.Address(), len(y))
 	case port != 0 && port == c.Candidate.FixedPort():
-		refuse("With side_by_side both servers run at once, but both use port %d. Remove port, and each server gets a free port.", port)
+		refuse("With side_by_side both servers run at the same time, but both use port %d. Remove port; each server then gets a free port.", port)
 	}
 	// Each server runs on both sets of GPUs in turn, so the GPUs are allowed to differ.
 	if !c.Allows("gpus") {
@@ -209,9 +209,9 @@ func readRounds(b *body, c *plan.Compare) {
 	pairs := ""
 	switch {
 	case c.SideBySide:
-		pairs = "Side by side"
+		pairs = "With side_by_side"
 	case c.Restart == plan.RestartOrder:
-		pairs = `Under restart = "order"`
+		pairs = `With restart = "order"`
 	}
 	if pairs != "" {
 		c.Rounds, least = compareOrderRounds, leastOrderRounds
@@ -219,7 +219,7 @@ func readRounds(b *body, c *plan.Compare) {
 	n, ok := b.integer("rounds", least, mostRounds)
 	switch {
 	case ok && pairs != "" && n%2 == 1:
-		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, `%s two rounds on each server are one observation. Write an even number of rounds.`, pairs)
+		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, `%s two rounds count as one observation. Write an even number of rounds.`, pairs)
 	case ok:
 		c.Rounds = int(n)
 	case !b.given("rounds"):
@@ -259,11 +259,11 @@ func (d *decoder) takeTurns() {
 	for _, g := range plan.Groups(d.out) {
 		first := g.Compares[0]
 		if i := slices.IndexFunc(g.Compares, func(c *plan.Compare) bool { return c.SideBySide }); i >= 0 && len(g.Compares) > 1 {
-			d.errorf(g.Compares[i].Range, sumConflict, "side_by_side needs two servers that no other comparison uses, but compare.%s shares one.", g.Compares[i].Name)
+			d.errorf(g.Compares[i].Range, sumConflict, "side_by_side needs two servers that no other comparison uses, but compare.%s uses one of them.", g.Compares[i].Name)
 		}
 		for _, c := range g.Compares[1:] {
 			if c.Rounds != first.Rounds || c.Restart != first.Restart {
-				d.errorf(c.Range, sumConflict, "compare.%s and compare.%s share a server, so all their servers take turns. Set the same rounds and the same restart in both.", c.Name, first.Name)
+				d.errorf(c.Range, sumConflict, "compare.%s and compare.%s share a server, so all their servers take turns. Set the same `rounds` and the same `restart` in both.", c.Name, first.Name)
 			}
 		}
 	}
@@ -294,7 +294,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 			level.Requests = level.N * c.Rounds
 		case level.Speedup > 0: // each leg replays only a part of the trace's stretch
 			if level.Requests < c.Rounds {
-				d.errorf(c.Range, sumFewRequests, "The trace has %d requests for %d rounds, and each round replays a part of it. Replay more of the trace, or write fewer rounds.", level.Requests, c.Rounds)
+				d.errorf(c.Range, sumFewRequests, "The trace has only %d requests for %d rounds, and each round needs at least one. Replay a longer part of the trace, or set fewer rounds.", level.Requests, c.Rounds)
 			}
 		case l.Kind == metric.OpenLoop:
 			level.Requests *= c.Rounds // each leg has as many requests as the plan sets for a level
@@ -304,7 +304,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 				noted = append(noted, level.Name+" = "+strconv.Itoa(level.Requests))
 			}
 		case level.Requests < level.N*c.Rounds:
-			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds. Each leg needs at least one request for each in flight: write at least %d.",
+			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds. Each round needs at least as many requests as are in flight. Set requests to at least %d.",
 				level.Name, w.Address(), level.Requests, c.Rounds, level.N*c.Rounds)
 		}
 		level.Rounds = c.Rounds
@@ -318,5 +318,5 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 	}
 	path += ".requests"
 	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == path })
-	d.out.Defaults = append(d.out.Defaults, plan.Default{Path: path, Value: "{ " + strings.Join(noted, ", ") + " }", Why: "compare." + c.Name + ": as many for each leg as a level has otherwise"})
+	d.out.Defaults = append(d.out.Defaults, plan.Default{Path: path, Value: "{ " + strings.Join(noted, ", ") + " }", Why: "compare." + c.Name + ": each leg gets as many requests as a level outside a comparison"})
 }

@@ -70,7 +70,7 @@ func readVolumes(b *body) []string {
 func readSharedMemory(b *body, s *plan.Server, c *plan.Container) {
 	if b.given("shm_size") {
 		if c.SharedMem != unknownText && !sizeWord.MatchString(c.SharedMem) {
-			b.d.errorf(b.rangeOf("shm_size"), sumOutOfRange, `shm_size is a size such as "16g" or "512m".`)
+			b.d.errorf(b.rangeOf("shm_size"), sumOutOfRange, `shm_size must be a size such as "16g" or "512m".`)
 		}
 		return
 	}
@@ -84,19 +84,19 @@ func readSharedMemory(b *body, s *plan.Server, c *plan.Container) {
 // ownOptions lists options of the container runtime that a plan may not pass on. The plan has
 // attributes for them, or tokgate sets them itself.
 var ownOptions = map[string]string{
-	"--gpus":       "set gpus, so that no other run uses them meanwhile",
-	"--env-file":   "set env, so that secrets among the values are redacted",
-	"--env":        "set env, so that secrets among the values are redacted",
-	"-e":           "set env, so that secrets among the values are redacted",
+	"--gpus":       "use the argument gpus, which reserves the GPUs for this run",
+	"--env-file":   "use the argument env, so that tokgate can hide secret values",
+	"--env":        "use the argument env, so that tokgate can hide secret values",
+	"-e":           "use the argument env, so that tokgate can hide secret values",
 	"--network":    "set network",
 	"--net":        "set network",
 	"--entrypoint": "set entrypoint",
 	"--name":       "tokgate names its containers",
-	"--rm":         "tokgate removes its containers, after it has seen how they ended",
-	"--restart":    "a server that restarts by itself is another server",
-	"--detach":     "tokgate itself follows the container",
-	"-d":           "tokgate itself follows the container",
-	"--cidfile":    "tokgate itself records the id of the container",
+	"--rm":         "tokgate removes the container itself, after it has read how the container ended",
+	"--restart":    "a server that restarts by itself cannot be measured",
+	"--detach":     "tokgate follows the container itself",
+	"-d":           "tokgate follows the container itself",
+	"--cidfile":    "tokgate records the id of the container itself",
 	"--pull":       "set pull",
 }
 
@@ -107,11 +107,11 @@ func checkOptions(b *body, options []string) {
 		}
 		word, _, _ := strings.Cut(e.value.AsString(), "=")
 		if why, ok := ownOptions[word]; ok {
-			b.d.errorf(e.rng, sumConflict, "%s does not belong in options: %s.", word, why)
+			b.d.errorf(e.rng, sumConflict, "%s is not allowed in options: %s.", word, why)
 		}
 	}
 	if len(options) > 0 && options[0] != unknownText && !strings.HasPrefix(options[0], "-") {
-		b.d.errorf(b.rangeOf("options"), sumConflict, "options are for the container runtime and start with a dash. Words for the server belong in command, flags or args.")
+		b.d.errorf(b.rangeOf("options"), sumConflict, "options are for docker or podman, and each begins with a dash. Write arguments for the server in command, flags or args.")
 	}
 }
 
@@ -130,10 +130,10 @@ func readPorts(b *body, s *plan.Server, c *plan.Container) {
 	}
 	switch {
 	case c.Network == "none":
-		b.d.errorf(b.rangeOf("network"), sumConflict, "Without a network no request can reach the server.")
+		b.d.errorf(b.rangeOf("network"), sumConflict, `With network = "none" no request can reach the server. Choose another network, or remove the argument.`)
 	case c.Network == "host":
 		if b.given("container_port") {
-			b.d.errorf(b.rangeOf("container_port"), sumConflict, `With network = "host" the container uses a port of the machine. Set port.`)
+			b.d.errorf(b.rangeOf("container_port"), sumConflict, `With network = "host" the container uses the ports of the machine. Remove container_port, and set port.`)
 		}
 		return
 	}

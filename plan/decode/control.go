@@ -38,7 +38,7 @@ func readControl(b *body, c *plan.Compare) plan.Control {
 			words = append(words, text)
 		}
 		if len(words) < 1 || len(words) > 2 || words[0] == "" {
-			b.d.errorf(out.Range, sumMissing, `baseline names the folder of a recorded run: baseline("perf/2026-11-19"), or baseline("perf/2026-11-19", "vllm") if the server has another address there.`)
+			b.d.errorf(out.Range, sumMissing, `baseline needs the folder of a recorded run: baseline("perf/2026-11-19"). If the server had another address in that run, add the address: baseline("perf/2026-11-19", "vllm").`)
 			return out
 		}
 		out.Baseline = words[0]
@@ -71,7 +71,7 @@ func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 		out.Server = &s
 		d.addBase(&s, c.Candidate, out)
 	case d.opts.Base == "" && d.opts.RequireEnv:
-		d.errorf(out.Range, sumBase, "A run that compares with the base branch needs a checkout of it: --base DIR.")
+		d.errorf(out.Range, sumBase, "To compare with the base branch, a run needs a checkout of that branch. Add --base DIR.")
 	case d.opts.Base == "":
 		c.Skip = plan.SkipNoBase
 	default:
@@ -183,8 +183,8 @@ func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 		path, err = filepath.Rel(d.root, path)
 	}
 	if err != nil || strings.HasPrefix(path, "..") {
-		d.errorf(rng, sumBase, "The plan is outside of its repository, so it cannot be found on the base branch.")
-		d.baseWhy = "its place on the base branch is not known"
+		d.errorf(rng, sumBase, "The plan is outside the repository, so the base branch has no version of it. Move the plan into the repository, or use another control.")
+		d.baseWhy = "the plan is outside the repository"
 		return opts, false
 	}
 	opts = Options{
@@ -196,7 +196,7 @@ func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 		d.baseWhy = fmt.Sprintf("the base branch has no plan %s", filepath.ToSlash(path))
 		return opts, false
 	case err != nil:
-		d.errorf(rng, sumBase, "The plan on the base branch: %s.", readError(opts.Path, err))
+		d.errorf(rng, sumBase, "The plan on the base branch cannot be read: %s.", readError(opts.Path, err))
 		d.baseWhy = "the plan on the base branch cannot be read"
 		return opts, false
 	}
@@ -208,8 +208,8 @@ func (d *decoder) loadBase(opts Options, rng hcl.Range) *plan.Plan {
 	p, diags := d.again(opts)
 	for _, diag := range diags {
 		if diag.Severity == hcl.DiagError {
-			d.errorf(rng, sumBase, "The plan on the base branch is wrong: %s", diag.Error())
-			d.baseWhy = "the plan on the base branch is wrong"
+			d.errorf(rng, sumBase, "The plan on the base branch has an error: %s", diag.Error())
+			d.baseWhy = "the plan on the base branch has an error"
 			return nil
 		}
 	}

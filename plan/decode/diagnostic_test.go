@@ -213,7 +213,7 @@ func TestDiagnosticsForMachines(t *testing.T) {
 		},
 		{
 			Severity: "error", Summary: sumRequiresNothing,
-			Detail:  "No threshold could fail this plan, so it would always pass. Add an sla block, or say gate { measure_only = true }.",
+			Detail:  "This plan would always pass, because no threshold can fail. Add an sla block, or write gate { measure_only = true }.",
 			Range:   &Range{File: "test.hcl", Start: Pos{1, 1, 0}, End: Pos{1, 1, 0}},
 			Snippet: "server \"s\" {",
 		},

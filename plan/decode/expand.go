@@ -25,7 +25,7 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 		return
 	}
 	if hasMark(raw, sensitive) {
-		d.errorf(rng, sumForEach, "for_each must not use sensitive values or env.NAME, because its keys are printed.")
+		d.errorf(rng, sumForEach, "for_each must not use sensitive values or env.NAME, because tokgate prints its keys.")
 		return
 	}
 	v := d.unmark(raw)
@@ -40,7 +40,7 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 	for it := v.ElementIterator(); it.Next(); {
 		key, value := it.Element()
 		if key.IsNull() || !validKey(key.AsString()) {
-			d.errorf(rng, sumForEach, "A key of for_each has 1 to 64 printable characters, without quotes and backslashes.")
+			d.errorf(rng, sumForEach, "A key of for_each must have 1 to 64 printable characters, and no quotes or backslashes.")
 			continue
 		}
 		if !d.countInstances(blk.DefRange) {
@@ -65,10 +65,10 @@ func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
 		d.errorf(rng, sumForEach, "for_each takes a map or a set of strings, not %s.%s", ty.FriendlyNameForConstraint(), hint)
 		return false
 	case !v.IsKnown() || ty.IsSetType() && !v.IsWhollyKnown():
-		d.errorf(rng, sumUnknownValue, "for_each depends on an environment variable or sensitive variable that is not set.")
+		d.errorf(rng, sumUnknownValue, "for_each depends on an environment variable or a sensitive variable that is not set. It must not use such values.")
 		return false
 	case ty.IsSetType() && ty.ElementType() != cty.String:
-		d.errorf(rng, sumForEach, "A set for for_each holds strings, not %s.", ty.ElementType().FriendlyNameForConstraint())
+		d.errorf(rng, sumForEach, "for_each takes a set of strings, but the elements of this set are %s.", ty.ElementType().FriendlyNameForConstraint())
 		return false
 	}
 	return true
@@ -77,7 +77,7 @@ func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
 // countInstances bounds the number of instances that for_each makes.
 func (d *decoder) countInstances(rng hcl.Range) bool {
 	if d.instances++; d.instances > maxInstances {
-		d.errorf(rng, sumTooManyInstances, "A plan has at most %d servers and workloads, all for_each together.", maxInstances)
+		d.errorf(rng, sumTooManyInstances, "A plan has at most %d servers and workloads, including those that for_each declares.", maxInstances)
 		return false
 	}
 	return true

@@ -33,7 +33,7 @@ func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
 		// diagnostic.
 		if r := recover(); r != nil {
 			d.errorf(hcl.Range{Filename: opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}, sumInternal,
-				"The plan could not be checked: %v. This is a mistake in tokgate; please report it with the plan.", r)
+				"The plan could not be checked: %v. This is a bug in tokgate. Please report it, with the plan.", r)
 		}
 		p, diags = d.out, d.finish()
 	}()

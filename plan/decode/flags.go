@@ -41,7 +41,7 @@ func readFlags(b *body) []plan.Flag {
 			}
 			key, err := convert.Convert(b.d.unmark(key), cty.String)
 			if err != nil || key.IsNull() || !key.IsKnown() {
-				b.d.errorf(p.Key.Range(), sumFlagName, "The name of a flag must be known text.")
+				b.d.errorf(p.Key.Range(), sumFlagName, "The name of a flag must not depend on a secret or on a variable that is not set.")
 				continue
 			}
 			add(key.AsString(), v, hcl.RangeBetween(p.Key.Range(), p.Value.Range()))

@@ -275,7 +275,7 @@ func everyTrue(all bool) function.Function {
 func (d *decoder) fileFunc() function.Function {
 	cache := map[string]string{}
 	return function.New(&function.Spec{
-		Description: "The content of a text file, relative to the plan and inside the repository.",
+		Description: "The content of a text file. The path is relative to the plan, and must be inside the repository.",
 		Params:      []function.Parameter{{Name: "path", Type: cty.String}},
 		Type:        function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {

@@ -15,7 +15,7 @@ import (
 )
 
 func (d *decoder) decodeGate() {
-	b := d.only(gateBlock, "A plan has one gate; it is already at %s.")
+	b := d.only(gateBlock)
 	g := &d.out.Gate
 	g.Policy = plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop, Window: metric.Steady, Clusters: plan.ClustersWave}
 	if b == nil {
@@ -57,13 +57,13 @@ func readMustDetect(b *body, g *plan.Gate) {
 
 // only opens a block that may occur only once at the top level of the plan. It returns nil if the
 // plan has no such block.
-func (d *decoder) only(spec *Block, twice string) *body {
+func (d *decoder) only(spec *Block) *body {
 	blocks := d.blocks[spec.Name]
 	if len(blocks) == 0 {
 		return nil
 	}
 	for _, more := range blocks[1:] {
-		d.errorf(more.DefRange, sumDuplicateBlock, twice, blocks[0].DefRange)
+		d.errorf(more.DefRange, sumDuplicateBlock, "A plan has at most one `%s` block. The first is at %s.", spec.Name, blocks[0].DefRange)
 	}
 	return d.open(spec, blocks[0], &scope{ctx: d.base}, spec.Name)
 }
@@ -81,7 +81,7 @@ func readPolicy(b *body, p *plan.Policy) {
 
 // decodeHistory reads the history block.
 func (d *decoder) decodeHistory() {
-	b := d.only(historyBlock, "A plan has at most one `history` block. The first is at %s.")
+	b := d.only(historyBlock)
 	if b == nil {
 		return
 	}
@@ -100,7 +100,7 @@ var currencyName = regexp.MustCompile(`^[\p{L}\p{Sc}]{1,8}$`)
 
 // decodePrices reads the prices of servers. It is called after the servers are read.
 func (d *decoder) decodePrices() {
-	b := d.only(pricesBlock, "A plan has at most one `prices` block. The first is at %s.")
+	b := d.only(pricesBlock)
 	if b == nil {
 		return
 	}

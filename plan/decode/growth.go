@@ -86,7 +86,7 @@ func cheapPattern(arg int, pattern, in string) error {
 		return nil // the function's own error about the pattern is clearer
 	}
 	if prog, err := syntax.Compile(parsed.Simplify()); err == nil && len(prog.Inst)*len(in) > maxSteps {
-		return function.NewArgErrorf(arg, "the pattern has too many steps for a text of %d bytes", len(in))
+		return function.NewArgErrorf(arg, "the pattern is too complex for a text of %d bytes", len(in))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			// The parser calls itself at each %{if} of a template, as it does at an operator.
 			top.operators++
 			if len(stack) > b.depth {
-				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d deep.", b.depth))}
+				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d levels deep.", b.depth))}
 			}
 			stack = append(stack, frame{open: t.Type})
 		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
@@ -103,7 +103,7 @@ func complexity(rng hcl.Range, detail string) *hcl.Diagnostic {
 // checkJSON checks the limits of checkComplexity for JSON syntax. A string in JSON is a template.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if at := jsonDepthExceeded(src); at >= 0 {
-		return hcl.Diagnostics{complexity(jsonRange(src, filename, at), fmt.Sprintf("Objects and arrays may be nested at most %d deep.", maxDepth))}
+		return hcl.Diagnostics{complexity(jsonRange(src, filename, at), fmt.Sprintf("Objects and arrays may be nested at most %d levels deep.", maxDepth))}
 	}
 	dec := json.NewDecoder(bytes.NewReader(src))
 	dec.UseNumber()

@@ -40,7 +40,7 @@ func readLoad(b *body, p *preset) *plan.Load {
 	l := &plan.Load{Kind: metric.ClosedLoop, Range: b.rng}
 	attr := readShape(b, l)
 	if l.Kind != metric.Users && b.given("ramp_up") {
-		b.d.errorf(b.attrs["ramp_up"].NameRange, sumConflict, "ramp_up belongs to users: users = [50].")
+		b.d.errorf(b.attrs["ramp_up"].NameRange, sumConflict, "ramp_up applies only to a load of users. Remove it, or write users = [50].")
 	}
 	l.Seeded = b.given("seeds")
 	l.Seeds = readSeeds(b)
@@ -91,7 +91,7 @@ func readShape(b *body, l *plan.Load) (attr string) {
 		switch {
 		case !b.given(s.attr):
 		case attr != "":
-			b.d.errorf(b.attrs[s.attr].NameRange, sumConflict, "A load block has one kind of load: concurrency, burst, users, rate or trace. Write a block for each.")
+			b.d.errorf(b.attrs[s.attr].NameRange, sumConflict, "A load block has only one of concurrency, burst, users, rate and trace. Write one load block for each.")
 		default:
 			attr, l.Kind = s.attr, s.kind
 		}
@@ -120,7 +120,7 @@ func readSeeds(b *body) []int64 {
 	}
 	if len(seeds) == 0 {
 		if !wrong && b.isSet("seeds") {
-			b.d.errorf(b.rangeOf("seeds"), sumMissing, "seeds needs at least one whole number.")
+			b.d.errorf(b.rangeOf("seeds"), sumMissing, "seeds is an empty list. Write at least one whole number, or remove seeds.")
 		}
 		seeds = []int64{1}
 	}
@@ -131,7 +131,7 @@ func readLevels(b *body, attr string, kind metric.LoadKind) []plan.Level {
 	var levels []plan.Level
 	elements := b.list(attr)
 	if len(elements) == 0 {
-		b.d.errorf(b.rangeOf(attr), sumLoadShape, "%s needs at least one level.", attr)
+		b.d.errorf(b.rangeOf(attr), sumLoadShape, "%[1]s is an empty list. Write at least one level, such as %[1]s = [8].", attr)
 	}
 	for _, e := range elements {
 		n, ok := b.asInteger(e.rng, attr, e.value, 1, maxLevel)
@@ -152,7 +152,7 @@ func readLevels(b *body, attr string, kind metric.LoadKind) []plan.Level {
 func readDuration(b *body, l *plan.Load) {
 	for _, other := range []string{"requests", "bursts"} {
 		if b.given(other) {
-			b.d.errorf(b.attrs[other].NameRange, sumConflict, "A closed loop is measured for a duration or for a number of requests. Remove duration or %s.", other)
+			b.d.errorf(b.attrs[other].NameRange, sumConflict, "A closed loop has either a duration or a number of requests. Remove duration or %s.", other)
 		}
 	}
 	d, ok := b.duration("duration", time.Second, time.Duration(maxDuration))
@@ -171,7 +171,7 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 		b.d.errorf(b.attrs["duration"].NameRange, sumConflict, "A burst ends when its requests end. Remove `duration`. To send a burst more often, set `bursts`.")
 	}
 	if b.given("requests") {
-		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says. Remove `requests`. To send a burst more often, set `bursts`.")
+		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "The level of a burst is its number of requests. Remove `requests`. To send a burst more often, set `bursts`.")
 	}
 	given := b.given("bursts")
 	before := len(b.d.out.Defaults)
@@ -201,7 +201,7 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 // least one request. If there are too few requests for that, there are fewer rounds.
 func readRequests(b *body, l *plan.Load, p *preset) {
 	if b.given("bursts") {
-		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts belongs to burst; a closed loop has requests.")
+		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts applies only to a load of bursts. For a closed loop set requests.")
 	}
 	byLevel, fallback, ok := readRequestCounts(b, l)
 	if !ok {
@@ -228,7 +228,7 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 			}
 		}
 		if level.Requests < level.N {
-			b.d.errorf(rng, sumFewRequests, "The level %s needs at least %d requests, one for each in flight; it has %d.", level.Name, level.N, level.Requests)
+			b.d.errorf(rng, sumFewRequests, "The level %s has %[3]d requests, but it needs at least %[2]d, one for each in flight. Set more requests.", level.Name, level.N, level.Requests)
 			level.Requests, given = level.N, false
 		}
 		level.Rounds = min(len(l.Seeds), level.Requests/level.N)
@@ -236,14 +236,14 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 			level.Rounds = min(level.Rounds, level.DefaultRounds(1))
 		}
 		if given && l.Seeded && level.Rounds < len(l.Seeds) {
-			b.d.warnf(rng, sumFewRounds, "The level %s has %d requests for %d seeds; a round needs at least %d, so only %d of the seeds are used. To use all seeds, set %d requests.",
-				level.Name, level.Requests, len(l.Seeds), level.N, level.Rounds, level.N*len(l.Seeds))
+			b.d.warnf(rng, sumFewRounds, "The level %s uses only %d of the %d seeds. Each seed is a round of at least %d requests, and the level has %d requests. To use all seeds, set %d requests.",
+				level.Name, level.Rounds, len(l.Seeds), level.N, level.Requests, level.N*len(l.Seeds))
 		}
 	}
 	if len(noted) > 0 {
 		why := b.spec.attr("requests").Computed
 		if p.requests() > 0 {
-			why += fmt.Sprintf(", at least %d for the p99 of preset %s", p.requests(), p.name)
+			why += fmt.Sprintf(", and at least %d because preset %s has a threshold on a p99", p.requests(), p.name)
 		}
 		b.note("requests", "{ "+strings.Join(noted, ", ")+" }", why)
 	}

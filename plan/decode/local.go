@@ -32,7 +32,7 @@ func (d *decoder) decodeLocals() {
 		d.add(diags...)
 		for _, attr := range sortedAttributes(attrs) {
 			if !hclsyntax.ValidIdentifier(attr.Name) {
-				d.errorf(attr.NameRange, sumInvalidName, "%q cannot be referred to: use letters, digits, _ and -.", attr.Name)
+				d.errorf(attr.NameRange, sumInvalidName, "%q is not a valid name. Use only letters, digits, _ and -.", attr.Name)
 				continue
 			}
 			if first := all[attr.Name]; first != nil {

@@ -14,16 +14,16 @@ var quotedName = regexp.MustCompile(`"([^"]+)"`)
 
 // otherNames maps the metric names of other tools to a hint that names tokgate's metric.
 var otherNames = map[string]string{
-	"latency":           "Use e2e for the whole request, ttft for the time to its first token.",
-	"duration":          "For the duration of a request, use e2e.",
+	"latency":           "Use e2e for the time of the whole request, or ttft for the time to its first token.",
+	"duration":          "Use e2e for the time of a whole request.",
 	"ttfb":              "Use ttft, the time to the first token.",
-	"tps":               "Use speed for what one user sees, throughput for the whole server.",
-	"tokens_per_second": "Use speed for what one user sees, throughput for the whole server.",
+	"tps":               "Use speed for the tokens per second of one request, or throughput for those of the whole server.",
+	"tokens_per_second": "Use speed for the tokens per second of one request, or throughput for those of the whole server.",
 	"rps":               "Use request_rate.",
 	"qps":               "Use request_rate.",
-	"errors":            `Use success = "every", or success = "rate >= 99%".`,
-	"error_rate":        `Use success = "every", or success = "rate >= 99%".`,
-	"failures":          `Use success = "every", or success = "rate >= 99%".`,
+	"errors":            `Use success, such as success = "every" or success = "rate >= 99%".`,
+	"error_rate":        `Use success, such as success = "every" or success = "rate >= 99%".`,
+	"failures":          `Use success, such as success = "every" or success = "rate >= 99%".`,
 }
 
 // explainUnsupported adds hints to HCL's messages about unknown names. A hint says where a
@@ -39,7 +39,7 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 		}
 		name := m[1]
 		if diag.Summary == hclUnsupportedArgument && spec.block(name) != nil {
-			diag.Detail = name + " is a block. Write it without an equals sign: " + name + " { … }."
+			diag.Detail = name + " is a block, not an argument. Write it without an equals sign: " + name + " { … }."
 			continue
 		}
 		if strings.Contains(diag.Detail, "Did you mean") {
@@ -51,7 +51,7 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 		}
 		if i := strings.LastIndexByte(name, '_'); i > 0 && (spec == slaBlock || spec == goodBlock) {
 			if def, ok := metric.Lookup(name[:i]); ok {
-				diag.Detail += " The statistic is part of the threshold: " + def.Name + " = " + example(def, spec == goodBlock) + "."
+				diag.Detail += " Write the statistic inside the threshold: " + def.Name + " = " + example(def, spec == goodBlock) + "."
 				continue
 			}
 		}

@@ -13,7 +13,7 @@ func TestMisplacedSettings(t *testing.T) {
 		{"server \"s\" {\n  url = \"x\"\n}\n", "It belongs in server.endpoint."},
 		{"server \"s\" {\n  workload \"w\" {\n  }\n}\n", "It belongs in the top level of the plan."},
 		{"workload \"w\" {\n  ttft = \"p95 < 2s\"\n}\n", "It belongs in workload.sla or workload.good."},
-		{"workload \"w\" {\n  sla {\n    ttft_p95 = \"2s\"\n  }\n}\n", "The statistic is part of the threshold: ttft = \"p95 < 2s\" or \"mean < 2s\"."},
+		{"workload \"w\" {\n  sla {\n    ttft_p95 = \"2s\"\n  }\n}\n", "Write the statistic inside the threshold: ttft = \"p95 < 2s\" or \"mean < 2s\"."},
 		{"workload \"w\" {\n  sla {\n    nonsense = 1\n  }\n}\n", `An argument named "nonsense" is not expected here.`},
 	} {
 		_, diags := File(Options{Path: "p.hcl", Source: []byte(row.src)})

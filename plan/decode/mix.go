@@ -82,7 +82,7 @@ func (m *mixture) refuseOwn(b *body) {
 		default:
 			continue
 		}
-		b.d.errorf(at, sumConflict, "workload.%s is a mix, and each of its parts has its own %[2]s: set %[2]s in %[3]s.", m.Address(), name, part)
+		b.d.errorf(at, sumConflict, "workload.%s is a mix, so its parts set %[2]s themselves. Remove %[2]s here, and set it in %[3]s.", m.Address(), name, part)
 	}
 }
 
@@ -127,7 +127,7 @@ func (d *decoder) decodeMixes() {
 			if rng, ok := d.lengthless[w]; ok {
 				d.needs(w, rng, "input_tokens", "output_tokens")
 			}
-			d.errorf(d.loadless[w], sumNoLoad, "workload.%s needs a load block: load { concurrency = [1, 8] }, or a capacity block.", w.Address())
+			d.errorf(d.loadless[w], sumNoLoad, "workload.%s has no load. Add a block load { concurrency = [1, 8] }, or a capacity block.", w.Address())
 		default:
 			d.checkMixedAt(w, mixes)
 		}
@@ -151,7 +151,7 @@ func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	if hint == "" && len(names) > 0 {
 		hint = " There is " + choices(names) + "."
 	}
-	d.errorf(m.rng, sumUndeclared, "There is no workload %q to be a part of workload.%s.%s", part.name, m.Address(), hint)
+	d.errorf(m.rng, sumUndeclared, "workload.%s names the part %q, but the plan has no such workload.%s", m.Address(), part.name, hint)
 	return nil
 }
 
@@ -162,9 +162,9 @@ func (d *decoder) canBePart(m *mixture, w *plan.Workload) bool {
 	case w == m.Workload:
 		d.errorf(rng, sumConflict, "workload.%s cannot be a part of itself.", m.Address())
 	case d.isMix(w):
-		d.errorf(rng, sumConflict, "workload.%s is a mix itself: name its parts, each with its share of workload.%s.", w.Address(), m.Address())
+		d.errorf(rng, sumConflict, "workload.%s is a mix, and a mix cannot contain another mix. In workload.%s, name the parts of that mix instead, each with its share.", w.Address(), m.Address())
 	case w.Prompt.Turns.Several():
-		d.errorf(w.Prompt.Range, sumConflict, "A mix sends single requests, and its part workload.%s has conversations (turns).", w.Address())
+		d.errorf(w.Prompt.Range, sumConflict, "A mix sends single requests, but its part workload.%s has conversations. Remove turns from it, or remove the part from the mix.", w.Address())
 	default:
 		return true
 	}
@@ -197,7 +197,7 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	part.SLAs = append(part.SLAs, &own)
 	for _, t := range own.Thresholds {
 		if !metric.OfParts(t.Metric) {
-			d.errorf(t.Range, sumConflict, "A part of a mix has no value of its own for %s, because workload.%s shares the server with the rest of workload.%s. Move the threshold to an sla block of the mix. Or set `at` in this block to levels that the mix does not have.", t.Metric.Name, part.PartName(), m.Address())
+			d.errorf(t.Range, sumConflict, "%s cannot be measured for one part of a mix, because workload.%s shares the server with the other parts of workload.%s. Move the threshold to an sla block of the mix, or set `at` to levels that the mix does not have.", t.Metric.Name, part.PartName(), m.Address())
 		}
 	}
 }
@@ -212,11 +212,11 @@ func (d *decoder) checkLoads(m *mixture) {
 		case l.Open != nil && l.Open.Trace != nil:
 			d.checkReplayed(m, l)
 		case m.byType():
-			d.errorf(m.rng, sumConflict, `%q is the type of a trace's rows, and this load replays no trace. Give each part a share, such as { %s = "70%%" }.`, m.parts[0].of, m.parts[0].name)
+			d.errorf(m.rng, sumConflict, `%q is a type of rows in a trace, but this load replays no trace. Give each part a share, such as { %s = "70%%" }.`, m.parts[0].of, m.parts[0].name)
 		case l.Kind == metric.Users:
-			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, but the number of requests that users send is not known. Give workload.%s a rate or a concurrency.`, m.Address())
+			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, so the number of requests must be known, and for users it is not. Give workload.%s a rate or a concurrency.`, m.Address())
 		case timed:
-			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, but the number of requests in a duration is not known. Give workload.%s requests, or a rate.`, m.Address())
+			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, so the number of requests must be known. Set requests in workload.%s instead of duration, or use a rate.`, m.Address())
 		}
 	}
 }
@@ -229,7 +229,7 @@ func (d *decoder) shareOut(m *mixture) {
 		for _, l := range part.Loads {
 			for _, level := range l.Levels {
 				if level.Requests == 0 {
-					d.errorf(level.Range, sumFewRequests, "%d requests at the level %s are too few: workload.%s gets none of them.", m.Fixed(level.Name).Requests, level.Name, part.PartName())
+					d.errorf(level.Range, sumFewRequests, "The level %s has too few requests (%d), so workload.%s gets none of them. Set more requests, or a larger share.", level.Name, m.Fixed(level.Name).Requests, part.PartName())
 				}
 			}
 		}

@@ -47,7 +47,7 @@ func (m *mixture) recorded(part *plan.Workload) {
 func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	t := l.Open.Trace
 	if slices.ContainsFunc(m.allLoads(), func(l *plan.Load) bool { return l.Open == nil || l.Open.Trace == nil }) {
-		d.errorf(l.Range, sumConflict, "One load of this mix replays a trace, and another does not. A trace brings the lengths of its requests; the other load takes them from the parts. Give one of these loads a mix of its own.")
+		d.errorf(l.Range, sumConflict, "One load of this mix replays a trace, and another does not. The trace sets the lengths of requests, but for the other load the parts set them. Move one of these loads to another mix.")
 		return
 	}
 	if len(m.parts) == 0 {
@@ -55,7 +55,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	}
 	for _, part := range m.Mix {
 		if part.API == plan.Completions && t.HasMessages() {
-			d.errorf(l.Range, sumTrace, `%s has messages, which api = "completions" of workload.%s does not take.`, t.Path, part.PartName())
+			d.errorf(l.Range, sumTrace, `The trace %s contains chat messages, which workload.%s cannot send. Write api = "chat" in that workload.`, t.Path, part.PartName())
 		}
 		if part.Score != nil {
 			d.errorf(l.Range, sumConflict, "A trace has no right answers, but workload.%s scores its answers. Remove its score block.", part.PartName())
@@ -69,13 +69,13 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 		row := &t.Rows[i]
 		switch known := types[row.Type]; {
 		case m.byType() && row.Type == "":
-			d.errorf(l.Range, sumTrace, `%s:%d has no type, so its part of workload.%s is unknown. Give every row a type, or each part a share, such as { %s = "70%%" }.`, t.Path, row.Line, m.Address(), m.parts[0].name)
+			d.errorf(l.Range, sumTrace, `The row %s:%d has no type, so it belongs to no part of workload.%s. Give every row a type, or give each part a share, such as { %s = "70%%" }.`, t.Path, row.Line, m.Address(), m.parts[0].name)
 		case m.byType() && !known:
-			d.errorf(l.Range, sumTrace, "%s:%d has the type %q, but no part of workload.%s has this type. The types of its parts are %s.", t.Path, row.Line, row.Type, m.Address(), choices(slices.Sorted(maps.Keys(types))))
+			d.errorf(l.Range, sumTrace, "The row %s:%d has the type %q, but no part of workload.%s has this type. The types of its parts are %s.", t.Path, row.Line, row.Type, m.Address(), choices(slices.Sorted(maps.Keys(types))))
 		case !m.byType() && known:
-			d.errorf(m.rng, sumConflict, "The rows of %s have types that say which part they belong to, such as %[2]s in line %[3]d. Write the type instead of the share: { %[2]s = %[2]q }.", t.Path, row.Type, row.Line)
+			d.errorf(m.rng, sumConflict, "The rows of %s already name their part as their type, such as %[2]s in line %[3]d. Write the type instead of the share: { %[2]s = %[2]q }.", t.Path, row.Type, row.Line)
 		case !m.byType() && row.Parent >= 0:
-			d.errorf(l.Range, sumTrace, "%s:%d continues an earlier request, so its part cannot be drawn by share. Give the rows a type that names their part.", t.Path, row.Line)
+			d.errorf(l.Range, sumTrace, "The row %s:%d continues the conversation of an earlier row, so its part cannot be drawn at random. Give each row a type, and write the types instead of shares.", t.Path, row.Line)
 		default:
 			continue
 		}
@@ -94,10 +94,10 @@ func (m *mixture) checkParts(d *decoder) {
 		sum += part.share
 		switch {
 		case m.byType() != (part.of != ""):
-			d.errorf(m.rng, sumConflict, `The parts of a mix have either shares, such as "70%%", or types of a trace's rows: mix.%s is not like mix.%s.`, part.name, m.parts[0].name)
+			d.errorf(m.rng, sumConflict, `mix.%s and mix.%s differ: one is a share, such as "70%%", and the other is a type of rows in a trace. Write shares for all parts, or types for all.`, part.name, m.parts[0].name)
 			return
 		case part.of != "" && of[part.of]:
-			d.errorf(m.rng, sumConflict, "Two parts of the mix have the type %q.", part.of)
+			d.errorf(m.rng, sumConflict, "Two parts of the mix have the type %q. Give each part its own type.", part.of)
 			return
 		}
 		of[part.of] = true

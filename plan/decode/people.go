@@ -13,10 +13,10 @@ import (
 
 // notOfUsers lists the attributes of a load block that do not apply to a load of users.
 var notOfUsers = map[string]string{
-	"requests": "Set duration instead: how many messages users send depends on how fast the server answers.",
-	"bursts":   "bursts belongs to burst; users have a duration.",
-	"stagger":  "Users start one after another over ramp_up. Remove stagger.",
-	"pause":    "Users pause for think_time. Remove pause.",
+	"requests": "Set duration instead of requests. The number of messages that users send depends on how fast the server answers.",
+	"bursts":   "bursts applies only to a load of bursts. For users set duration.",
+	"stagger":  "stagger applies only to a closed loop. Remove it. For users, ramp_up sets how long it takes until all have started.",
+	"pause":    "pause applies only to a closed loop. Remove it. For users, think_time is the time between messages.",
 }
 
 // readUsers reads a load of users.
@@ -54,7 +54,7 @@ func readThink(b *body, l *plan.Load) {
 		return
 	}
 	if !l.Kind.Windowed() {
-		b.d.errorf(b.attrs[name].NameRange, sumConflict, "think_time belongs to users, or to a rate with turns. With concurrency use pause.")
+		b.d.errorf(b.attrs[name].NameRange, sumConflict, "think_time applies only to users, and to a rate with turns. For a closed loop set pause.")
 		return
 	}
 	v, ok := b.value(name)
@@ -136,13 +136,13 @@ func readTurns(p *body, w *plan.Workload) traffic.Turns {
 func (d *decoder) checkTurns(w *plan.Workload) {
 	for _, l := range w.Loads {
 		if w.Prompt.Turns.Several() && !l.Kind.Windowed() {
-			d.errorf(l.Range, sumConflict, `workload.%s has conversations (turns). Give it users = [50], or the rate at which conversations begin: rate = ["4 req/s"].`, w.Address())
+			d.errorf(l.Range, sumConflict, `workload.%s has conversations (turns), which need users or a rate. Write users = [50], or rate = ["4 req/s"] for four new conversations per second.`, w.Address())
 		}
 		if w.Prompt.Turns.Several() && slices.ContainsFunc(l.Levels, func(l plan.Level) bool { return l.Stage != nil }) {
-			d.errorf(l.Range, sumConflict, "Stages send single requests, but workload.%s has conversations (turns), which outlast a stage. Use a rate.", w.Address())
+			d.errorf(l.Range, sumConflict, "Stages send single requests, but workload.%s has conversations (turns), which may last longer than a stage. Use a rate without stages.", w.Address())
 		}
 		if l.Kind == metric.OpenLoop && l.Think.Mean > 0 && !w.Prompt.Turns.Several() {
-			d.errorf(l.Range, sumConflict, "With a rate, think_time is the time between turns, but workload.%s has no turns. Add prompt { turns = 6 }.", w.Address())
+			d.errorf(l.Range, sumConflict, "With a rate, think_time is the time between two turns, but workload.%s has no turns. Add prompt { turns = 6 }, or remove think_time.", w.Address())
 		}
 	}
 	if c := w.Capacity; c != nil && c.Over != metric.Users && w.Prompt.Turns.Several() {

@@ -59,14 +59,14 @@ var (
 var presets = []preset{
 	{"code_completion", "Code completion", "The editor suggests the next lines while a developer types.", 1 << 10, 128, []presetBound{{"e2e", "mean < 2s"}}, capacityReport, nobody},
 	{"short_form_chatbot", "Short-form chatbot", "Short conversations: questions to a help desk, search, quick answers.", 8 << 10, 1024, []presetBound{{"ttft", "mean < 10s"}, {"speed", "mean > 10 tok/s"}}, capacityReport, readers},
-	{"general_chatbot", "General chatbot", "Long conversations of the kind that public chat products hold, up to 32K tokens.", 32 << 10, 1024, []presetBound{{"ttft", "mean < 8s"}, {"speed", "mean > 15 tok/s"}}, capacityReport, readers},
-	{"long_document", "Long documents", "Summaries of and questions about 125 to 160 pages.", 64 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 15 tok/s"}}, capacityReport, readers},
-	{"coding_assistant", "Coding assistant", "An assistant that has 8,000 to 9,000 lines of a project before it.", 96 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 20 tok/s"}}, capacityReport, readers},
+	{"general_chatbot", "General chatbot", "Long conversations of up to 32K tokens, as in public chat products.", 32 << 10, 1024, []presetBound{{"ttft", "mean < 8s"}, {"speed", "mean > 15 tok/s"}}, capacityReport, readers},
+	{"long_document", "Long documents", "Summaries of documents of 125 to 160 pages, and questions about them.", 64 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 15 tok/s"}}, capacityReport, readers},
+	{"coding_assistant", "Coding assistant", "An assistant that reads 8,000 to 9,000 lines of a project with each request.", 96 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 20 tok/s"}}, capacityReport, readers},
 
 	{"chatbot", "Chatbot", "A short conversation.", 1 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
-	{"rag", "Retrieval (RAG)", "A question with passages that a search found.", 4 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
-	{"agentic", "Agent", "An agent in the middle of its work, with what it did before.", 16 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
-	{"tool_calling", "Tool calling", "An agent with long descriptions of tools and their results.", 32 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
+	{"rag", "Retrieval (RAG)", "A question, with passages from a search that answer it.", 4 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
+	{"agentic", "Agent", "An agent in the middle of a task, with the history of its steps.", 16 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
+	{"tool_calling", "Tool calling", "An agent whose prompt contains long descriptions of tools, and their results.", 32 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
 
 	{"mlperf_llama2_70b", "MLPerf Llama 2 70B", "", 0, 0, []presetBound{{"ttft", "p99 <= 2s"}, {"tpot", "p99 <= 200ms"}}, mlperf, nobody},
 	{"mlperf_llama2_70b_interactive", "MLPerf Llama 2 70B, interactive", "", 0, 0, []presetBound{{"ttft", "p99 <= 450ms"}, {"tpot", "p99 <= 40ms"}}, mlperf, nobody},

@@ -26,7 +26,7 @@ func readProcess(b *body, s *plan.Server) *plan.Process {
 	if !p.given("port") {
 		p.note("port", p.spec.attr("port").Computed, "")
 		if len(out.Command) > 0 && !mentionsPort(out.Command, s) {
-			b.d.errorf(p.rangeOf("command"), sumPort, `Nothing tells the program its port: write "--port", "%s" in command, or set port to the one it uses.`, plan.PortPlaceholder)
+			b.d.errorf(p.rangeOf("command"), sumPort, `The program does not know its port. Write "--port", "%s" in command, or set port to the port that the program uses.`, plan.PortPlaceholder)
 		}
 	}
 	return out
@@ -40,7 +40,7 @@ func readCommand(b *body, s *plan.Server) []string {
 	switch inContainer := b.spec.Name == "container"; {
 	case b.given("command"):
 		if len(words) == 0 || words[0] == "" {
-			b.d.errorf(b.rangeOf("command"), sumMissing, `command names a program: ["vllm", "serve", "Qwen/Qwen3-8B"].`)
+			b.d.errorf(b.rangeOf("command"), sumMissing, `command is empty. Write a program and its arguments: command = ["vllm", "serve", "Qwen/Qwen3-8B"].`)
 		}
 	case e.Starts():
 		if s.Model == "" && !s.HasFlag(e.Flags.Models...) {
@@ -48,7 +48,7 @@ func readCommand(b *body, s *plan.Server) []string {
 		}
 		b.note("command", strings.Join(e.Launch.Program, " "), "engine = "+strconv.Quote(e.Name))
 	case !inContainer:
-		b.d.errorf(b.rng, sumMissing, `Nothing says what to start: set command, or engine to one that tokgate knows how to start (%s).`, choices(engine.Names(engine.Engine.Starts)))
+		b.d.errorf(b.rng, sumMissing, `tokgate does not know what to start. Set command, or set engine to one that tokgate can start: %s.`, choices(engine.Names(engine.Engine.Starts)))
 	}
 	return words
 }
@@ -133,5 +133,5 @@ func readGPUs(b *body) *plan.GPUs {
 var gpuID = regexp.MustCompile(`^([0-9]{1,3}|(GPU|MIG)-[A-Za-z0-9/-]+)$`)
 
 func wrongGPUs(b *body, rng hcl.Range) {
-	b.d.errorf(rng, sumGPUs, `gpus is a number of free GPUs (1), some by index or UUID as nvidia-smi prints them (["2", "3"]), or "all".`)
+	b.d.errorf(rng, sumGPUs, `gpus must be a number of free GPUs such as 1, a list of indexes or UUIDs such as ["2", "3"] (nvidia-smi prints them), or "all".`)
 }

@@ -17,7 +17,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	if !p.given("dataset") {
 		for _, name := range []string{"order", "column"} {
 			if p.given(name) {
-				b.d.errorf(p.attrs[name].NameRange, sumConflict, `%s belongs to a data set: dataset = "prompts.jsonl".`, name)
+				b.d.errorf(p.attrs[name].NameRange, sumConflict, `%s applies only to a data set. Remove it, or write dataset = "prompts.jsonl".`, name)
 			}
 		}
 		readShared(p, w, &out)
@@ -25,7 +25,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	}
 	for _, name := range ofSharing {
 		if p.given(name) {
-			b.d.errorf(p.attrs[name].NameRange, sumConflict, "%s applies to generated prompts only, and this workload has a data set. Remove one of them.", name)
+			b.d.errorf(p.attrs[name].NameRange, sumConflict, "%s applies only to generated prompts, but this workload has a data set. Remove one of the two.", name)
 		}
 	}
 	out.Order = plan.Order(p.oneOf("order", string(plan.Shuffled), string(plan.InOrder)))
@@ -53,7 +53,7 @@ func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
 	}
 	set, err := traffic.Read(path, traffic.Options{Column: column})
 	if err != nil {
-		d.errorf(b.rangeOf("dataset"), sumDataset, "The data set cannot be sent: %v.", err)
+		d.errorf(b.rangeOf("dataset"), sumDataset, "The data set cannot be used: %v.", err)
 	} else {
 		d.hash.add("data set", filepath.Base(path), []byte(set.Hash))
 	}
@@ -67,7 +67,7 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	if w.Input > 0 {
 		for i := range set.Rows {
 			if _, err := set.Rows[i].Question(); err != nil {
-				b.d.errorf(b.rangeOf("dataset"), sumDataset, "%s:%d cannot be cut to input_tokens: %v.", set.Path, set.Rows[i].Line, err)
+				b.d.errorf(b.rangeOf("dataset"), sumDataset, "The row %s:%d cannot be brought to a length of input_tokens: %v.", set.Path, set.Rows[i].Line, err)
 				return
 			}
 		}
@@ -87,7 +87,7 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 		default:
 			continue
 		}
-		b.d.errorf(b.rangeOf("dataset"), sumDataset, `%s:%d has %s, which api = "completions" does not take: use api = "chat".`, set.Path, row.Line, what)
+		b.d.errorf(b.rangeOf("dataset"), sumDataset, `The row %s:%d has %s, which api = "completions" cannot send. Write api = "chat".`, set.Path, row.Line, what)
 		return
 	}
 }
@@ -100,7 +100,7 @@ var ofSharing = []string{"shared_prefix", "hit_rate", "warm", "turns"}
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	switch {
 	case p.given("shared_prefix") && p.given("hit_rate"):
-		p.d.errorf(p.attrs["hit_rate"].NameRange, sumConflict, "hit_rate chooses shared_prefix itself. Remove one of them.")
+		p.d.errorf(p.attrs["hit_rate"].NameRange, sumConflict, "hit_rate and shared_prefix exclude each other, because hit_rate sets the shared prefix itself. Remove one of them.")
 		return
 	case p.given("shared_prefix"):
 		readPrefix(p, w, out)
@@ -124,7 +124,7 @@ func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 		}
 		out.Shared, out.HitRate = shared, rate
 	case p.given("warm"):
-		p.d.errorf(p.attrs["warm"].NameRange, sumConflict, "warm needs shared_prefix or hit_rate: nothing else is shared.")
+		p.d.errorf(p.attrs["warm"].NameRange, sumConflict, "warm applies only to shared prefixes. Remove it, or set shared_prefix or hit_rate.")
 		return
 	default:
 		return
@@ -149,7 +149,7 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	}
 	set := settings(p, name, v, prefixKeys)
 	if _, ok := set["tokens"]; !ok {
-		p.d.errorf(rng, sumMissing, "%s needs tokens: how many tokens all prompts of a group begin with.", name)
+		p.d.errorf(rng, sumMissing, "%[1]s needs the number of shared tokens, such as %[1]s = { tokens = 2048 }.", name)
 		return
 	}
 	tokens, ok := p.asInteger(rng, name+".tokens", set["tokens"], 1, maxTokens)
@@ -158,7 +158,7 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 		groups, ok = p.asInteger(rng, name+".groups", g, 1, maxCount)
 	}
 	if most := w.Input - traffic.LeastUnique; ok && w.Input > 0 && int(tokens) > most {
-		p.d.errorf(rng, sumOutOfRange, "%s: at most %d of the %d input_tokens can be shared, because the rest must make the prompts differ.", name, max(most, 0), w.Input)
+		p.d.errorf(rng, sumOutOfRange, "%s: at most %d of the %d input_tokens can be shared, because prompts must differ in the rest. Share fewer tokens, or raise input_tokens.", name, max(most, 0), w.Input)
 		return
 	}
 	if ok {

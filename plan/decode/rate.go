@@ -17,16 +17,16 @@ var ofRates = []string{"arrivals", "burstiness", "max_in_flight"}
 
 // notOfRates lists the attributes of a load block that do not apply to a rate.
 var notOfRates = map[string]string{
-	"bursts":  "bursts belongs to burst; a rate has duration or requests.",
-	"stagger": "A rate has no slots to stagger: arrivals says how requests follow each other.",
-	"pause":   "A rate has no slots that pause. Remove pause; a lower rate leaves more time between requests.",
+	"bursts":  "bursts applies only to a load of bursts. For a rate set duration or requests.",
+	"stagger": "stagger applies only to a closed loop. Remove it. For a rate, `arrivals` sets how requests follow each other.",
+	"pause":   "pause applies only to a closed loop. Remove it. For more time between requests lower the rate.",
 }
 
 // refuseOpen refuses attributes that belong to a rate, in a load block that is not a rate.
 func refuseOpen(b *body) {
 	for _, name := range ofRates {
 		if b.given(name) {
-			b.d.errorf(b.attrs[name].NameRange, sumConflict, `%s belongs to a rate: rate = ["4 req/s"].`, name)
+			b.d.errorf(b.attrs[name].NameRange, sumConflict, `%s applies only to a rate. Remove it, or write rate = ["4 req/s"].`, name)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func readOpen(b *body, l *plan.Load, p *preset) {
 		if gamma {
 			b.d.errorf(b.rangeOf("arrivals"), sumMissing, `arrivals = "gamma" needs burstiness, such as 0.5. (1 is the same as "poisson".)`)
 		} else {
-			b.d.errorf(b.attrs["burstiness"].NameRange, sumConflict, `burstiness belongs to arrivals = "gamma".`)
+			b.d.errorf(b.attrs["burstiness"].NameRange, sumConflict, `burstiness applies only to arrivals = "gamma". Remove it, or write arrivals = "gamma".`)
 		}
 	}
 	if b.given("burstiness") && !(l.Open.Burstiness >= leastBurstiness) && !b.d.diags.HasErrors() {
@@ -74,7 +74,7 @@ func readRates(b *body) []plan.Level {
 	var levels []plan.Level
 	elements := b.list("rate")
 	if len(elements) == 0 {
-		b.d.errorf(b.rangeOf("rate"), sumLoadShape, "rate needs at least one level.")
+		b.d.errorf(b.rangeOf("rate"), sumLoadShape, `rate is an empty list. Write at least one level, such as rate = ["4 req/s"].`)
 	}
 	for _, e := range elements {
 		rate, ok := b.asRate(e.rng, "rate", e.value)
@@ -123,7 +123,7 @@ func parseRate(name, text string) (float64, *problem) {
 // number itself or sets a duration.
 func readArrivals(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") && b.given("requests") {
-		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A rate has a duration or a number of requests, not both.")
+		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A rate has either a duration or a number of requests. Remove one of them.")
 		return
 	}
 	if b.given("requests") {
@@ -153,7 +153,7 @@ func readArrivals(b *body, l *plan.Load, p *preset) {
 			level.Part()
 		}
 		if level.Requests > maxCount {
-			b.d.errorf(level.Range, sumOutOfRange, "The level %s would send more than %d requests.", level.Name, maxCount)
+			b.d.errorf(level.Range, sumOutOfRange, "The level %s would send more than %d requests. Lower the rate or the duration.", level.Name, maxCount)
 			level.Requests = maxCount
 		}
 	}

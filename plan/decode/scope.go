@@ -50,7 +50,7 @@ func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 		return cty.DynamicVal, false
 	}
 	if valueSize(v, 0, 0) > maxValueBytes {
-		d.errorf(expr.Range(), sumValueTooLarge, "A value has at most %d bytes and %d levels.", maxValueBytes, maxDepth)
+		d.errorf(expr.Range(), sumValueTooLarge, "The value is too large. A value may have at most %d bytes, and at most %d levels of nesting.", maxValueBytes, maxDepth)
 		return cty.DynamicVal, false
 	}
 	return v, true
@@ -103,9 +103,9 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	if sc.root != "" && root != sc.root && slices.Contains(roots, root) {
 		if sc.root == noReference {
-			d.errorf(rng, sumNotHere, "A constant is required here: write the value itself, without references.")
+			d.errorf(rng, sumNotHere, "Only a constant is allowed here. Write the value itself, not a reference.")
 		} else {
-			d.errorf(rng, sumNotHere, "Only %s.name may be used here.", sc.root)
+			d.errorf(rng, sumNotHere, "Only a reference to %s.name is allowed here.", sc.root)
 		}
 		return false
 	}
@@ -117,7 +117,7 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 		return name != ""
 	case "each":
 		if !sc.each {
-			d.errorf(rng, sumNotHere, "each.key and each.value exist only in a server or workload with for_each.")
+			d.errorf(rng, sumNotHere, "each.key and each.value exist only in a block with for_each.")
 			return false
 		}
 		if name != "key" && name != "value" {
@@ -127,22 +127,22 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 		return true
 	case "result":
 		if sc.result == cty.NilType {
-			d.errorf(rng, sumNotHere, "result may be used in an assert only.")
+			d.errorf(rng, sumNotHere, "`result` may be used only in an assert block.")
 			return false
 		}
 		return d.checkResult(t, sc.result)
 	case "server":
 		if !sc.server {
-			d.errorf(rng, sumNotHere, "server.name may be used in a workload or a compare only.")
+			d.errorf(rng, sumNotHere, "server.name may be used only in a workload or a compare block.")
 			return false
 		}
 	case "workload":
 		if !sc.work {
-			d.errorf(rng, sumNotHere, "workload.name may be used in the tolerate and improve blocks of a compare only.")
+			d.errorf(rng, sumNotHere, "workload.name may be used only in the tolerate and improve blocks of a compare block.")
 			return false
 		}
 	case "base":
-		d.errorf(rng, sumNotHere, "base.server.name may be the control of a compare only.")
+		d.errorf(rng, sumNotHere, "base.server.name may be used only as the control of a compare block.")
 		return false
 	}
 	if d.names[root] == nil {
@@ -177,7 +177,7 @@ func (d *decoder) unknownRoot(rng hcl.Range, root string) {
 	if looksLikeStat.MatchString(root) {
 		hint = ` Write a threshold as text: "` + root + ` < 8s".`
 	} else if hint == "" {
-		hint = " Write text in quotes; refer to var.name, local.name or env.NAME."
+		hint = " If it is text, put it in quotes. If it is a reference, write var.name, local.name or env.NAME."
 	}
 	d.errorf(rng, sumUnknownRoot, "Nothing is named %q here.%s", root, hint)
 }
@@ -188,7 +188,7 @@ func (d *decoder) undeclared(rng hcl.Range, what, name string, have iter.Seq[str
 	}
 	names := slices.Sorted(have)
 	if name == "" {
-		d.errorf(rng, sumUndeclared, "Name one %s; the plan has %s.", what, choices(names))
+		d.errorf(rng, sumUndeclared, "Write which %s you mean. The plan has %s.", what, choices(names))
 		return false
 	}
 	hint := suggest.DidYouMean(name, names)
@@ -234,4 +234,4 @@ func valueSize(v cty.Value, n, depth int) int {
 }
 
 // ambiguousKey is the advice for a key that HCL can read in two ways, such as a.b in { a.b = … }.
-const ambiguousKey = `Quote a name that contains a dot, { "a.b" = … }; put a reference in parentheses, { (var.x) = … }.`
+const ambiguousKey = `If the key is a name that contains a dot, put it in quotes: { "a.b" = … }. If it is a reference, put it in parentheses: { (var.x) = … }.`

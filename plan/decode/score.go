@@ -71,11 +71,11 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 		return nil
 	}
 	if !v.Type().IsObjectType() || !v.Type().HasAttribute("regex") || v.GetAttr("regex").Type() != cty.String || v.GetAttr("regex").IsNull() {
-		return refuse(`match is one of "%s", or { regex = "answer: (.*)", group = 1 }.`, strings.Join(answers.Matches, `", "`))
+		return refuse(`match must be one of "%s", or { regex = "answer: (.*)", group = 1 }.`, strings.Join(answers.Matches, `", "`))
 	}
 	pattern, err := regexp.Compile(v.GetAttr("regex").AsString())
 	if err != nil {
-		return refuse("The pattern cannot be read: %v.", err)
+		return refuse("The regular expression is not valid: %v.", err)
 	}
 	rule := &answers.Rule{Pattern: pattern}
 	if v.Type().HasAttribute("group") {
@@ -85,7 +85,7 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 			n, whole = plan.WholeNumber(group)
 		}
 		if !whole || n < 0 || int(n) > pattern.NumSubexp() {
-			return refuse("The pattern has %d groups. group must be from 0 to that number.", pattern.NumSubexp())
+			return refuse("group must be a whole number from 0 to %d, the number of groups in the pattern.", pattern.NumSubexp())
 		}
 		rule.Group = int(n)
 	}
@@ -96,17 +96,17 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
-		b.d.errorf(b.rng, sumScore, `Filling the items of a built-in task up to input_tokens needs api = "chat". Remove api or input_tokens.`)
+		b.d.errorf(b.rng, sumScore, `A built-in task with input_tokens needs api = "chat". Remove api or input_tokens.`)
 	case w.Prompt.Task == "" && w.Prompt.Dataset != nil && w.Input > 0 && rule.NeedsAnswer():
-		b.d.errorf(b.rng, sumScore, "A row that is cut to input_tokens may lose what its answer depends on. Remove input_tokens.")
+		b.d.errorf(b.rng, sumScore, "With input_tokens tokgate cuts rows, and a cut row may lose what its answer depends on. Remove input_tokens.")
 	case !w.Output.Natural && w.Output.Mean > 0:
-		b.d.errorf(b.rng, sumScore, "An answer of a forced length is neither right nor wrong. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
+		b.d.errorf(b.rng, sumScore, "A score needs answers that end by themselves, not answers of a fixed length. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
 	case w.Prompt.Dataset == nil && rule.NeedsAnswer():
-		b.d.errorf(b.rng, sumScore, `A score needs a data set with right answers: prompt { dataset = "items.jsonl" } with rows that have an answer, or "%srecall".`, answers.TaskPrefix)
+		b.d.errorf(b.rng, sumScore, `A score needs a data set with right answers. Write prompt { dataset = "items.jsonl" } with an answer in each row, or dataset = "%srecall".`, answers.TaskPrefix)
 	case w.Prompt.Dataset != nil && rule.NeedsAnswer():
 		for _, row := range w.Prompt.Dataset.Rows {
 			if row.Answer == nil {
-				b.d.errorf(b.rng, sumScore, "%s:%d has no answer, which this score needs.", w.Prompt.Dataset.Path, row.Line)
+				b.d.errorf(b.rng, sumScore, "The row %s:%d has no answer to compare with. Add an answer to the row, or remove the score block.", w.Prompt.Dataset.Path, row.Line)
 				break
 			}
 		}
@@ -122,6 +122,6 @@ func readAnswers(b *body, w *plan.Workload) {
 	}
 	a.bind(&w.Answers)
 	if !w.Output.Natural && w.Output.Mean > 0 {
-		b.d.errorf(a.rng, sumConflict, "Only natural answers are checked and kept. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
+		b.d.errorf(a.rng, sumConflict, "tokgate checks and stores only natural answers, not answers of a fixed length. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
 	}
 }

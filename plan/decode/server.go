@@ -78,7 +78,7 @@ func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 		d.errorf(rng, sumServerTarget, "%s needs an endpoint, process, container or simulator block.", s.Address())
 	}
 	for _, t := range found[min(1, len(found)):] {
-		d.errorf(t.rng, sumServerTargets, "%s has %s (%s) and %s: keep one.", s.Address(), found[0].name, found[0].rng, t.name)
+		d.errorf(t.rng, sumServerTargets, "%s has %s (at %s) and %s. Remove one of them.", s.Address(), found[0].name, found[0].rng, t.name)
 	}
 }
 
@@ -98,9 +98,9 @@ func readReady(b *body, s *plan.Server) plan.Ready {
 	why := "it runs already"
 	switch {
 	case s.Process != nil:
-		out.Timeout, why = readyProcess, "it is started"
+		out.Timeout, why = readyProcess, "tokgate starts it"
 	case s.Container != nil:
-		out.Timeout, why = readyContainer, "it is started, once its image is there"
+		out.Timeout, why = readyContainer, "tokgate starts it; the pull of the image does not count"
 	}
 	if !r.given("timeout") {
 		r.note("timeout", fmt.Sprintf("%q", plan.PlainDuration(out.Timeout)), why)
@@ -120,7 +120,7 @@ func readExpect(b *body) map[string]string {
 	}
 	for _, attr := range sortedAttributes(e.attrs) {
 		if !slices.Contains(known, attr.Name) {
-			b.d.errorf(attr.NameRange, sumOneOf, "tokgate does not know %s of a server.%s", attr.Name, suggest.DidYouMean(attr.Name, known))
+			b.d.errorf(attr.NameRange, sumOneOf, "expect has no key %s.%s", attr.Name, suggest.DidYouMean(attr.Name, known))
 			continue
 		}
 		v, ok := e.value(attr.Name)
@@ -151,7 +151,7 @@ func checkCA(b *body, path string) {
 	case err != nil:
 		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, "%s.", readError(path, err))
 	case !x509.NewCertPool().AppendCertsFromPEM(pem):
-		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, `%q has no certificate. Name a PEM file with "-----BEGIN CERTIFICATE-----" in it.`, path)
+		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, `The file %q contains no certificate. Name a PEM file that contains "-----BEGIN CERTIFICATE-----".`, path)
 	}
 }
 
@@ -213,9 +213,9 @@ func URLProblem(text string) string {
 	case u.Host == "" || u.Hostname() == "":
 		return "The URL names no host."
 	case u.User != nil:
-		return "Credentials do not belong in the URL, where logs show them: use api_key or headers."
+		return "The URL contains credentials, and logs show URLs. Use api_key or headers instead."
 	case u.RawQuery != "" || u.Fragment != "":
-		return "The URL must not have ? or #: paths are added to it."
+		return "The URL must not contain ? or #, because tokgate appends paths to the URL."
 	}
 	return ""
 }
@@ -259,7 +259,7 @@ func readRequire(b *body) plan.Require {
 		limit, below := strings.CutPrefix(text, "<")
 		x, p := parseLimit(strings.TrimSpace(limit), metric.Ratio, metric.Def{Name: key, Unit: metric.Ratio})
 		if !below || p != nil {
-			b.d.errorf(rng, sumOutOfRange, `require %s = %q: write an upper limit, such as "< 1%%", or "any".`, key, text)
+			b.d.errorf(rng, sumOutOfRange, `require %s = %q is not valid. Write an upper limit, such as "< 1%%", or "any".`, key, text)
 			return nil
 		}
 		return &x
@@ -276,7 +276,7 @@ func readRequire(b *body) plan.Require {
 		case key == "foreign_processes":
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n > 1000 {
-				b.d.errorf(rng, sumOutOfRange, `require foreign_processes = %q: write the largest allowed number, such as 0, or "any".`, text)
+				b.d.errorf(rng, sumOutOfRange, `require foreign_processes = %q is not valid. Write the largest allowed number of processes, such as 0, or "any".`, text)
 				continue
 			}
 			out.ForeignProcesses = &n

@@ -46,15 +46,15 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 		switch t.Metric.Name {
 		case "goodput":
 			if len(w.Good) == 0 {
-				b.d.errorf(t.Range, sumNoGood, "goodput counts good requests, but workload.%s has no `good` block that defines them. Add one: good { ttft = \"< 2s\" }.", w.Address())
+				b.d.errorf(t.Range, sumNoGood, "goodput counts good requests, but workload.%s does not define them. Add a block such as good { ttft = \"< 2s\" }.", w.Address())
 			}
 		case "accuracy":
 			if w.Score == nil {
-				b.d.errorf(t.Range, sumNoScore, `accuracy counts right answers, but workload.%s has no score block that defines them. Add one: score { match = "number" }.`, w.Address())
+				b.d.errorf(t.Range, sumNoScore, `accuracy counts right answers, but workload.%s does not define them. Add a block such as score { match = "number" }.`, w.Address())
 			}
 		case "scaling_efficiency":
 			if !levels.have["1"] && !b.d.isLoadless(w) {
-				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run. Add 1 to concurrency.", w.Address())
+				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run. Add 1 to its concurrency.", w.Address())
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 		if !higher {
 			share = t.Stat.P
 		}
-		d.warnf(t.Range, sumBetterHalf, "%s of %s already holds if only %v%% of the requests meet the limit. To bound all requests but %v%%, use %s.", t.Stat, t.Metric.Name, share, share, other)
+		d.warnf(t.Range, sumBetterHalf, "%s of %s already holds if only %v%% of the requests meet the limit. To bound all but %v%% of the requests, use %s.", t.Stat, t.Metric.Name, share, share, other)
 	case t.Stat.Kind == metric.Max && higher:
 		d.warnf(t.Range, sumBetterHalf, "max of %s already holds if a single request reaches the limit. To bound every request, use min or every.", t.Metric.Name)
 	case t.Stat.Kind == metric.Min && !higher:
@@ -101,7 +101,7 @@ func readThresholds(b *body, good bool) []*plan.Threshold {
 		}
 		if def.Source == metric.Prices {
 			if b.d.out.Prices == nil {
-				b.d.errorf(attr.NameRange, sumMissing, "%s needs to know what the server costs: prices { per_hour = 2.5 }.", attr.Name)
+				b.d.errorf(attr.NameRange, sumMissing, "%s needs the price of the server. Add prices { per_hour = 2.5 }.", attr.Name)
 				continue
 			}
 			def.Unit = b.d.out.Prices.Unit(def.Unit)
@@ -125,7 +125,7 @@ func readThresholds(b *body, good bool) []*plan.Threshold {
 				continue
 			}
 			if key := string(t.Op) + " " + t.Stat.String(); seen[key] {
-				b.d.errorf(e.rng, sumDuplicateBound, "%s is bounded twice by %s %s: keep the stricter bound.", attr.Name, t.Stat, t.Op)
+				b.d.errorf(e.rng, sumDuplicateBound, "%s has two bounds with %s %s. Keep the stricter one.", attr.Name, t.Stat, t.Op)
 				continue
 			} else {
 				seen[key] = true

@@ -22,7 +22,7 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	if len(src) > maxFileBytes {
 		return &hcl.File{Body: hcl.EmptyBody()}, hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: sumTooLarge,
-			Detail:  fmt.Sprintf("%s has %d bytes; at most %d are read.", filename, len(src), maxFileBytes),
+			Detail:  fmt.Sprintf("The file %s has %d bytes, but the limit is %d.", filename, len(src), maxFileBytes),
 			Subject: &hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos},
 		}}
 	}
@@ -95,7 +95,7 @@ func (d *decoder) readSource(path string, src []byte, including []string, from h
 func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []string) bool {
 	exprs, diags := hcl.ExprList(attr.Expr)
 	if diags.HasErrors() {
-		d.errorf(attr.Expr.Range(), sumInclude, `include is a list of paths: include = ["lib/servers.hcl"].`)
+		d.errorf(attr.Expr.Range(), sumInclude, `include must be a list of paths, such as include = ["lib/servers.hcl"].`)
 		return false
 	}
 	ok := true
@@ -104,7 +104,7 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 		// belong to a plan.
 		v, diags := expr.Value(nil)
 		if diags.HasErrors() || v.Type() != cty.String || v.IsNull() || !v.IsKnown() {
-			d.errorf(expr.Range(), sumInclude, "Each element is a path in plain text. Variables and functions are not available here.")
+			d.errorf(expr.Range(), sumInclude, "Each element of include must be a path in quotes. Variables and functions are not allowed here.")
 			ok = false
 			continue
 		}
@@ -147,7 +147,7 @@ func (d *decoder) within(dir, name string) (string, error) {
 		return "", errors.New("the path is empty")
 	}
 	if strings.ContainsRune(name, 0) {
-		return "", errors.New("the path holds a NUL byte")
+		return "", errors.New("the path contains a NUL byte")
 	}
 	path := filepath.FromSlash(name)
 	if !filepath.IsAbs(path) {
@@ -159,7 +159,7 @@ func (d *decoder) within(dir, name string) (string, error) {
 	}
 	for part := range strings.SplitSeq(inside, string(filepath.Separator)) {
 		if strings.EqualFold(part, ".git") {
-			return "", fmt.Errorf("%q is in %s, where git may keep tokens; a plan cannot read it", name, part)
+			return "", fmt.Errorf("%q is in %s, where git may store tokens, so a plan must not read it", name, part)
 		}
 	}
 	return filepath.Clean(path), nil
@@ -219,7 +219,7 @@ func ReadFile(path string) ([]byte, error) {
 	defer f.Close()
 	src, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err == nil && len(src) > maxFileBytes {
-		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has more than %d bytes, which is the most that is read", maxFileBytes)}
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it is larger than %d bytes, the limit for a file", maxFileBytes)}
 	}
 	return src, err
 }

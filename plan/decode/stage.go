@@ -18,7 +18,7 @@ var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "bur
 func readStages(b *body, l *plan.Load) {
 	for _, name := range []string{"duration", "requests"} {
 		if b.given(name) {
-			b.d.errorf(b.attrs[name].NameRange, sumConflict, "Each stage has its own duration. Remove %s.", name)
+			b.d.errorf(b.attrs[name].NameRange, sumConflict, "Each stage sets its own duration, so the load block must not. Remove %s.", name)
 		}
 	}
 	if !l.Seeded {
@@ -27,7 +27,7 @@ func readStages(b *body, l *plan.Load) {
 	b.each("stage", func(s *body) {
 		name, rng := s.labels[0], s.rng
 		if !ofStages.MatchString(name) || taken[name] {
-			s.d.errorf(rng, sumOutOfRange, "The name of a stage has letters, digits, - and _. These names are taken: capacity, trace, probe, burst, saturation.")
+			s.d.errorf(rng, sumOutOfRange, "The name of a stage begins with a letter, and has only letters, digits, - and _. These names are reserved: capacity, trace, probe, burst, saturation.")
 		}
 		stage, ok := readStageRate(s)
 		length, timed := s.duration("duration", time.Second, 24*time.Hour)
@@ -41,7 +41,7 @@ func readStages(b *body, l *plan.Load) {
 		level := plan.Level{Name: name, Rate: (stage.From + stage.To) / 2, Rounds: len(l.Seeds), Stage: &stage, Range: rng}
 		each := max(1, int(level.Rate*length.Seconds()+0.5))
 		if level.Requests = each * level.Rounds; level.Requests > maxCount {
-			s.d.errorf(rng, sumOutOfRange, "The stage %s would send more than %d requests.", name, maxCount)
+			s.d.errorf(rng, sumOutOfRange, "The stage %s would send more than %d requests. Lower its rate or its duration.", name, maxCount)
 			return
 		}
 		l.Levels = append(l.Levels, level)
@@ -114,11 +114,11 @@ func (d *decoder) checkStages(w *plan.Workload) {
 func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
 	switch recovers := t.Metric.Name == "recovery"; {
 	case recovers && (at == "" || elsewhere):
-		d.errorf(t.Range, sumConflict, `recovery is measured for one stage. Put it into an sla block of its own, with at = "NAME OF THE STAGE".`)
+		d.errorf(t.Range, sumConflict, `recovery is measured for one stage. Move it to an sla block of its own, with at = "NAME OF THE STAGE".`)
 	case recovers && !single:
-		d.errorf(t.Range, sumMissing, "recovery lasts until requests are good again, but nothing says what a good request is. Add a threshold such as ttft = \"p95 < 2s\", or a `good` block.")
+		d.errorf(t.Range, sumMissing, "recovery is the time until requests are good again, but the plan does not define good requests. Add a threshold such as ttft = \"p95 < 2s\", or a `good` block.")
 	case at != "" && !metric.OfStages(t.Metric.Name) && !(t.Metric.Name == "goodput" && t.Stat.IsShare()):
-		d.errorf(t.Range, sumConflict, "%s needs a level that runs alone, but the stage %s overlaps with the stages around it.", t.Metric.Name, at)
+		d.errorf(t.Range, sumConflict, "%s cannot be measured for one stage, because the stage %s overlaps with the stages around it. Move the threshold to an sla block for a level without stages.", t.Metric.Name, at)
 	}
 }
 
@@ -129,7 +129,7 @@ func (d *decoder) checkCompared() {
 		for _, w := range c.Workloads(d.out) {
 			for _, l := range w.Loads {
 				if len(l.Levels) > 0 && l.Levels[0].Stage != nil {
-					d.errorf(l.Range, sumConflict, "compare.%s cannot compare workload.%s, because it has stages. Give the workload one server, or use rates.", c.Name, w.Address())
+					d.errorf(l.Range, sumConflict, "compare.%s cannot compare workload.%s, because the workload has stages. Run the workload on one server only, or use rates without stages.", c.Name, w.Address())
 				}
 			}
 		}

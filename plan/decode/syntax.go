@@ -37,7 +37,7 @@ var slips = map[string]struct {
 	"Argument definition required":             {"One argument a line", oneLine},
 	"Argument or block definition required":    {"Neither an argument nor a block", neither},
 	"Invalid argument name":                    {"Name in quotes", always("Write names without quotes: input_tokens = 256, load { … }.")},
-	"Unexpected comma after argument":          {"Comma after an argument", always("Remove the comma. An argument ends where its line ends.")},
+	"Unexpected comma after argument":          {"Comma after an argument", always("Remove the comma. An argument ends at the end of its line.")},
 	"Unclosed configuration block":             {"Missing closing brace", unclosed},
 	"Attribute redefined":                      {"Argument set twice", setTwice},
 	"Invalid block definition":                 {"Brace on another line", looseBrace},
@@ -94,12 +94,12 @@ var (
 func missingNewline(src []byte, at hcl.Range) string {
 	line := sourceLine(src, at.Start.Byte)
 	if m := another.FindStringSubmatch(line); m != nil {
-		return "Write " + m[1] + " = … on a line of its own."
+		return "Write " + m[1] + " = … on a new line."
 	}
 	m := unquoted.FindStringSubmatch(line)
 	switch {
 	case m == nil:
-		return "An argument ends where its line ends."
+		return "An argument ends at the end of its line. Write the next one on a new line."
 	case thousands.MatchString(m[2]):
 		return inThousands(m[2])
 	default:
@@ -121,7 +121,7 @@ func invalidCharacter(src []byte, at hcl.Range) string {
 	case bytes.HasPrefix(rest, []byte("“")), bytes.HasPrefix(rest, []byte("”")):
 		return `Put text in straight quotes ("), not in typographic ones.`
 	case bytes.HasPrefix(rest, []byte(";")):
-		return "Remove the semicolon. An argument ends where its line ends."
+		return "Remove the semicolon. An argument ends at the end of its line."
 	}
 	return ""
 }
@@ -130,7 +130,7 @@ var noValue = regexp.MustCompile(`^\s*([A-Za-z_][\w-]*)\s*=\s*(?:#.*|//.*)?$`)
 
 func missingValue(src []byte, at hcl.Range) string {
 	if m := noValue.FindStringSubmatch(sourceLine(src, at.Start.Byte)); m != nil {
-		return m[1] + " has no value. Write it behind the equals sign."
+		return m[1] + " has no value. Write a value after the equals sign."
 	}
 	return ""
 }
@@ -146,7 +146,7 @@ func oneLine(src []byte, at hcl.Range) string {
 		return "Write " + m[1] + " = …, with an equals sign."
 	}
 	if m := header.FindStringSubmatch(line); m != nil {
-		return fmt.Sprintf("A block on one line can hold only one argument. End the line after %s {. Put each argument or block on its own line, and the closing } on the last.", m[1])
+		return fmt.Sprintf("A block on one line can have only one argument. End the line after %s {. Write each argument or block on its own line, and the closing } on the last line.", m[1])
 	}
 	return ""
 }
@@ -179,9 +179,9 @@ func neither(src []byte, at hcl.Range) string {
 	case looseBrace(src, at) != "" && at.Start.Line > 1:
 		return looseBrace(src, at)
 	case strings.HasPrefix(trimmed, "}"):
-		return "This closing brace has no opening one. Remove it, or look for a brace that closes a block too early."
+		return "This closing brace has no opening brace. Remove it, or look above for a brace that closes a block too early."
 	case strings.HasPrefix(trimmed, "{") && at.Start.Line == 1:
-		return "A plan in JSON needs a file name that ends in .hcl.json."
+		return "This looks like JSON. The name of a plan in JSON must end in .hcl.json."
 	}
 	return ""
 }
@@ -196,7 +196,7 @@ func unclosed(src []byte, _ hcl.Range) string {
 	}
 	var blocks []open
 	guess := func(b open) string {
-		return fmt.Sprintf("The file ends before a block does. By the indentation the } of %q in line %d is missing.", b.head, b.line)
+		return fmt.Sprintf("A block is not closed. The indentation suggests that the } of %q in line %d is missing.", b.head, b.line)
 	}
 	for i, line := range strings.Split(strings.ToValidUTF8(string(src), "\uFFFD"), "\n") {
 		text := strings.TrimSpace(line)
@@ -218,7 +218,7 @@ func unclosed(src []byte, _ hcl.Range) string {
 	if n := len(blocks); n > 0 {
 		return guess(blocks[n-1])
 	}
-	return "The file ends before this block does: a } is missing."
+	return "This block is not closed. Add the missing } before the end of the file."
 }
 
 func setTwice(src []byte, at hcl.Range) string {
@@ -242,7 +242,7 @@ func looseBrace(src []byte, at hcl.Range) string {
 	}
 	_, below, _ := bytes.Cut(src[at.Start.Byte:], []byte("\n"))
 	if bytes.HasPrefix(bytes.TrimSpace(below), []byte("{")) || bytes.HasPrefix(src[at.Start.Byte:], []byte("{")) {
-		return "Write the opening brace on the line of the block's name, as in load {."
+		return "Write the opening brace on the same line as the name of the block, as in load {."
 	}
 	return ""
 }

@@ -54,7 +54,7 @@ func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *pr
 		if def.Better == metric.HigherIsBetter {
 			better, use = "higher", "> or >="
 		}
-		return t, problemf(sumWrongWay, "%s is better when it is %s, so use %s. For another condition use an assert.", def.Name, better, use)
+		return t, problemf(sumWrongWay, "%s is better when it is %s, so compare with %s. For any other condition use an assert block.", def.Name, better, use)
 	}
 	return t, nil
 }
@@ -67,7 +67,7 @@ func goodAnswer(def metric.Def, text string) (plan.Threshold, *problem) {
 		t.Op, t.Limit = plan.LessEqual, 0
 	}
 	if want := example(def, true); strconv.Quote(strings.TrimSpace(text)) != want {
-		return t, problemf(sumThreshold, "%s is yes or no for each answer. Write %s = %s.", def.Name, def.Name, want)
+		return t, problemf(sumThreshold, "%s is true or false for each answer, so it has no limit. Write %s = %s.", def.Name, def.Name, want)
 	}
 	return t, nil
 }
@@ -121,11 +121,11 @@ func missingStat(def metric.Def, good bool) *problem {
 	case def.Scope == metric.PerLevel:
 		return nil
 	case def.Scope == metric.PerReading:
-		return problemf(sumMissingStat, "%s changes while the level runs. Say which statistic must hold (mean, min or max), such as %s.", def.Name, example(def, good))
+		return problemf(sumMissingStat, "%s changes while the level runs, so the threshold needs a statistic (mean, min or max), such as %s.", def.Name, example(def, good))
 	case def.Scope == metric.Counted:
 		choices = "mean, or p1 to p99.9"
 	}
-	return problemf(sumMissingStat, "%s differs between requests. Say which statistic must hold (%s), such as %s.", def.Name, choices, example(def, good))
+	return problemf(sumMissingStat, "%s differs between requests, so the threshold needs a statistic (%s), such as %s.", def.Name, choices, example(def, good))
 }
 
 // statAllowed returns the reason why a metric cannot have this statistic. It returns nil if the
@@ -133,9 +133,9 @@ func missingStat(def metric.Def, good bool) *problem {
 func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
-		return problemf(sumStatNotAllowed, "%s comes from a histogram of the server, which has no %s. Write %s.", def.Name, text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s comes from a histogram of the server, and a histogram has no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min && stat.Kind != metric.Max && !stat.IsShare():
-		return problemf(sumStatNotAllowed, "%s is read once a second and takes mean, min or max, not %s. Write %s.", def.Name, text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s is read once a second, so its statistic must be mean, min or max, not %s. Write %s.", def.Name, text, example(def, good))
 	case def.Name == "success" && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
 		def.Name == "goodput" && stat.Kind != metric.Share && stat.Kind != metric.Observed,
 		def.OfAnswers && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
@@ -296,9 +296,9 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 	case limit == 0 && def.OfAnswers && def.Better == metric.LowerIsBetter:
 		return 0, nil
 	case !(limit > 0) || math.IsInf(limit, 0):
-		return 0, problemf(sumOutOfRange, "%s: a limit must be above zero, because %q would hold always or never.", def.Name, s)
+		return 0, problemf(sumOutOfRange, "%s: the limit %q would always hold or never hold. Write a limit above zero.", def.Name, s)
 	case base == metric.Ratio && limit > 1:
-		return 0, problemf(sumOutOfRange, "%s is a share: at most 100%%, not %s%%.", def.Name, strconv.FormatFloat(limit*100, 'g', 4, 64))
+		return 0, problemf(sumOutOfRange, "%s is a share, so the limit must be at most 100%%, not %s%%.", def.Name, strconv.FormatFloat(limit*100, 'g', 4, 64))
 	}
 	return limit, nil
 }
@@ -307,16 +307,16 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	switch {
 	case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):
-		return problemf(summary, `%s: each threshold is a string of its own: %s = ["p95 < 2s", "p99 < 4s"].`, def.Name, def.Name)
+		return problemf(summary, `%s: write each threshold as a string of its own: %s = ["p95 < 2s", "p99 < 4s"].`, def.Name, def.Name)
 	case strings.HasPrefix(s, "var.") || strings.HasPrefix(s, "local."):
-		return problemf(summary, "%s: in a string, write ${%s} for its value.", def.Name, s)
+		return problemf(summary, "%s: the quotes contain a name instead of a value. Write ${%s}.", def.Name, s)
 	}
 	digits, name := splitLimit(s)
 	if u, ok := spellings[base][strings.ToLower(name)]; ok && digits != "" {
 		return problemf(summary, "%s: unknown unit %q. Write %s.", def.Name, name, digits+u)
 	}
 	if base == metric.Count {
-		return problemf(summary, "%s: %q is not a valid limit. It is a count: write a number without a unit, such as %s.", def.Name, s, exampleLimit(base))
+		return problemf(summary, "%s is a count, so %q is not a valid limit. Write a number without a unit, such as %s.", def.Name, s, exampleLimit(base))
 	}
 	return problemf(summary, "%s: %q is not a valid limit. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
 }

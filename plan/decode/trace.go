@@ -18,14 +18,14 @@ var ofTraces = []string{"format", "columns", "from", "to", "speedup", "spread", 
 
 // notOfTraces lists the attributes of a load block that do not apply to a trace.
 var notOfTraces = map[string]string{
-	"duration":   "A trace lasts as long as it was recorded. Remove duration; to replay a part of it, set from and to.",
-	"requests":   "A trace sends the requests that were recorded. Remove requests; to replay a part of it, set from and to.",
-	"bursts":     "bursts belongs to burst; a trace is replayed once.",
-	"stagger":    "A trace has no slots to stagger: each request is sent at its recorded time. Remove stagger.",
-	"pause":      "A trace has no slots that pause: each request is sent at its recorded time. Remove pause.",
-	"arrivals":   "The requests of a trace follow each other as they were recorded. Remove arrivals.",
-	"burstiness": "The requests of a trace follow each other as they were recorded. Remove burstiness.",
-	"think_time": "The sessions of a trace wait as they were recorded. Remove think_time.",
+	"duration":   "The recording sets how long a trace lasts. Remove duration. To replay only a part of the trace, set from and to.",
+	"requests":   "The recording sets the requests of a trace. Remove requests. To replay only a part of the trace, set from and to.",
+	"bursts":     "bursts applies only to a load of bursts. Remove it: a trace is replayed once.",
+	"stagger":    "The recording sets when each request of a trace is sent. Remove stagger.",
+	"pause":      "The recording sets when each request of a trace is sent. Remove pause.",
+	"arrivals":   "The recording sets when each request of a trace is sent. Remove arrivals.",
+	"burstiness": "The recording sets when each request of a trace is sent. Remove burstiness.",
+	"think_time": "The recording sets how long people think between the requests of a trace. Remove think_time.",
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 func refuseTrace(b *body) {
 	for _, name := range ofTraces {
 		if b.given(name) {
-			b.d.errorf(b.attrs[name].NameRange, sumConflict, `%s belongs to recorded traffic: trace = "requests.jsonl".`, name)
+			b.d.errorf(b.attrs[name].NameRange, sumConflict, `%s applies only to recorded traffic. Remove it, or write trace = "requests.jsonl".`, name)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func readTrace(b *body, l *plan.Load) {
 	stretch.Spread, _ = b.duration("spread", 0, time.Hour)
 	to, ok := b.duration("to", 0, time.Duration(maxTrace))
 	if ok && to <= stretch.From {
-		b.d.errorf(b.rangeOf("to"), sumOutOfRange, "to = %s is not after from = %s, so nothing would be replayed.", plan.PlainDuration(to), plan.PlainDuration(stretch.From))
+		b.d.errorf(b.rangeOf("to"), sumOutOfRange, "to = %s is not after from = %s, so no request would be replayed. Raise to, or lower from.", plan.PlainDuration(to), plan.PlainDuration(stretch.From))
 		return
 	}
 	stretch.To = to
@@ -80,7 +80,7 @@ func readTrace(b *body, l *plan.Load) {
 		return
 	}
 	if r.Due > maxCount {
-		b.d.errorf(b.rangeOf("trace"), sumOutOfRange, "The stretch has %d requests, more than %d: set from and to.", r.Due, maxCount)
+		b.d.errorf(b.rangeOf("trace"), sumOutOfRange, "The replay has %d requests, but at most %d are allowed. Replay only a part of the trace: set from and to.", r.Due, maxCount)
 		return
 	}
 	l.Open.Trace = r
@@ -106,7 +106,7 @@ func readSpeedups(b *body) []speedup {
 	var out []speedup
 	elements := b.list("speedup")
 	if len(elements) == 0 {
-		b.d.errorf(b.rangeOf("speedup"), sumLoadShape, "speedup needs at least one level.")
+		b.d.errorf(b.rangeOf("speedup"), sumLoadShape, "speedup is an empty list. Write at least one level, such as speedup = [1, 2].")
 	}
 	for _, e := range elements {
 		if x, ok := b.asSpeedup(e.rng, "speedup", e.value); ok {
@@ -147,7 +147,7 @@ func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	case !ok:
 		return nil
 	case columns != nil && b.given("format"):
-		d.errorf(b.attrs["format"].NameRange, sumConflict, "columns describe the format of the trace. Remove format.")
+		d.errorf(b.attrs["format"].NameRange, sumConflict, "columns already describes the format of the trace. Remove format.")
 		return nil
 	case columns == nil && b.given("format"):
 		format = b.oneOf("format", formatNames()...)
@@ -197,7 +197,7 @@ func readColumns(b *body) (*traffic.Columns, bool) {
 	}
 	for _, name := range []string{"time", "input", "output"} {
 		if *names[name] == "" {
-			b.d.errorf(rng, sumMissing, "columns needs %s: write the name of the column that holds it.", name)
+			b.d.errorf(rng, sumMissing, "columns has no %[1]s. Add the name of the column that contains it, such as %[1]s = \"NAME\".", name)
 			return nil, false
 		}
 	}
@@ -215,7 +215,7 @@ func readColumns(b *body) (*traffic.Columns, bool) {
 		c.Block = int(n)
 	}
 	if (c.Hashes != "") != (c.Block > 0) {
-		b.d.errorf(rng, sumMissing, "hash_ids and block belong together. Set block to the number of tokens that an id stands for.")
+		b.d.errorf(rng, sumMissing, "hash_ids and block need each other. Set block to the number of tokens that one id stands for.")
 		return nil, false
 	}
 	return c, true
@@ -246,7 +246,7 @@ func (b *body) missesTrace(search *body) {
 	named := false
 	b.each("load", func(l *body) { named = named || l.isSet("trace") })
 	if !named {
-		b.d.errorf(search.rng, sumMissing, `A search over speedup needs a trace to replay: load { trace = "requests.jsonl" }.`)
+		b.d.errorf(search.rng, sumMissing, `A search over speedup needs a trace to replay. Add load { trace = "requests.jsonl" }.`)
 	}
 }
 
@@ -260,20 +260,20 @@ func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	if b.replays() {
 		for _, name := range []string{"input_tokens", "output_tokens"} {
 			if b.given(name) {
-				d.errorf(b.attrs[name].NameRange, sumConflict, "The trace decides the lengths. Remove %s.", name)
+				d.errorf(b.attrs[name].NameRange, sumConflict, "The trace sets the lengths of prompts and answers. Remove %s.", name)
 			}
 		}
 		_, output := r.Means()
 		w.Output.Mean = max(int(math.Round(output)), 1)
 	}
 	if w.Output.Natural {
-		d.errorf(b.rangeOf("output_tokens"), sumConflict, "The trace decides how long answers are. Use another workload for natural answers.")
+		d.errorf(b.rangeOf("output_tokens"), sumConflict, "The trace sets the lengths of answers. For natural answers use a workload without a trace.")
 	}
 	if p := w.Prompt; p.Range != (hcl.Range{}) {
-		d.errorf(p.Range, sumConflict, "The trace decides the prompts. Remove the prompt block, or move it to another workload.")
+		d.errorf(p.Range, sumConflict, "The trace sets the prompts. Remove the prompt block, or move it to another workload.")
 	}
 	if w.API == plan.Completions && r.HasMessages() {
-		d.errorf(b.rangeOf("api"), sumTrace, `%s has messages, which api = "completions" does not take: use api = "chat".`, r.Path)
+		d.errorf(b.rangeOf("api"), sumTrace, `The trace %s contains chat messages, which api = "completions" cannot send. Write api = "chat".`, r.Path)
 	}
 	for _, s := range w.Servers {
 		if limit, flag := contextLimit(s); limit > 0 {

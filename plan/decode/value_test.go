@@ -121,12 +121,12 @@ func TestFilesThatAreNone(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, row := range []struct{ src, want string }{
-		{"locals {\n  a = file(\"../.git/config\")\n}\n", "where git may keep tokens"},
-		{"locals {\n  a = file(\"lib/.GIT/x\")\n}\n", "where git may keep tokens"},
-		{"locals {\n  a = file(\"out/config\")\n}\n", "where git may keep tokens"},
-		{"include = [\"../.git/config\"]\n", "where git may keep tokens"},
-		{"history {\n  folder = \"../.git/hooks\"\n}\n", "where git may keep tokens"},
-		{"history {\n  folder = \"out/hooks\"\n}\n", "where git may keep tokens"},
+		{"locals {\n  a = file(\"../.git/config\")\n}\n", "where git may store tokens"},
+		{"locals {\n  a = file(\"lib/.GIT/x\")\n}\n", "where git may store tokens"},
+		{"locals {\n  a = file(\"out/config\")\n}\n", "where git may store tokens"},
+		{"include = [\"../.git/config\"]\n", "where git may store tokens"},
+		{"history {\n  folder = \"../.git/hooks\"\n}\n", "where git may store tokens"},
+		{"history {\n  folder = \"out/hooks\"\n}\n", "where git may store tokens"},
 		{"history {\n  folder = \"../../elsewhere\"\n}\n", "outside the repository"},
 		{"locals {\n  a = file(\"lib\")\n}\n", "not a regular file"},
 	} {

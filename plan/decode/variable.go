@@ -129,7 +129,7 @@ func (d *decoder) givenValues() map[string]*assigned {
 		name, text, ok := strings.Cut(a.Var, "=")
 		switch {
 		case !ok:
-			d.errorf(commandLine, sumVariableValue, "--var %q: write it as name=value.", a.Var)
+			d.errorf(commandLine, sumVariableValue, "--var %q is not valid. Write it as name=value.", a.Var)
 		case d.names["var"][name] == nil:
 			d.unknownVariable(commandLine, name, "--var")
 		default:
@@ -166,7 +166,7 @@ func (d *decoder) readVarFile(path string, given map[string]*assigned) {
 	attrs, diags := file.Body.JustAttributes()
 	if diags.HasErrors() {
 		for _, diag := range diags {
-			d.errorf(*diag.Subject, sumVariableFile, "A variable file has only name = value lines. Blocks belong in the plan.")
+			d.errorf(*diag.Subject, sumVariableFile, "A variable file contains only lines of the form name = value. Move blocks to the plan.")
 		}
 		return
 	}
@@ -199,7 +199,7 @@ func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
 	case v.sensitive && !d.opts.RequireEnv:
 		return cty.UnknownVal(v.typ)
 	}
-	d.errorf(rng, sumVariableUnset, "var.%s has no default: set it with --var %s=…, --var-file or %s%s.", v.name, v.name, envPrefix, v.name)
+	d.errorf(rng, sumVariableUnset, "var.%s has no value. Set it with --var %s=…, with --var-file, or with the environment variable %s%s.", v.name, v.name, envPrefix, v.name)
 	return cty.DynamicVal
 }
 

@@ -21,7 +21,7 @@ func readWords(b *body, w *plan.Workload, p *preset) {
 	}
 	list := b.list("users_per_request")
 	if len(list) != 2 {
-		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "users_per_request takes the smallest and the largest number of people, such as [4, 5].")
+		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "users_per_request needs two numbers: the fewest and the most people for one request in flight, such as [4, 5].")
 		return
 	}
 	for i, e := range list {
@@ -32,7 +32,7 @@ func readWords(b *body, w *plan.Workload, p *preset) {
 		w.Users[i] = float64(n)
 	}
 	if w.Users[0] > w.Users[1] {
-		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "The smaller number comes first: users_per_request = [%v, %v].", w.Users[1], w.Users[0])
+		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "Write the smaller number first: users_per_request = [%v, %v].", w.Users[1], w.Users[0])
 	}
 }
 
@@ -41,7 +41,7 @@ const maxLogo = 64 << 10
 
 // decodeReport reads the report block.
 func (d *decoder) decodeReport() {
-	b := d.only(reportBlock, "A plan has one report block; it is already at %s.")
+	b := d.only(reportBlock)
 	if b == nil {
 		return
 	}

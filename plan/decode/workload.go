@@ -166,7 +166,7 @@ func readOutput(b *body, v cty.Value) plan.Output {
 		need, other = "max", "mean"
 	}
 	if _, ok := set[other]; ok {
-		b.d.errorf(rng, sumConflict, `%s: max belongs to natural = true, mean to answers of a given length.`, name)
+		b.d.errorf(rng, sumConflict, `%s: set max for natural answers (natural = true), or mean for answers of a given length, but not both.`, name)
 		return out
 	}
 	e, ok := set[need]
@@ -195,7 +195,7 @@ func readJitter(b *body, name string, v cty.Value, natural bool) float64 {
 	switch {
 	case !ok:
 	case natural:
-		b.d.errorf(rng, sumConflict, "%s: natural answers end by themselves, so they have no jitter. Remove it.", name)
+		b.d.errorf(rng, sumConflict, "%s: natural answers end by themselves, so their length has no jitter. Remove jitter.", name)
 	case j < 0 || j >= 1 || math.IsNaN(j):
 		b.d.errorf(rng, sumOutOfRange, `%s.jitter must be at least "0%%" and below "100%%".`, name)
 	default:

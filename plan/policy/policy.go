@@ -78,15 +78,15 @@ var nouns = map[string][2]string{
 func (p *Policy) refuse(u use, list List, named, required bool) string {
 	line := max(list.Range.Start.Line, 1)
 	if required {
-		return fmt.Sprintf("%s:%d requires %s to be %s, but here it is %q. Change it.", p.Path, line, u.kind, strings.Join(list.Patterns, " or "), u.value)
+		return fmt.Sprintf("%s:%d requires %s to be %s, but the plan has %q. Change the plan.", p.Path, line, u.kind, strings.Join(list.Patterns, " or "), u.value)
 	}
 	is := fmt.Sprintf("The %s %q is not allowed: ", nouns[u.kind][0], u.value)
-	ask := "or have the policy changed on the base branch."
+	ask := "or change the policy on the base branch."
 	switch {
 	case !named || len(list.Patterns) == 0:
 		return fmt.Sprintf("%s%s:%d allows no %s. Remove it, %s", is, p.Path, line, nouns[u.kind][1], ask)
 	case u.sharesHost():
-		return fmt.Sprintf("%s%s:%d does not name this %s. It gives the container access to the host, which * alone does not allow. Remove it, %s", is, p.Path, line, nouns[u.kind][0], ask)
+		return fmt.Sprintf("%sit gives the container access to the host, so * alone does not allow it, and %s:%d does not name it. Remove it, %s", is, p.Path, line, ask)
 	}
 	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(list.Patterns), ask)
 }
@@ -96,7 +96,7 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, w := range demand.Weakened(base, of) {
 		if i := slices.IndexFunc(p.Keep.Patterns, func(pattern string) bool { return match(pattern, w.Key) }); i >= 0 {
-			detail := fmt.Sprintf("%s. %s does not let a plan lower what the base branch demands (keep = %q). Keep the demand, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
+			detail := fmt.Sprintf("%s. The policy at %s does not let a plan lower this demand of the base branch (keep = %q). Keep the demand, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
 			if _, here := of.Files[w.Range.Filename]; !here { // a removed demand is a line of the base branch
 				detail = fmt.Sprintf("%s (%s:%d). %s", w.What, w.Range.Filename, w.Range.Start.Line, strings.TrimPrefix(detail, w.What+". "))
 				w.Range = hcl.Range{Filename: of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}

@@ -165,7 +165,7 @@ func Plan(a Answers) ([]byte, error) {
 // check explains which choices exclude each other, in terms of init's flags.
 func (a Answers) check() error {
 	if !slices.Contains(engine.Names(nil), a.Engine) {
-		return fmt.Errorf("--engine: there is no %q, there are %s", a.Engine, strings.Join(engine.Names(nil), ", "))
+		return fmt.Errorf("--engine %q is not known; choose one of %s", a.Engine, strings.Join(engine.Names(nil), ", "))
 	}
 	targets := 0
 	for _, t := range []string{a.URL, a.Image, a.Command} {
@@ -176,27 +176,27 @@ func (a Answers) check() error {
 	known := engine.Of(a.Engine)
 	switch {
 	case targets == 0:
-		return errors.New("a plan needs a server: --url, --image or --command")
+		return errors.New("a plan needs a server: set --url, --image or --command")
 	case targets > 1:
-		return errors.New("name one server: --url, --image or --command")
+		return errors.New("a plan has only one server: set one of --url, --image and --command")
 	case a.Image != "" && a.Model == "" && len(known.Launch.Program) > 0:
-		return fmt.Errorf("--image of %s needs --model: the model to serve", a.Engine)
+		return fmt.Errorf("--image with --engine %s also needs --model, the model to serve", a.Engine)
 	case a.Command != "" && !strings.Contains(a.Command, "{port}"):
-		return errors.New("--command must hold {port}, for which a free port is put in each run")
+		return errors.New("--command must contain {port}, which each run replaces by a free port")
 	case a.Upgrade && a.URL != "":
-		return errors.New("--upgrade compares what two branches declare, but --url reaches only one server: use --image or --command")
+		return errors.New("--upgrade compares the servers of two branches, but --url is only one server; use --image or --command")
 	case len(a.Rates) > 0 && a.Upgrade:
-		return errors.New("--rate cannot be combined with --upgrade, which keeps requests in flight")
+		return errors.New("--rate cannot be combined with --upgrade, which measures levels of concurrency")
 	case len(a.UseCases) == 0:
-		return errors.New("a plan needs a use case: --use-case")
+		return errors.New("a plan needs a use case: set --use-case")
 	}
 	for _, name := range a.UseCases {
 		u, ok := Named(name)
 		if !ok {
-			return fmt.Errorf("--use-case: there is no %q, there are %s", name, strings.Join(Names(), ", "))
+			return fmt.Errorf("--use-case %q is not known; choose one of %s", name, strings.Join(Names(), ", "))
 		}
 		if need := u.Input + u.Output*21/20; a.Longest > 0 && need > a.Longest {
-			return fmt.Errorf("--use-case %s needs %d tokens, and the server takes %d", name, need, a.Longest)
+			return fmt.Errorf("--use-case %s needs a context of %d tokens, but the server has only %d", name, need, a.Longest)
 		}
 	}
 	return nil
@@ -274,7 +274,7 @@ func GitLab(c CI) ([]byte, error) { return c.file("gitlab.yml.tmpl") }
 func (c CI) file(name string) ([]byte, error) {
 	action := c.Commit
 	if !commitName.MatchString(action) {
-		action = strings.Repeat("0", 40) + " # put the commit of the release that you use here"
+		action = strings.Repeat("0", 40) + " # replace this by the commit of the release that you use"
 	}
 	return write(name, job{CI: c, Workflow: "tokgate", Checkout: checkout, Action: action, Timeout: c.Budget + 15})
 }

@@ -76,18 +76,18 @@ func TestLongPlan(t *testing.T) {
 func TestPlanRefuses(t *testing.T) {
 	good := Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: []string{"rag"}}
 	for want, change := range map[string]func(*Answers){
-		`--engine: there is no "vlm", there are vllm`: func(a *Answers) { a.Engine = "vlm" },
-		"a plan needs a server: --url":                func(a *Answers) { a.URL = "" },
-		"name one server":                             func(a *Answers) { a.Image = "x" },
-		"--use-case":                                  func(a *Answers) { a.UseCases = nil },
-		`--use-case: there is no "chat"`:              func(a *Answers) { a.UseCases = []string{"chat"} },
-		"rag needs 4364 tokens, and the server takes": func(a *Answers) { a.Longest = 4096 },
-		"--upgrade compares":                          func(a *Answers) { a.Upgrade = true },
+		`--engine "vlm" is not known; choose one of vllm`:        func(a *Answers) { a.Engine = "vlm" },
+		"a plan needs a server: set --url":                       func(a *Answers) { a.URL = "" },
+		"a plan has only one server":                             func(a *Answers) { a.Image = "x" },
+		"--use-case":                                             func(a *Answers) { a.UseCases = nil },
+		`--use-case "chat" is not known`:                         func(a *Answers) { a.UseCases = []string{"chat"} },
+		"rag needs a context of 4364 tokens, but the server has": func(a *Answers) { a.Longest = 4096 },
+		"--upgrade compares":                                     func(a *Answers) { a.Upgrade = true },
 		"--rate cannot be combined": func(a *Answers) {
 			a.URL, a.Image, a.Model, a.Upgrade, a.Rates = "", "x", "m", true, []string{"1 req/s"}
 		},
-		"needs --model":              func(a *Answers) { a.URL, a.Image = "", "x" },
-		"--command must hold {port}": func(a *Answers) { a.URL, a.Command = "", "serve" },
+		"needs --model":                 func(a *Answers) { a.URL, a.Image = "", "x" },
+		"--command must contain {port}": func(a *Answers) { a.URL, a.Command = "", "serve" },
 	} {
 		a := good
 		change(&a)
