@@ -240,7 +240,7 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 
 func needServer(w *starter.Answers, ask bool, answer func(question, fallback string) (string, error)) error {
 	if given := slices.DeleteFunc([]string{w.URL, w.Image, w.Command}, func(s string) bool { return s == "" }); len(given) > 1 {
-		return usageError("tokgate init --help", "name one server: --url, --image or --command")
+		return usageError("tokgate init --help", "a plan has only one server: set one of --url, --image and --command")
 	} else if len(given) == 1 {
 		return nil
 	}
