@@ -71,9 +71,8 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		return min(x, s.crowding()*n)
 	}
 	counted := min(effective(least), effective(most))
-	v.Over, v.Effective = atMost, counted
 	moments, few := s.few(e)
-	if few {
+	if v.Over, v.Effective = atMost, counted; few {
 		v.Effective = min(counted, countAs(moments))
 	}
 	v.Low, v.High = bucketBounds(h, v.Effective, t.Stat.P/100, s.alpha)
@@ -103,7 +102,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		s.decide(v, stat.Open, s.inWindow(s.needed(atMost/h.N(), e, counted), e))
 		s.tooShort(v, e)
 	default:
-		s.decide(v, stat.Open, s.needed(atMost/h.N(), e, v.Effective))
+		s.decide(v, stat.Open, s.needed(atMost/h.N(), e, counted))
 	}
 }
 

@@ -3,6 +3,7 @@ package assert
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
@@ -317,4 +318,101 @@ func (s *subject) neededForShare(c shareTest) float64 {
 		return math.Inf(1)
 	}
 	return float64(s.n) * max(float64(wanted), c.n+1) / c.n
+}
+
+// A rate also requires that the server keeps up with it. There are two kinds of evidence. The first
+// is the backlog of the level itself: its growth may certainly be below or above the limit. The
+// backlog comes first, because a server may lose throughput when its queue is never empty. The
+// second is the saturation, which shows the largest rate. A rate certainly below the largest rate
+// is sustained. A rate certainly above it is not, unless the server was faster at this level than
+// when saturated.
+
+// sustained judges the growth of the backlog, which shows whether the server sustains a rate.
+func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
+	g, ok := s.level.Growth()
+	if !ok || math.IsNaN(g.Share) || math.IsNaN(g.Error) {
+		noValue(v, t, t.Metric.NoValue)
+		return
+	}
+	x := s.bounded(g)
+	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(x.low), metric.Some(x.high)
+	v.Message = fmt.Sprintf("%s of %s: %s", compared(t, v.Value), verdict.Count(g.Arrivals, "requests"), s.bounds(v, metric.Ratio))
+	if g.Lost > 0 {
+		v.Message += fmt.Sprintf("; %s timed out and are still in the backlog", verdict.Count(g.Lost, "requests"))
+	}
+	if x.known {
+		v.Message += fmt.Sprintf("; the largest rate that the server can sustain is %s, and certainly at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
+	}
+	switch {
+	case s.level.Cut == metric.CutStalled:
+		v.Outcome = Fail
+		v.Message = "not sustained: the server stopped answering; " + v.Message
+	case s.policy.Decide == plan.Estimate:
+		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
+	case sample.Meets(x.high, t.Op, t.Limit) && !x.over:
+		v.Outcome = Pass
+		v.Message = "sustained, as the backlog shows: " + v.Message
+	case !sample.Meets(x.low, t.Op, t.Limit):
+		v.Outcome = Fail
+		v.Message = "not sustained, as the backlog shows: " + v.Message
+	case x.below && !x.slowed(t) && s.level.Cut == "" && sample.Meets(float64(g.Lost)/float64(g.Arrivals), t.Op, t.Limit):
+		v.Outcome = Pass
+		v.Message = "sustained, because the rate is below the largest rate that the server can sustain: " + v.Message
+		if !sample.Meets(g.Share, t.Op, t.Limit) {
+			v.Value = metric.None("the backlog grew by more than the limit, by chance or because the server was filling up; this decides nothing, because the rate is below the largest rate that the server can sustain")
+		}
+	case x.over && !sample.Meets(g.Share, t.Op, t.Limit):
+		v.Outcome = Fail
+		v.Message = "not sustained, because requests arrive faster than the server can sustain: " + v.Message
+	default:
+		v.Outcome = Inconclusive
+		v.Notes = append(v.Notes, x.unclear(s.level, t, g)...)
+		// The fluctuation of a stable backlog does not grow with the window.
+		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
+	}
+}
+
+// recovered judges how long after the start of a stage requests are good again. It takes the
+// longest time over all passes of the schedule. The result is exact for these passes and says
+// nothing about others.
+func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
+	good := sample.Good(s.workload)
+	if good == nil {
+		good = s.goodBySLA()
+	}
+	worst, never := 0.0, 0
+	for _, r := range s.level.Rounds {
+		x := r.Recovery(good)
+		if !x.OK {
+			never++
+		}
+		worst = max(worst, x.V)
+	}
+	v.N, v.Value = len(s.level.Rounds), metric.Some(worst)
+	v.Message = fmt.Sprintf("%s, the longest of %s", compared(t, v.Value), verdict.Count(v.N, "passes"))
+	if never > 0 {
+		v.Value = metric.Some(math.Inf(1))
+		v.Message = fmt.Sprintf("requests were not good again in %d of %s", never, verdict.Count(v.N, "passes"))
+	}
+	v.Notes = append(v.Notes, "exact for the passes of this run; it says nothing about other passes")
+	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
+}
+
+// goodBySLA returns the rule for a good request if the workload has no good block. A good request
+// meets every threshold of the level that applies to single requests.
+func (s *subject) goodBySLA() func(*metric.Sample) bool {
+	var bounds []*plan.Threshold
+	for _, sla := range s.workload.SLAs {
+		for _, t := range sla.Thresholds {
+			if slices.Contains(sla.At, s.level.Name) && t.Metric.Scope == metric.PerRequest {
+				bounds = append(bounds, t)
+			}
+		}
+	}
+	return func(x *metric.Sample) bool {
+		return !slices.ContainsFunc(bounds, func(t *plan.Threshold) bool {
+			value, ok := x.Value(t.Metric.Name)
+			return !ok || !sample.Meets(value, t.Op, t.Limit)
+		})
+	}
 }

@@ -53,18 +53,6 @@ func (b *builder) level(l *metric.Level) Case {
 	return c
 }
 
-// largest returns the mean of the rates that were measured at saturation; 0 if there are none.
-func largest(l *metric.Level) float64 {
-	sum := 0.0
-	for _, x := range l.Saturation {
-		sum += x
-	}
-	if l.Kind != metric.OpenLoop || !(sum > 0) || math.IsInf(sum, 0) {
-		return 0
-	}
-	return sum / float64(len(l.Saturation))
-}
-
 // rounds adds the rounds of the level to the case c, and sets the start and the duration of the
 // case.
 func (b *builder) rounds(c *Case, l *metric.Level) {

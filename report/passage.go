@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -152,4 +153,16 @@ func (p *Passage) Sum() int {
 		n += x
 	}
 	return n
+}
+
+// largest returns the mean of the rates that were measured at saturation; 0 if there are none.
+func largest(l *metric.Level) float64 {
+	sum := 0.0
+	for _, x := range l.Saturation {
+		sum += x
+	}
+	if l.Kind != metric.OpenLoop || !(sum > 0) || math.IsInf(sum, 0) {
+		return 0
+	}
+	return sum / float64(len(l.Saturation))
 }

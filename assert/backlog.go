@@ -1,0 +1,96 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// grown holds the growth of a backlog, and what the saturation shows about it.
+type grown struct {
+	low, high, half float64
+	most, least     float64 // the largest rate and its lower bound, if known
+	beyond          float64 // growth beyond chance, with what fills the server up
+	known           bool
+	below           bool // it is certain that requests arrive more slowly than at the largest rate
+	over            bool // the rate is certainly above the largest rate, and the server was no faster than when saturated
+	slower          bool // the saturated server answered more requests with as many in flight
+	fills           bool // no more requests are in flight than the server answers at the same time
+}
+
+func (s *subject) bounded(g metric.Growth) (x grown) {
+	above := 0.0
+	x.most, x.least, above, x.known = largest(s.level, s.alpha)
+	x.half = stat.NormalQuantile(1-s.alpha) * g.Error
+	x.low, x.high = g.Share-x.half, g.Share+x.half
+	if !x.known {
+		return x
+	}
+	x.below = s.level.Rate < x.least
+	// Above the largest rate the backlog may stay constant by chance, if fewer requests arrive. So
+	// the server's answers are compared as well.
+	x.over = s.level.Rate > above && answered(s.level) <= above
+	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
+	if x.fills { // no queue is needed for so few requests in flight
+		x.low = min(x.low, 0)
+	}
+	if x.below {
+		// Near the largest rate a backlog moves like a random walk with a step at each arrival. It
+		// varies more than its distance from its own line shows. What fills the server up is taken
+		// off first.
+		chance := stat.NormalQuantile(1-s.alpha) * math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals))
+		x.low = min(x.low, queued(s.level)-chance)
+		x.beyond = g.Share - max(x.half, chance)
+		// With fewer requests in flight a server answers at least as large a share of its largest rate.
+		x.slower = answered(s.level)*s.level.SaturationAt < x.least*min(float64(g.End), s.level.SaturationAt)
+	}
+	return x
+}
+
+// slowed reports whether the backlog certainly grew by more than the limit, and not only because the
+// server was filling up.
+func (x grown) slowed(t *plan.Threshold) bool {
+	return x.slower && !sample.Meets(x.beyond, t.Op, t.Limit)
+}
+
+// unclear returns notes on why neither the backlog nor the saturation decides.
+func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []string {
+	if x.over {
+		return []string{"the rate is above the largest rate that the server can sustain, but by chance fewer requests arrived"}
+	}
+	notes := []string{fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(x.high, 0)))}
+	if x.slowed(t) {
+		notes = append(notes, "the rate is below the largest rate, but the backlog grew by more than chance explains, and the server answered a smaller share of its largest rate than the share of its slots that was taken at the end")
+	} else if x.fills {
+		notes = append(notes, fmt.Sprintf("%d requests in the backlog at the end need not be a queue: the server, when saturated, answered %.0f at once", g.End, l.SaturationAt))
+	}
+	return notes
+}
+
+// queued is the part of a backlog's growth that must be a queue, as a share of the arrivals:
+// requests that timed out, and requests in flight beyond the number that the server answered at the
+// same time when saturated.
+func queued(l *metric.Level) float64 {
+	grew, arrivals := 0.0, 0
+	for _, p := range l.Passages() {
+		grew += float64(p.Lost) + max(float64(p.End), l.SaturationAt) - max(float64(p.Begin), l.SaturationAt)
+		arrivals += p.Arrivals
+	}
+	return grew / float64(arrivals)
+}
+
+// answered returns how many requests per second ended during a rate, not counting those that timed
+// out.
+func answered(l *metric.Level) float64 {
+	n, length := 0, time.Duration(0)
+	for _, p := range l.Passages() {
+		n += p.Arrivals - (p.End + p.Lost - p.Begin)
+		length += p.To - p.From
+	}
+	return float64(n) / length.Seconds()
+}
