@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// Task is a built-in set of questions with exact answers. It is a smoke test of an
-// engine, not a ranking of models.
+// Task is a built-in set of questions with exact answers. It checks that an engine works, and does
+// not rank models.
 type Task struct {
 	Name  string
 	Doc   string // one line
-	Match string // how an answer is compared with the right answer
+	Match string // rule that compares an answer with the right answer
 	write func(r *rand.Rand) Item
 	solve func(question, context string) (string, bool)
 }
 
-// Item is one question of a task. A long prompt contains filler: before and after Fact, or, without
-// a Fact, before Question.
+// Item is one question of a task. In a long prompt, filler words stand before and after Fact.
+// Without a Fact, they stand before Question.
 type Item struct {
 	Head, Fact, Question string
-	Depth                float64 // position of Fact in the filler, from 0 to 1
+	Depth                float64 // place of Fact in the filler, from 0 (beginning) to 1 (end)
 	Answer               string
 }
 
-// Prompt returns the text of the item with filler words before and after the fact. A filler has a
-// separator before each word.
+// Prompt returns the text of the item with the fact between two texts of filler words. Each filler
+// word has a separator before it.
 func (i Item) Prompt(before, after string) string {
 	if i.Fact == "" {
 		return i.Head + before + after + i.Question
@@ -37,13 +37,13 @@ func (i Item) Prompt(before, after string) string {
 	return i.Head + before + i.Fact + after + i.Question
 }
 
-// Want is the right answer as JSON.
+// Want returns the right answer as JSON.
 func (i Item) Want() json.RawMessage {
 	raw, _ := json.Marshal(i.Answer) // text always can be
 	return raw
 }
 
-// TaskPrefix begins the name of a built-in data set.
+// TaskPrefix is the beginning of the name of a built-in data set.
 const TaskPrefix = "builtin:"
 
 // Tasks lists the tasks in the order of the documentation.
@@ -65,21 +65,20 @@ func FindTask(name string) (Task, bool) {
 	return Task{}, false
 }
 
-// Item returns item number n of the task. The same seed gives the same items.
+// Item returns item n of the task. The same seed gives the same items.
 func (t Task) Item(seed int64, n int) Item {
 	return t.write(rand.New(rand.NewPCG(uint64(seed), uint64(n)<<8^uint64(len(t.Name)))))
 }
 
-// Every prompt of a task begins with fillerHead, and its question begins with asking. Solve
-// recognises the prompts of tasks by these texts.
+// fillerHead begins every prompt of a task. asking begins its question. Solve recognises the
+// prompts of tasks by these texts.
 const (
 	fillerHead = "Read the notes. They may hold nothing of use.\nNotes:"
 	asking     = "\n\nQuestion: "
 )
 
-// Solve answers the prompt of a task. It reads only the first part of the context, as large as the
-// given share. ok is false if the prompt is not from a task. The built-in server uses Solve to
-// answer.
+// Solve answers the prompt of a task, as the built-in server does. It reads only the given share of
+// the context, from the beginning. ok is false if the prompt is not from a task.
 func Solve(prompt string, share float64) (answer string, ok bool) {
 	if !strings.HasPrefix(prompt, fillerHead) {
 		return "", false

@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Reread examines the recorded answers again, by what the plan p requires now. It checks whether
-// they are right, and whether their form is valid. If the text of an answer was not recorded, the
-// result of the run stays, and a note on the level says so.
+// Reread examines the recorded answers again, by the current requirements of the plan p. It checks
+// whether the answers are right, and whether their form is valid. If the text of an answer was not
+// recorded, the run's own result stays, and a note on the level says so.
 func Reread(p *plan.Plan, run *metric.Run) {
 	for _, w := range p.Workloads {
 		asks := map[int]*answers.Ask{} // by row
@@ -35,7 +35,7 @@ func reread(w *plan.Workload, l *metric.Level, asks map[int]*answers.Ask) {
 			}
 			ask := asks[s.Row]
 			if ask == nil {
-				ask, _ = w.Ask(s.Row) // the run already noted what it could not read of a request
+				ask, _ = w.Ask(s.Row) // the run already noted what it could not read
 				asks[s.Row] = ask
 			}
 			found := w.Found(ask, *s.Said, s.Row)

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Recorded answers are scored again by the present plan. The answer "it is 48" was wrong by the
-// rule "exact" and is right by the rule "number". If only the hash of an answer was recorded, its
-// result stays.
+// Recorded answers are scored again by the current plan. The answer "it is 48" was wrong by the
+// rule "exact", but is right by the rule "number". An answer that was recorded only as a hash keeps
+// its result.
 func TestReread(t *testing.T) {
 	w := &plan.Workload{Name: "w", Output: plan.Output{Natural: true, Mean: 64}, Score: &answers.Rule{Match: "number"}}
 	w.Prompt.Dataset = &traffic.Dataset{Rows: []traffic.Row{

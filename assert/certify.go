@@ -17,29 +17,31 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Finding says whether the planned requests can certify a threshold at a level.
+// Finding says whether the planned requests suffice to certify a threshold at a level.
 type Finding struct {
 	Workload    string
 	Level       string
 	Requirement string // "ttft p95 < 8s"
 	Planned     string // "300 requests, 5 rounds"
-	Extended    string // "extended to 1200 at 3 looks"; "" if an inconclusive level is not extended
+	Extended    string // "extended to 1200 at 3 looks"; "" if inconclusive levels are not extended
 	Needed      string // "59 effective requests"
-	Remark      string // one line on the finding; "" if there is nothing to say
-	// Impossible is set if no outcome of the planned requests could pass.
+	Remark      string // one more line on the finding; "" if there is nothing to add
+	// Impossible means that the planned requests cannot pass, whatever their outcome.
 	Impossible bool
-	// Advice is how to change the plan; "" unless Impossible.
+	// Advice says how to change the plan; "" unless Impossible is set.
 	Advice    string
 	Severity  verdict.Severity
 	Threshold *plan.Threshold
-	needed    int    // number of units that a share needs
-	units     string // the unit: rounds, waves, bursts or requests
+	needed    int    // number of units that a threshold on a share needs
+	units     string // name of the unit: rounds, waves, bursts or requests
 }
 
 // Certify checks whether the plan has enough requests for each threshold to pass. It checks every
-// threshold at every level, in the order of the levels, including implied thresholds and shares
-// that bound a capacity. It assumes the best case: every request is good and independent. So a
-// threshold that it calls possible may still be inconclusive.
+// threshold at every level, in the order of the levels. This includes implied thresholds and shares
+// that bound a capacity.
+//
+// Certify assumes that every request is good and independent. So a threshold that it calls possible
+// may still be inconclusive.
 func Certify(p *plan.Plan) []Finding {
 	if p == nil {
 		return nil
@@ -72,8 +74,7 @@ func Certify(p *plan.Plan) []Finding {
 	return out
 }
 
-// certify checks whether a threshold can pass at a level, when it is judged at the last planned
-// look.
+// certify checks whether a threshold can pass at a level. It considers the last planned look.
 func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) Finding {
 	f := foresee(t, level, kind, policy, looks)
 	switch {
@@ -99,20 +100,20 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f.Finding
 }
 
-// foreseenLevel is a finding in the making. Its evidence is the largest number of requests that the
-// plan will measure.
+// foreseenLevel is a Finding while it is computed. Its evidence is the largest number of requests
+// that the plan will measure.
 type foreseenLevel struct {
 	Finding
 	evidence                 // of the planned requests
-	duration   time.Duration // planned time of the level; 0 if the number of requests is planned instead
+	duration   time.Duration // planned time of the level; 0 if the plan sets the number of requests
 	kind       metric.LoadKind
 	planned    int // rounds
 	alpha      float64
 	confidence string
 }
 
-// foresee computes the largest number of requests that the plan will measure at a level, and the
-// error that its last look may use.
+// foresee computes the largest number of requests that the plan will measure at a level. It also
+// computes the error that the last look may use.
 func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) foreseenLevel {
 	f := foreseenLevel{kind: kind, duration: level.Duration, planned: max(level.Rounds, 1), alpha: errorAtLast(policy.Alpha(), looks)}
 	f.Requirement = strings.TrimSpace(t.Metric.Name + " " + t.Text)
@@ -137,12 +138,12 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f
 }
 
-// ofMix returns how many requests a mix must have, so that a part of it has the given number.
+// ofMix returns how many requests a mix needs, so that this part of it gets the given number.
 // Without a mix it returns the given number.
 func (f *foreseenLevel) ofMix(requests int) int { return plan.OfWhole(requests, f.level.Share) }
 
-// inMix returns the number of requests of a mix that its part needs, as ", 1180 of its mix"; ""
-// without a mix.
+// inMix writes the number of requests that the whole mix needs, as ", 1180 of its mix". Its part
+// then has the given number of requests. It returns "" without a mix.
 func (f *foreseenLevel) inMix(requests int) string {
 	if f.level.Share == 0 {
 		return ""
@@ -150,13 +151,13 @@ func (f *foreseenLevel) inMix(requests int) string {
 	return fmt.Sprintf(", %d of its mix", f.ofMix(requests))
 }
 
-// never marks a finding as impossible: no outcome of the planned requests could pass.
+// never marks a finding as impossible, because the planned requests cannot pass.
 func (f *foreseenLevel) never(remark, advice string) {
 	f.Impossible, f.Remark, f.Advice = true, remark, advice
 }
 
-// more returns the advice on how to get more requests. It returns the parameter trace for a trace,
-// whose number of requests is fixed.
+// more returns the advice on how to get more requests. For a replay it returns trace instead,
+// because the number of requests in a trace is fixed.
 func (f *foreseenLevel) more(advice, trace string) string {
 	if f.level.Speedup > 0 {
 		return trace
@@ -164,8 +165,8 @@ func (f *foreseenLevel) more(advice, trace string) string {
 	return advice
 }
 
-// mean decides whether a mean has at least two observations, so that they show a spread. An
-// observation is a block of requests or, for server metrics, a round.
+// mean checks whether a mean has at least two observations, as a spread needs. An observation is a
+// block of requests or, for a server metric, a round.
 func (f *foreseenLevel) mean(t *plan.Threshold) {
 	inside := t.Metric.Source != metric.Client
 	units := len(f.blocks)
@@ -185,8 +186,8 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	}
 }
 
-// share decides whether a level can have enough independent units for a threshold on a share. The
-// units are waves, rounds or single requests, as the plan assumes.
+// share checks whether a level can have enough independent units for a threshold on a share. Units
+// are waves, rounds or single requests, as the plan assumes.
 func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	need, ok := stat.MinimumN(t.Allowed(), f.alpha)
 	if !ok {
@@ -222,9 +223,9 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	}
 }
 
-// percentile decides whether a level can have enough effective requests for a percentile.
+// percentile checks whether a level can have enough effective requests for a percentile.
 func (f *foreseenLevel) percentile(t *plan.Threshold) {
-	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // the number exists, because percentiles end at p99.9
+	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // MinimumN has a result, as percentiles end at p99.9
 	f.Needed = verdict.Count(need, "effective requests") + f.inMix(need)
 	best := float64(f.n)
 	if !f.sound || t.Metric.Source != metric.Client && f.planned < leastRounds {
@@ -246,21 +247,21 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 }
 
 // certifyCapacity checks whether a threshold on a share can pass in a capacity search. It checks
-// the required level. Without a requirement it checks the smallest level, which has the most
-// rounds.
+// the required level. If the plan requires no level, it checks the smallest level, which has the
+// most rounds.
 func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	c, whole := searchOf(w), w
 	if w.Of != nil {
 		whole = w.Of
 	}
 	if c.Over == metric.OpenLoop {
-		level := c.Level(c.UpTo) // at the largest rate, because a certifying probe then has the most requests
+		level := c.Level(c.UpTo) // the largest rate, where a certifying probe has the most requests
 		level.Requests = whole.MostRequests(level.Requests)
 		return certify(t, w.Portion(level), c.Over, w.Policy, ownLooks(w, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests})))
 	}
 	at := func(n int, deep bool) Finding {
 		level, policy := c.Level(n), w.Policy
-		policy.OnInconclusive = plan.Extend // the search may extend a probe, whatever the plan says about fixed levels
+		policy.OnInconclusive = plan.Extend // a search may extend a probe, even if the plan extends no fixed levels
 		most := whole.MostRequests(level.Requests)
 		policy.MaxRequests = min(most, 4*level.Requests)
 		if deep {
@@ -291,7 +292,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	from := func(deep bool) int {
 		least := c.From
 		if jump := 11; least < jump && jump <= c.UpTo && !at(jump, deep).Impossible {
-			least = jump // by default level 11 has more waves than the levels below it
+			least = jump // by default level 11 has more waves than levels 1 to 10
 		}
 		return least + sort.Search(c.UpTo-least+1, func(i int) bool { return at(least+i, deep).Impossible })
 	}
@@ -304,8 +305,8 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	return f
 }
 
-// ownLooks converts looks at a mix to looks at its part w, with the number of requests of that
-// part. Without a mix the looks stay the same.
+// ownLooks converts looks at a mix to looks at its part w. It replaces the number of requests by
+// the part's own number. Without a mix nothing changes.
 func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	for i := range looks {
 		looks[i].Requests = w.Own(looks[i].Requests)
@@ -313,8 +314,8 @@ func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	return looks
 }
 
-// deepened returns the level at the first look of a deep probe. Each further look doubles the
-// number of requests, up to most. The first look has at least twice the number usual.
+// deepened returns the level at the first look of a deep probe. Each later look doubles the
+// requests, up to most. The first look has at least twice as many requests as usual.
 func deepened(level plan.Level, usual, most int) plan.Level {
 	part := 1
 	for most/(2*part) >= 2*usual {
@@ -326,8 +327,8 @@ func deepened(level plan.Level, usual, most int) plan.Level {
 	return level
 }
 
-// thisRunOf returns the statistic of a share that is exact for the requests of this run, as a plan
-// writes it.
+// thisRunOf returns the statistic of a share that judges only the requests of this run, in the
+// plan's language.
 func thisRunOf(t *plan.Threshold) string {
 	_, limit, _ := strings.Cut(t.Text, string(t.Op))
 	observed := fmt.Sprintf(`"observed %s %s"`, t.Op, strings.TrimSpace(limit))
@@ -337,7 +338,7 @@ func thisRunOf(t *plan.Threshold) string {
 	return observed
 }
 
-// moreRounds returns, in the plan's language, how to ask for the given number of rounds.
+// moreRounds says how a plan asks for the given number of rounds, in the plan's language.
 func moreRounds(kind metric.LoadKind, rounds int) string {
 	if kind == metric.Burst {
 		return fmt.Sprintf("bursts = %d", rounds)
@@ -345,8 +346,8 @@ func moreRounds(kind metric.LoadKind, rounds int) string {
 	return fmt.Sprintf("%s (if requests is set, %d for each in flight)", seeds(rounds), rounds)
 }
 
-// seeds returns an expression of the plan's language for n seeds. Its function range returns at
-// most 1024 numbers.
+// seeds writes n seeds in the plan's language. The language's function range returns at most 1024
+// numbers, so more seeds take several calls of range.
 func seeds(n int) string {
 	const most = 1024
 	if n > 4*most {
@@ -362,7 +363,7 @@ func seeds(n int) string {
 	return "seeds = concat(" + strings.Join(parts, ", ") + ")"
 }
 
-// probeLooks returns the looks at a level of a capacity search. They have equal shares of the
+// probeLooks returns the looks at a level of a capacity search. The looks have equal shares of the
 // allowed error.
 func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []plan.Look {
 	ends := plan.Doubled(kind, level, policy.MaxRequests)
@@ -373,8 +374,8 @@ func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []pl
 	return looks
 }
 
-// planned returns a level that looks as if it had been measured as planned. The function gather
-// then divides its requests into blocks as it does for a recorded level.
+// planned returns a level as it would be if it ran as planned. The function gather divides its
+// requests into blocks, as for a recorded level.
 func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Speedup: level.Speedup, Kind: kind}
 	rounds := max(level.Rounds, 1)
@@ -384,9 +385,9 @@ func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	return l
 }
 
-// CertifyDiagnostics reports thresholds that can never be certified. It reports each threshold
-// once, at its place in the plan, even if for_each makes several instances of it. The diagnostics
-// are errors, or warnings if the sla block only warns.
+// CertifyDiagnostics reports thresholds that can never be certified. They are errors, or warnings
+// if the sla block only warns. Each threshold is reported once, at its place in the plan, even if
+// for_each makes several copies of it.
 func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type key struct {
@@ -407,7 +408,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	}
 	type place struct {
 		at     hcl.Range
-		of, is string // thresholds of one preset share their place in the file
+		of, is string // the thresholds of a preset have the same place in the file
 	}
 	said, likewise := map[place]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
 	for _, k := range order {
@@ -427,7 +428,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// uncertifiable returns the diagnostic for a threshold that can never be certified at some levels.
+// uncertifiable returns the diagnostic for a threshold that some levels can never certify.
 func uncertifiable(at []Finding) *hcl.Diagnostic {
 	f := at[0]
 	var levels, others []string
@@ -456,8 +457,8 @@ func uncertifiable(at []Finding) *hcl.Diagnostic {
 	return d
 }
 
-// atRate adds to the remark of a rate's threshold how near to the largest rate the planned requests are
-// enough, and for which requests the planned window is.
+// atRate adds two facts to the remark on a threshold at a rate. One is the largest rate for which the
+// planned requests suffice. The other is the longest request for which the window is long enough.
 func (f *Finding) atRate(w *plan.Workload, level plan.Level, o *plan.Open) {
 	lifetimes := Lifetimes(f.Threshold, w, nil)
 	if lifetimes == 0 {
@@ -472,8 +473,9 @@ func (f *Finding) atRate(w *plan.Workload, level plan.Level, o *plan.Open) {
 	f.Remark += "the window is long enough if a request takes no longer than " + metric.FormatDigits(metric.Seconds, level.Lasts().Seconds()/lifetimes, 2)
 }
 
-// nearest returns a sentence about the largest rate that the level's requests can certify for a
-// percentile, as a share of the rate of the saturated server. See the function crowding.
+// nearest returns a sentence about the largest rate at which the level's requests can certify a
+// percentile. The rate is a share of the largest rate that the server can sustain. See the function
+// crowding.
 func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) string {
 	need, ok := stat.MinimumN(t.Allowed(), alpha)
 	if !ok || level.Requests < 1 {

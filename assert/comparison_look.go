@@ -8,19 +8,20 @@ import (
 
 // ComparisonLook is the result of a look at a comparison while it ran.
 type ComparisonLook struct {
-	Outcome Outcome // the worst outcome of the required changes
-	// More reports whether further rounds could decide the comparison.
+	Outcome Outcome // worst outcome of the required changes
+	// More reports whether more rounds could decide the comparison.
 	More bool
 }
 
-// JudgeComparison judges a comparison before its end, on the rounds that both sides have completed.
-// The parameter run holds the record of the comparison; the last look in it is the current look.
+// JudgeComparison judges a comparison before its end. It uses the rounds that both sides have
+// completed. run has the record of the comparison, and the last look in the record is the current
+// look.
 func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonLook {
 	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
 	if len(v.Comparisons) == 0 {
 		return ComparisonLook{Outcome: Error}
 	}
-	x := v.Comparisons[0] // the only comparison of the plan above
+	x := v.Comparisons[0] // the plan above has only this comparison
 	out := ComparisonLook{Outcome: x.Outcome}
 	for _, row := range x.Changes {
 		if row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn {

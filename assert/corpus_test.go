@@ -15,8 +15,8 @@ type Recorded struct {
 	Run  *metric.Run
 }
 
-// Corpus returns a recorded run for every kind of outcome and cause. Together they have everything
-// that can be wrong with a level, a comparison or a search.
+// Corpus returns recorded runs with every kind of outcome and cause. Together they have every
+// possible fault of a level, a comparison and a search.
 func Corpus() []Recorded {
 	return append(append(levelCorpus(), comparisonCorpus()...), searchCorpus()...)
 }

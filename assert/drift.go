@@ -11,18 +11,20 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A change of latency during a level is reported, because the results then depend on how long the
-// level lasts. It must be at least leastDrift, and significant at driftError (two-sided). It does
-// not make the level invalid, because thresholds count every request, whenever it was sent.
+// Limits for the report of a drift, which is a change of latency during a level. It must be at
+// least leastDrift, and significant at driftError (two-sided).
+//
+// With a drift, results depend on the length of the level. But it does not make the level invalid,
+// because thresholds count every request, whenever it was sent.
 const (
 	leastDrift = 0.05
 	driftError = 0.01
 )
 
-// drift describes how latency changes over the level, both from round to round and within a round.
+// drift describes how latency changes during the level: from round to round, and within a round.
 func (e evidence) drift() []string {
 	if e.level.Kind.Windowed() {
-		return nil // a rate has the backlog to show whether it is in a steady state
+		return nil // at a rate, the backlog shows whether the state is steady
 	}
 	var notes []string
 	word := func(change, p float64, from string) {
@@ -53,14 +55,14 @@ func (e evidence) drift() []string {
 		}
 	}
 	if mean, variance := stat.Moments(halves); len(halves) >= leastRounds {
-		// Student's t test on the change within a round, over all rounds.
+		// Student's t test on the change within a round, with one observation for each round.
 		word(math.Exp(mean)-1, tails(mean/math.Sqrt(variance/float64(len(halves))), len(halves)-1), "from the first half of a round to the second")
 	}
 	return notes
 }
 
-// latencies returns, for each block that has a completed request, the block's mean start time and
-// the logarithm of its mean latency.
+// latencies returns the mean start time of each block, and the logarithm of its mean latency. It
+// leaves out blocks without a completed request.
 func (e evidence) latencies() (at, logs []float64) {
 	for _, b := range e.blocks {
 		if t, m, ok := latency(b.samples); ok {
@@ -82,13 +84,14 @@ func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 	return start.Seconds() / n, mean / n, n > 0
 }
 
-// leastWarming is a ratio of latencies. The server was still warming up if its first blocks were at
-// least that much slower than the rest.
+// leastWarming is the smallest ratio of latencies, first blocks to the rest, that shows a short
+// warm-up.
 const leastWarming = 1.5
 
-// warming returns a note if the warm-up was too short; "" if it was not. The warm-up was too short
-// if each of the first blocks, at most half of all, was slower than every later block. By chance
-// the k slowest of n blocks are the first k with probability 1 / C(n, k).
+// warming returns a note if the warm-up seems too short; otherwise "". It seems too short if every
+// block up to some point was slower than every block after it. The point is at most the middle.
+//
+// By chance the k slowest of n blocks come first with probability 1 / C(n, k).
 func (e evidence) warming() string {
 	_, logs := e.latencies()
 	if !e.sound || e.level.Kind != metric.ClosedLoop || len(logs) < leastRounds || len(logs) < len(e.blocks) {
@@ -113,8 +116,8 @@ func (e evidence) warming() string {
 		verdict.Count(n, "requests"), math.Exp(first-rest), e.warmup(n))
 }
 
-// warmup returns the value of the argument warmup that leaves out n more requests before each
-// round. The slots share these requests, so the value is for all of them together.
+// warmup returns the value of the plan's warmup that leaves out n more requests before each round.
+// The value counts the requests of all slots together.
 func (e evidence) warmup(n int) int {
 	before := 0
 	for _, x := range e.level.Rounds[0].All() {
@@ -125,8 +128,8 @@ func (e evidence) warmup(n int) int {
 	return before + n
 }
 
-// slope fits a straight line to y over x. It returns the change from the first x to the last. It
-// also returns the p-value of the slope, by Student's two-sided t test.
+// slope fits a straight line to y over x. It returns the change of the line from the first x to the
+// last. p is the p-value of the slope, by Student's two-sided t test.
 func slope(x, y []float64) (change, p float64, ok bool) {
 	n := len(x)
 	if n < leastRounds {
@@ -146,8 +149,8 @@ func slope(x, y []float64) (change, p float64, ok bool) {
 	return b * (x[n-1] - x[0]), tails(b/math.Sqrt(rest/(vx*float64(n-1))), n-2), true
 }
 
-// tails returns the two-sided p-value P(|T| ≥ |t|) of Student's t with df degrees of freedom. It is
-// 1 if t is NaN, which means that neither spread nor change was measured.
+// tails returns the two-sided p-value P(|T| ≥ |t|) of Student's t with df degrees of freedom. If t
+// is NaN, there was neither spread nor change, and the p-value is 1.
 func tails(t float64, df int) float64 {
 	if math.IsNaN(t) {
 		return 1

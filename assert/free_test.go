@@ -76,8 +76,7 @@ workload "chat" {
 	}
 }
 
-// The variable result always has the declared type, also with for_each. It has no field that is not
-// declared.
+// The variable result always has its declared type, also with for_each. It has no undeclared field.
 func TestResultHasItsType(t *testing.T) {
 	p := load(t, `
 server "sim" {
@@ -148,9 +147,9 @@ assert "left out" {
 	}
 }
 
-// A condition on a missing measurement never passes, however it is written.
+// A condition on a missing measurement never passes, however the condition is written.
 func TestAssertsOfWhatWasNotMeasured(t *testing.T) {
-	// In this test level 4 was measured and level 8 was not.
+	// Level 4 was measured and level 8 was not.
 	const head = `
 server "sim" {
   simulator {}
@@ -210,7 +209,7 @@ assert "a" {
 		{"result.sim.chat.level[tostring(4 + 4)].ttft.p95 != 5", Error},
 		{"[result.sim.chat.level[8]][*].ttft.p95 != [5]", Error},
 		{"result.sim.chat.level[8].ttft != { p95 = 5 }", Error},
-		// A loop may use values that were measured at every level.
+		// A condition may loop over values if they were measured at every level.
 		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5 if n == \"4\"])", Pass},
 	} {
 		p := load(t, head+c.condition+"\n}\n")
@@ -222,8 +221,8 @@ assert "a" {
 	}
 }
 
-// A condition over every element of an empty list is true although nothing was judged. So it must
-// not pass.
+// A condition over all elements of an empty list is true, but nothing was judged. So it must not
+// pass.
 func TestConditionsOverNothing(t *testing.T) {
 	const head = `
 variable "limits" {
@@ -252,7 +251,7 @@ assert "a" {
 		says      string
 	}{
 		{"alltrue([for l in " + chat + " : l.ttft.p95 < 5])", Pass, ""},
-		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // the list is empty at one level and has an element at the other
+		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // the list is empty at one level, and has an element at the other level
 		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
 		{"!anytrue([for n, l in " + chat + " : l.ttft.p95 > 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
 		{"!anytrue([for l in " + chat + " : l.ttft.p95 > 5])", Pass, ""},

@@ -10,10 +10,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// gpus checks the server's GPUs during the level. Neither heat nor hardware may have reduced their
-// clocks, they must not have reported errors, and no foreign process may have used them. If no
-// reading shows a condition that the plan sets, the measurement is invalid. A default condition
-// without a reading is ignored.
+// gpus checks the server's GPUs during the level. Heat and hardware must not have reduced their
+// clocks. The GPUs must not have reported errors, and no foreign process may have used them.
+//
+// If the plan sets a condition that no reading shows, the measurement is invalid. A default
+// condition without a reading is ignored.
 func (s *subject) gpus(v *Verdict, invalid objection) {
 	require := s.require()
 	most := plan.MostThrottled
@@ -66,15 +67,15 @@ func (s *subject) require() plan.Require {
 	return plan.Require{}
 }
 
-// reported makes the measurement invalid if a value that the plan requires was not read.
+// reported makes the measurement invalid if the plan requires a value that was not reported.
 func (s *subject) reported(required, name string, invalid objection) {
 	if _, why := s.level.Gauge(name); why != "" {
 		invalid(verdict.CauseInvalid, "telemetry requires %s, but it was not reported: %s", required, why)
 	}
 }
 
-// state returns temperature and clock of the GPUs in a round, such as ", at 91 °C and 975 MHz"; ""
-// if neither was reported.
+// state writes the temperature and the clock of the GPUs in a round, such as ", at 91 °C and 975
+// MHz". It returns "" if the round has neither.
 func state(r *metric.Round) string {
 	var parts []string
 	if g := r.Telemetry.Gauges["gpu_temperature"]; g.N > 0 {

@@ -10,23 +10,21 @@ import (
 
 // Options holds settings for judging a run that are not in the plan.
 type Options struct {
-	// Partial marks the verdict as partial, because the user left out cases.
+	// Partial marks the verdict as partial, because the user did not run all cases.
 	Partial bool
-	// Baselines holds the recorded runs of stored controls, by the name of the
-	// comparison.
+	// Baselines holds the recorded run of each stored control, by the name of the comparison.
 	Baselines map[string]*metric.Run
-	// Each runs the judgements of the cases; nil runs them one after another.
+	// Each runs the functions that judge the cases; nil runs them one after another.
 	Each metric.Each
 }
 
 // Judge judges everything that the plan p requires, by what the run observed. It never panics,
-// whatever a record holds, and never passes if nothing was measured. A nil plan or run is an error.
+// and it never passes if nothing was measured. A nil plan or run is an error.
 //
 //  1. Each server: was it the declared server, from start to end?
 //  2. Each case: was the measurement valid? (the load verdict)
-//  3. Each threshold of a valid case: pass, fail or inconclusive, by exact
-//     tests at the plan's confidence, or by the point estimate where the plan
-//     says so.
+//  3. Each threshold of a valid case: does it pass, fail, or stay inconclusive? An exact test at
+//     the plan's confidence decides, or the point estimate if the plan says so.
 //  4. Each assert: does its condition hold for the point estimates?
 //  5. Each comparison: could the servers be compared, and how did each metric change?
 //  6. The run: the worst outcome counts, under the plan's policy.
@@ -52,8 +50,8 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	return v
 }
 
-// cases judges every case and every capacity search. The order of judging is free, and it may be
-// concurrent. The verdicts are added in the order of the plan.
+// cases judges every case and every capacity search. They may be judged in any order and
+// concurrently. The verdicts are added in the order of the plan.
 func (j *judge) cases(each metric.Each) {
 	var all []func() (conclude func())
 	for _, s := range j.promised.Servers {
@@ -78,7 +76,7 @@ func (j *judge) cases(each metric.Each) {
 	}
 }
 
-// server gives the verdict on a server on which the plan runs a workload.
+// server judges a server on which the plan runs a workload.
 func (j *judge) server(s *plan.Server) {
 	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", File: s.Range.Filename, Line: s.Range.Start.Line}
 	used, left := false, true
@@ -120,10 +118,10 @@ func (j *judge) server(s *plan.Server) {
 	j.add(v, plan.Stop)
 }
 
-// Awaited lists the verdicts that a run of the whole plan will have, in the same order. Each is
-// pending. A comparison that the plan itself leaves out is skipped.
+// Awaited lists the verdicts that a run of the whole plan will have, in the same order. Each
+// verdict is pending, except that of a comparison that the plan leaves out, which is skipped.
 func Awaited(p *plan.Plan) []Verdict {
-	// Judge gives a verdict the same name before and after the measurement.
+	// A verdict has the same name before and after the measurement.
 	list := Judge(p, &metric.Run{}, Options{}).List
 	for i := range list {
 		v := &list[i]

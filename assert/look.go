@@ -13,44 +13,46 @@ import (
 
 // LookVerdict is the result of one look at a level.
 type LookVerdict struct {
-	// Outcome is the result over all thresholds that can decide the look. It is Fail if one of them
-	// certainly fails, Pass if all of them certainly hold, and otherwise Inconclusive. Without such
-	// a threshold it is Inconclusive. It is Error if Invalid is set.
+	// Outcome is the result of all thresholds that can decide the look. It is Fail if one of them
+	// certainly fails, and Pass if all of them certainly hold. It is Error if Invalid is set. In
+	// all other cases, and without such a threshold, it is Inconclusive.
 	Outcome Outcome
-	// Invalid is the reason why the measurement cannot be judged; "" if it can. Cause is the kind
-	// of the reason.
+	// Invalid is the reason why the measurement cannot be judged; "" if it can be judged. Cause is
+	// the kind of that reason.
 	Invalid string
 	Cause   verdict.Cause
-	// Needs estimates how many more requests would decide an inconclusive outcome. It is 0 if
-	// unknown, and -1 if no number of requests would decide it.
+	// Needs estimates how many more requests would decide an inconclusive outcome. 0 means unknown,
+	// and -1 means that no number of requests would decide it.
 	Needs int
 	// Binding is the name of the threshold that decided the outcome of the look. If several
 	// thresholds decided it, Binding is the one that is nearest to its limit.
 	Binding    string
-	Thresholds []LookThreshold // in order of the plan
+	Thresholds []LookThreshold // in the order of the plan
 }
 
-// LookThreshold is the result for one threshold at a look.
+// LookThreshold is the result of one threshold at a look.
 type LookThreshold struct {
 	Name    string // "ttft p95"
 	Outcome Outcome
-	// Log is ln(estimate/limit), with the opposite sign if higher is better. A positive value
-	// violates the limit. For a threshold on a share, both are shares of bad requests. Low and High
-	// are bounds of Log, each at the confidence of the look. All three values lie in [-maxLog,
-	// maxLog]; a missing or infinite bound is at an end of that range.
+	// Log is the distance of the estimate from the limit: ln(estimate/limit). If higher is better,
+	// the sign is reversed, so that a positive value always violates the limit. For a threshold on
+	// a share, estimate and limit are shares of bad requests.
+	//
+	// Low and High are the bounds of Log at the confidence of the look. All three values lie in
+	// [-maxLog, maxLog]. A missing or infinite bound is at an end of that range.
 	Log, Low, High float64
-	Shown          string // the estimate as text: "7.9 s"
-	Why            string // what would decide an inconclusive threshold, and why; "" otherwise
+	Shown          string // estimate as text, such as "7.9 s"
+	Why            string // why a threshold is undecided, and what would decide it; "" if decided
 }
 
-// maxLog is a logarithm; it is a factor of about 150. Values further from the limit than that are
-// not distinguished.
+// maxLog is the largest distance from a limit that a look reports, as a logarithm. e^5 is a factor
+// of about 150.
 const maxLog = 5
 
-// JudgeLook judges a level before its end, or a probe. It judges the measured requests that started
-// first. Their number is at.Requests; 0 means all. These requests must all have ended. Looks that
-// are planned in advance share the allowed error, so that together they err no more often than a
-// single look.
+// JudgeLook judges a probe, or a level before its end. It judges the first at.Requests measured
+// requests by start; 0 means all. All of them must have ended.
+//
+// Planned looks share the allowed error. Together they err no more often than a single look.
 //
 // At a level of the workload, the sla blocks for that level decide. At a probe, the sla blocks for
 // the capacity decide. A level is a probe if its field Probe is set, or if the workload has no such
@@ -82,12 +84,14 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 		}).LookVerdict
 }
 
-// look judges all requests of a level so far, with the given allowed error. mixed is the lifetime of the
-// requests of the whole mix, if l is a part of it. due is the planned total number of requests; some of
-// them may not have been sent yet.
+// look judges all requests of a level so far, with the allowed error alpha.
+//
+// due is the planned total number of requests, including those that were not sent yet. If l belongs
+// to a mix, mixed is the lifetime of a request of the whole mix.
 func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l.InMemory()), workload: w, mixed: mixed, price: price, policy: w.Policy, alpha: alpha, due: due}
-	// Thresholds that only warn are judged too, because a mean passes only if success does.
+	// Also judge thresholds that only warn. One of them may be success, and a mean passes only if
+	// success passes.
 	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup, Share: l.Share}, verdict.SeverityError)
 	verdicts := s.thresholds(list)
 	for i := len(list) - 1; i >= 0; i-- {
@@ -108,7 +112,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 		v := &verdicts[i]
 		if v.Outcome == Error {
 			if failed := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Outcome == Fail }); v.Cause == verdict.CauseGenerator && failed >= 0 {
-				continue // another threshold fails for a reason that is not the generator's
+				continue // another threshold fails, and not because of the generator
 			}
 			return LookVerdict{Outcome: Error, Cause: v.Cause, Invalid: v.Message}, verdicts
 		}
@@ -126,7 +130,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 	return out, verdicts
 }
 
-// distance returns how far the value of a judged threshold is from its limit.
+// distance returns the result for one threshold, with the distance of its value from the limit.
 func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
 	if v.Outcome == Inconclusive {
@@ -144,7 +148,7 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 			if x <= 0 && limit <= 0 {
 				ratio = -maxLog
 			}
-		case share: // a share of bad requests
+		case share: // compare the shares of bad requests
 			ratio = math.Log((1 - x) / (1 - limit))
 			if x >= 1 && limit >= 1 {
 				ratio = -maxLog

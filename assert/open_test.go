@@ -14,8 +14,10 @@ import (
 )
 
 // backlog returns a level with 1,000 requests in ten rounds. 10 requests arrive per second, and
-// each is in flight for one second. Of every 100 requests as many as kept says, evenly spread, are
-// answered only after the window.
+// each is in flight for 1 s.
+//
+// The parameter kept is the number of requests in every 100 that end only after the window. They
+// are evenly spread.
 func backlog(kept int, saturation ...float64) *metric.Level {
 	l := &metric.Level{Name: "10 req/s", Kind: metric.OpenLoop, Rate: 10, Saturation: saturation}
 	for r := range 10 {
@@ -42,8 +44,8 @@ func judgedRate(l *metric.Level, o plan.Open) (*subject, Verdict) {
 	return s, s.judge(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
 }
 
-// All requests in flight may fail together. At 10 req/s and 1 s a request, ten requests are in
-// flight. So 1,000 requests count as 100, too few to certify a success rate of 98 %.
+// All requests in flight may fail together. At 10 req/s and 1 s per request, ten requests are in
+// flight. So 1,000 requests count as 100. That is too few to certify a success rate of 98 %.
 func TestShareOfARate(t *testing.T) {
 	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
 		s, _ := judgedRate(backlog(0), plan.Open{})
@@ -58,8 +60,8 @@ func TestShareOfARate(t *testing.T) {
 }
 
 func TestGrowth(t *testing.T) {
-	// Of every 100 requests 8 are not answered, which is 80 of 1,000. Ten more requests are in
-	// flight from the first second on, because the window begins without any: (80 + 10)/1000 =
+	// The window begins with an empty server. Ten requests are in flight from the first second on.
+	// Of every 100 requests, 8 are not answered: 80 of 1,000. So the growth is (80 + 10)/1000 =
 	// 0.09.
 	g, ok := backlog(8).Growth()
 	if !ok || g.Arrivals != 1000 || math.Abs(g.Share-0.09) > 0.0021 {
@@ -93,19 +95,19 @@ func TestSustained(t *testing.T) {
 	}{
 		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, as the backlog shows"},
 		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, as the backlog shows"},
-		// The backlog grows by 60 of 1,000 requests. Near the largest rate chance explains up to
-		// 1.645·√(1.5/1000) = 6.4 %.
+		// The backlog grows by 60 of 1,000 requests. Near the largest rate, chance alone explains a
+		// growth of 1.645·√(1.5/1000) = 6.4 %.
 		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, Pass, "below the largest rate"},
 		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, as the backlog shows"},
 		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, as the backlog shows"},
-		// 70 of 1,000 requests time out. Near the largest rate chance explains up to 6.4 %, so it
-		// is not certain that the backlog grows by more than the allowed 2 %.
+		// 70 of 1,000 requests time out. Near the largest rate, chance explains a growth of up to
+		// 6.4 %. So it is not certain that the backlog grows by more than the allowed 2 %.
 		{"some time out, below the largest rate", 0, twelve, "", lose(7), Inconclusive, "69 requests timed out"},
 		{"few time out, below the largest rate", 0, twelve, "", lose(1), Pass, "10 requests timed out"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
 		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "faster than the server can sustain"},
-		// In 100 s, 990 of 1,000 requests ended, which is 9.9 req/s.
+		// 990 of 1,000 requests ended in 100 s: 9.9 req/s.
 		{"its backlog stays, above the largest rate", 0, []float64{9.92, 9.93, 9.92, 9.93}, "", nil, Inconclusive, ""},
 		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, as the backlog shows"},
 		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, Inconclusive, ""},
@@ -113,17 +115,21 @@ func TestSustained(t *testing.T) {
 		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
 		{"no token came any more", 0, twelve, metric.CutStalled, nil, Fail, "the server stopped answering"},
 		{"too many in flight, undecided", 2, twelve, metric.CutFull, spreadOut, Inconclusive, ""},
-		// 90 requests are in flight at the end, and 9.1 are answered a second. The saturated server
-		// answered 12 with 200 requests at the same time, so 12·90/200 = 5.4 with 90; in the next row 12.
+		// At the end 90 requests are in flight, and 9.1 are answered per second. In this row the
+		// saturated server answered 12 req/s with 200 requests at the same time, so 12·90/200 = 5.4
+		// req/s with 90. In the next row it answered 12 req/s with 90.
 		{"it fills up", 8, twelve, "", fillsTo(200), Pass, "below the largest rate"},
 		{"it fills up, but slower than when saturated", 8, twelve, "", fillsTo(90), Inconclusive, ""},
-		// 440 are in flight at the end, and 5.6 are answered a second. Beyond the 400 of the saturated
-		// server are 4 % of the arrivals, which chance allows, but a growth of 44 % is not by chance.
+		// At the end 440 requests are in flight, and 5.6 are answered per second. The saturated
+		// server answered 400 requests at the same time. The 40 requests beyond that are 4 % of the
+		// arrivals, which chance explains. But the backlog grew by 44 %, which chance does not
+		// explain.
 		{"it became slower, below the largest rate", 43, twelve, "", fillsTo(400), Inconclusive, ""},
 		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
 		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, as the backlog shows"},
-		// The backlog holds 10 requests more than the server answers at the same time, of 1,000
-		// arrivals; in the next row it holds 110, of which chance allows 6.4 % of the arrivals.
+		// The server answers a number of requests at the same time. In this row the backlog has 10
+		// requests more, of 1,000 arrivals. In the next row it has 110 more, of which chance
+		// explains 64 (6.4 %).
 		{"it is hardly more than full", 8, twelve, "", fillsTo(80), Inconclusive, ""},
 		{"it is more than full", 11, twelve, "", fillsTo(10), Fail, "not sustained, as the backlog shows"},
 		{"no window", 0, twelve, "", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
@@ -139,12 +145,12 @@ func TestSustained(t *testing.T) {
 	}
 }
 
-// fillsTo sets the number of requests that the server answers at the same time during saturation.
+// fillsTo sets the number of requests that the server answers at the same time in the saturation.
 func fillsTo(n float64) func(*metric.Level) {
 	return func(l *metric.Level) { l.SaturationAt = n }
 }
 
-// lose returns a function that lets n of every 100 requests time out after a second, evenly spread.
+// lose returns a function that makes n of every 100 requests time out, evenly spread.
 func lose(n int) func(*metric.Level) {
 	return func(l *metric.Level) {
 		for _, r := range l.Rounds {
@@ -156,7 +162,7 @@ func lose(n int) func(*metric.Level) {
 }
 
 // spreadOut makes the backlog fluctuate. In every third round all requests stay in flight until the
-// round ends, so the backlog is tens of requests above or below its line.
+// end of the round. So the backlog is tens of requests above or below its trend.
 func spreadOut(l *metric.Level) {
 	for i, r := range l.Rounds {
 		for _, s := range r.Samples {
@@ -167,9 +173,12 @@ func spreadOut(l *metric.Level) {
 	}
 }
 
-// Near the largest rate n requests count as at most n·(1 − ρ)²/(c² + 0.5). Here 10 req/s arrive and
-// the server sustains 12.5 req/s, so ρ = 0.8. 1,000 requests then count as at most 1000·0.04/1.5 =
-// 26 with Poisson arrivals, 80 with constant gaps, and 16 with the gamma shape 0.5.
+// Near the largest rate, n requests count as at most n·(1 − ρ)²/(c² + 0.5) independent requests. ρ
+// is the rate divided by the largest rate: 10 req/s of 12.5 req/s is 0.8. c is the coefficient of
+// variation of the gaps between arrivals.
+//
+// Then 1,000 requests count as 1000·0.04/1.5 = 26 with Poisson arrivals, as 80 with constant gaps,
+// and as 16 with gamma shape 0.5.
 func TestCrowding(t *testing.T) {
 	same := make([]float64, 10)
 	for i := range same {
@@ -200,15 +209,15 @@ func TestCrowding(t *testing.T) {
 		t.Error("without a saturation there is no cap")
 	}
 	level := plan.Level{Requests: 3000}
-	// A p95 needs 59 effective requests. At a load of ρ that takes 59·1.5/(1 − ρ)² requests, so
-	// 3,000 requests are enough up to ρ = 1 − √(59·1.5/3000) = 0.828.
+	// A p95 needs 59 effective requests. At a utilization of ρ that is 59·1.5/(1 − ρ)² requests. So
+	// 3,000 requests suffice up to ρ = 1 − √(59·1.5/3000) = 0.828.
 	p95 := threshold("ttft", "p95 < 2s")
 	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 requests are enough up to 82% of that rate"; !strings.Contains(got, want) {
 		t.Errorf("%q lacks %q", got, want)
 	}
 }
 
-// A level of a rate that was given up is valid only if its backlog certainly grew.
+// If a level at a rate was given up, it is valid only if its backlog certainly grew.
 func TestGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		kept  int
@@ -225,8 +234,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// timedOut lets every request time out after five seconds. In every ten requests the first
-// requests, as many as begun says, have their first token after four seconds.
+// timedOut makes every request of l time out after 5 s. Of every ten requests, the first begun
+// requests get their first token after 4 s.
 func timedOut(l *metric.Level, begun int) *metric.Level {
 	for _, r := range l.Rounds {
 		for i, x := range r.Samples {
@@ -241,9 +250,10 @@ func timedOut(l *metric.Level, begun int) *metric.Level {
 	return l
 }
 
-// A rate is not sustained if every request times out while the server keeps answering. Here 949 of
-// 1,000 requests time out in the window, and 51 are in flight at its end. If no token arrives at
-// all, the server may be dead, which is an error.
+// A rate is not sustained if every request times out while the server keeps answering. In this test
+// 949 of 1,000 requests time out in the window, and 51 are in flight at its end.
+//
+// If no token arrives at all, the server may be dead. That is an error.
 func TestOverrun(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

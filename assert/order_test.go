@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// Verdicts and report are the same in whatever order the cases are judged.
+// Verdicts and report do not depend on the order in which the cases are judged.
 func TestCasesInAnyOrder(t *testing.T) {
 	backwards := func(n int, do func(i int)) {
 		for i := n - 1; i >= 0; i-- {

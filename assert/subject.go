@@ -9,22 +9,22 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// subject is the measurement of one case, on which the case's thresholds are judged.
+// subject is the measurement of one case. The thresholds of the case are judged on it.
 type subject struct {
 	evidence
 	workload *plan.Workload
-	one      *metric.Level   // level 1 of the same workload and server; nil if not measured
-	pairs    []*metric.Level // the same workload and level on other servers, with which the server may have taken turns
+	one      *metric.Level   // level 1 of the same workload and server; nil if it was not measured
+	pairs    []*metric.Level // the same workload and level on servers that may have taken turns with this server
 	price    metric.Price
 	policy   plan.Policy
 	alpha    float64 // allowed one-sided error: 1 − confidence
-	mixed    float64 // lifetime of the requests of the whole mix, for a part of it, in seconds; otherwise 0
-	due      int     // planned number of requests if some may still come; otherwise 0
+	mixed    float64 // for a part of a mix: lifetime of a request of the whole mix, in seconds; otherwise 0
+	due      int     // planned number of requests if the level still runs; otherwise 0
 }
 
-// effective returns how many independent requests the level's requests are worth, from
-// stat.Effective over the blocks. With too few blocks it is at most the number of waves. See also
-// the function crowding.
+// effective returns how many independent requests the level's requests count as. The number comes
+// from stat.Effective over the blocks, and from the function crowding. With too few blocks it is at
+// most the number of waves.
 func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) float64 {
 	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha())
 	if !s.sound {
@@ -33,11 +33,11 @@ func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) 
 	return min(n, s.crowding()*float64(s.n))
 }
 
-// ahead reports whether some planned requests of the level have not been measured yet.
+// ahead reports whether the level still has planned requests to measure.
 func (s *subject) ahead() bool { return s.due > s.n }
 
-// largest returns the largest rate that the saturated server sustained, in requests per second,
-// with bounds at the error alpha. ok is false if that rate is unknown.
+// largest returns the largest rate that the saturated server sustained, in requests per second. low
+// and high are its bounds at the error alpha. ok is false if the rate is unknown.
 func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) {
 	if slices.ContainsFunc(l.Saturation, func(x float64) bool { return !(x >= 0) || math.IsInf(x, 0) }) {
 		return 0, 0, 0, false
@@ -46,11 +46,12 @@ func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) 
 	return mean, low, high, ok && low > 0
 }
 
-// crowding returns a factor of at most 1. Near the largest rate a queue has few and long busy
-// periods, so requests depend on each other and count as fewer. At most n·(1 − ρ)²/(c² + 0.5) of n
-// requests count as independent. ρ is the rate divided by the lower bound of the largest rate. c²
-// is the squared coefficient of variation of the gaps between arrivals. The factor is 1 if the
-// largest rate is unknown.
+// crowding returns a factor for the number of independent requests, at most 1. Near the largest
+// rate a queue has few and long busy periods. So requests depend on each other and count as fewer.
+//
+// At most n·(1 − ρ)²/(c² + 0.5) of n requests count as independent. ρ is the rate divided by the
+// lower bound of the largest rate. c² is the squared coefficient of variation of the gaps between
+// arrivals. The factor is 1 if the largest rate is unknown.
 func (s *subject) crowding() float64 {
 	_, least, _, ok := largest(s.level, s.policy.Alpha())
 	if !ok || s.level.Kind != metric.OpenLoop {
@@ -65,19 +66,21 @@ func (s *subject) crowding() float64 {
 }
 
 // spaced returns how many independent requests a request of a part of a mix is worth. The parameter
-// worth is that number for a request of the whole mix. Requests of a part are further apart in
-// time, so they are worth more. The mean of n requests, chosen at random from N, varies by 1/n.
-// What all N requests have in common adds 1/(worth·N) − 1/N. This second term is counted twice, for
+// worth is the same number for a request of the whole mix. Requests of a part are further apart in
+// time, so each of them is worth more.
+//
+// The variance of the mean of n of N requests has two terms. Choosing the n requests at random adds
+// 1/n. Dependence among the N requests adds 1/(worth·N) − 1/N. The second term counts twice, for
 // safety, because there may be only a few busy periods.
 func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/worth-1))) }
 
-// nearness returns the rate as a share of the lower bound of the largest rate, in words.
+// nearness writes the level's rate as a percentage of the lower bound of the server's largest rate.
 func (s *subject) nearness() string {
 	_, least, _, _ := largest(s.level, s.policy.Alpha())
 	return metric.Format(metric.Ratio, s.level.Rate/least)
 }
 
-// scatter is the squared coefficient of variation of the gaps between arrivals.
+// scatter returns the squared coefficient of variation of the gaps between arrivals.
 func (s *subject) scatter() float64 {
 	if c := s.workload.Capacity; s.level.Probe != nil && c != nil && c.Load.Open != nil {
 		return 1 / c.Load.Open.Shape()

@@ -10,26 +10,26 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A server may count tokens that it never sent. Each row has twenty answers.
+// A server may count tokens that it never sent. Each row of the test has twenty answers.
 func TestBelievable(t *testing.T) {
 	for _, tt := range []struct {
 		name                 string
 		chunks, tokens, text int
-		odd                  int // how many of the twenty answers are as the row says; the other answers have correct counts
-		hidden               int // tokens of reasoning that was not sent
+		odd                  int // number of the twenty answers that are as the row says; the rest have correct counts
+		hidden               int // number of reasoning tokens that were not sent
 		want                 string
 	}{
 		{"honest", 8, 8, 40, 20, 0, ""},
 		{"several tokens a chunk", 2, 8, 40, 20, 0, ""},
 		{"two letters for eight tokens", 2, 8, 2, 20, 0, "0.25 bytes of text for each token"},
-		{"half of the answers have little text", 2, 8, 2, 9, 0, ""}, // the median answer has correct counts
+		{"half of the answers have little text", 2, 8, 2, 9, 0, ""}, // the median answer has enough text
 		{"a byte for each token", 8, 8, 8, 20, 0, ""},
 		{"text is not recorded", 2, 8, 0, 20, 0, ""},
 		{"more chunks than tokens", 80, 8, 400, 20, 0, "in more chunks than they have tokens by the server's count, such as 80 chunks and 8 tokens"},
-		{"one chunk more, and a tenth", 10, 8, 40, 20, 0, ""}, // up to 1.1 × 8 + 2 = 10.8 chunks
+		{"one chunk more, and a tenth", 10, 8, 40, 20, 0, ""}, // limit: 1.1 × 8 + 2 = 10.8 chunks
 		{"one answer in twenty", 80, 8, 400, 1, 0, ""},
 		{"two in twenty", 80, 8, 400, 2, 0, "2 of 20 answers"},
-		{"reasoning that was kept back, and told", 2, 100, 8, 20, 98, ""}, // two tokens of 4 bytes
+		{"reasoning that was kept back, and told", 2, 100, 8, 20, 98, ""}, // 8 bytes of text for the 2 tokens that were sent
 		{"reasoning that was kept back", 2, 100, 8, 20, 0, "must send its reasoning, or report it as reasoning_tokens"},
 		{"more chunks than tokens that were sent", 80, 100, 400, 20, 92, "80 chunks and 100 tokens"},
 	} {
@@ -50,8 +50,8 @@ func TestBelievable(t *testing.T) {
 	}
 }
 
-// Reasoning tokens that were not sent are reported as a share of the server's token count. Here the
-// server counted 3 of 4 tokens as reasoning in one answer, and 0 of 4 in another.
+// Reasoning tokens that were not sent are reported as a share of the output tokens. In this test,
+// one answer has 3 such tokens of 4, and another answer none of 4: 38 %.
 func TestKeptBack(t *testing.T) {
 	samples := []*metric.Sample{{Usage: &metric.Usage{Output: 4, Hidden: 3}}, {Usage: &metric.Usage{Output: 4}}, {}, {Failure: &metric.Failure{}, Usage: &metric.Usage{Output: 9, Hidden: 9}}}
 	if got := strings.Join(keptBack(samples), "; "); !strings.Contains(got, "reasoning: 38% of the output tokens were counted as reasoning and not sent (1 answer)") {
@@ -78,7 +78,7 @@ func TestOddities(t *testing.T) {
 	}
 }
 
-// Each row has the complete finding on answers whose tokens were counted again.
+// Each row is the complete finding on a set of answers whose tokens were counted again.
 func TestGenerated(t *testing.T) {
 	ms := func(of ...int) (out []time.Duration) {
 		for _, x := range of {

@@ -15,27 +15,27 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Answered is the phase of the prompts whose answers a control scores. The requests belong to no
+// Answered is the phase of requests whose answers a control scores. These requests belong to no
 // level and give no samples.
 const Answered metric.Phase = "answers"
 
-// answering sends the same prompts to both servers of a comparison. It does so right after the
-// measured requests of each leg, with as many requests in flight. Then the control reports how
-// likely each answer is. If the two servers never run at the same time, the control reports this
-// in its next leg.
+// answering sends the same prompts to the servers of a comparison. It sends them after the measured
+// requests of each leg, with the same number of requests in flight. Then the control computes how
+// likely each answer is. If the servers never run at the same time, the control does so in its next
+// leg.
 type answering struct {
 	*turns
-	places []place // for each workload the level with the most load
+	places []place // for each workload, the level with the highest load
 	due    []int   // number of prompts in each round
-	most   int     // most tokens of an answer
+	most   int     // largest number of tokens of an answer
 }
 
-// question is a prompt that both sides answer. The control answers some prompts a
-// second time.
+// question is a prompt that both servers answer. Some prompts are answered a second time by the
+// control.
 type question struct {
 	place
 	number int // of all
-	order  int // number among the questions of this place
+	order  int // number among the questions at this place
 	again  bool
 }
 
@@ -43,8 +43,8 @@ type question struct {
 type response struct {
 	question
 	metric.PairedAnswer
-	raw    string              // the answer's text, with secrets
-	values map[*side][]float64 // log-probabilities of the tokens, by the server that reported them
+	raw    string              // text of the answer; secrets are not redacted
+	values map[*side][]float64 // log-probabilities of the tokens, by the server that computed them
 }
 
 // answersOf prepares the answers for the comparisons of a group. It returns nil if no comparison
@@ -73,14 +73,14 @@ func (t *turns) answersOf() *answering {
 	return a
 }
 
-// heavier reports whether p's level has more load than q's.
+// heavier reports whether the level of p has more load than the level of q.
 func heavier(p, q place) bool {
 	x, y := p.workload.Fixed(p.level), q.workload.Fixed(q.level)
 	return x != nil && y != nil && cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.N, y.N)) > 0
 }
 
-// questions returns the questions of a round at a place. If again is true, it returns the
-// questions of the previous round that the control answers a second time.
+// questions returns the questions that are asked in a round at a place. If again is true, it
+// returns the control's repeated questions from the round before.
 func (a *answering) questions(round int, at place, again bool) []question {
 	var out []question
 	if again {
@@ -101,14 +101,13 @@ func (a *answering) questions(round int, at place, again bool) []question {
 	return out
 }
 
-// twice reports whether the control answers the n-th prompt a second time. It does so for one
-// prompt in four. These prompts are spread by the golden ratio: if a few workloads get prompts
-// in turn, each of them still has one in four.
+// twice reports whether the control answers the n-th prompt a second time. This holds for one
+// prompt in four. The golden ratio spreads these prompts evenly, also if several workloads take
+// prompts in turn.
 func twice(n int) bool { return uint32(n)*0x9e3779b9 < 1<<30 }
 
-// Asks returns how many prompts both servers of a comparison answer, and how many of
-// them the control answers a second time. Both are 0 if the comparison has no answers
-// block.
+// Asks returns how many prompts the servers of a comparison answer, and how many of these prompts
+// the control answers a second time. Both numbers are 0 if the comparison has no answers block.
 func Asks(c *plan.Compare) (prompts, again int) {
 	if c.Answers == nil || !c.Live() {
 		return 0, 0
@@ -122,15 +121,15 @@ func Asks(c *plan.Compare) (prompts, again int) {
 	return c.Answers.Prompts, again
 }
 
-// readsLast reports whether the group's control starts once more to score the answers
-// of the last leg. It does if it is restarted for each leg.
+// readsLast reports whether the control starts once more to score the answers of the last leg. It
+// must if the number of rounds is odd, because the last leg is then the candidate's.
 func readsLast(g plan.Group, s *plan.Server) bool {
 	return g.Compares[0].Rounds%2 == 1 && !g.Compares[0].SideBySide && slices.ContainsFunc(g.Compares, func(c *plan.Compare) bool {
 		return c.Answers != nil && c.Control.Server == s
 	})
 }
 
-// control reports whether the side is the control of a comparison with answers.
+// control reports whether x is the control of a comparison with answers.
 func (a *answering) control(x *side) bool {
 	for _, c := range a.group.Compares {
 		if c.Answers != nil && c.Control.Server == x.server {
@@ -140,7 +139,7 @@ func (a *answering) control(x *side) bool {
 	return false
 }
 
-// ask sends the questions of the current round to a side, once.
+// ask sends the current round's questions to a side. A second call in the round does nothing.
 func (a *answering) ask(x *side) {
 	if a == nil || x.asked > a.rounds {
 		return
@@ -183,8 +182,9 @@ func (a *answering) askAll(x *side, s *series, questions []question, done func()
 	})
 }
 
-// count tells the observer how many answers a side has to give, or to score if reading is true.
-// Each call of the returned function reports one more answer as done.
+// count reports to the observer how many answers the side x has to give. If reading is true, it is
+// the number of answers to score. Each call of the returned function reports one more answer as
+// done.
 func (a *answering) count(x *side, reading bool, due int) func() {
 	o, ok := a.Observer.(AnswersObserver)
 	if !ok || due == 0 {
@@ -198,9 +198,9 @@ func (a *answering) count(x *side, reading bool, due int) func() {
 	}
 }
 
-// request returns the request of a question.
+// request returns the request that asks a question.
 func (a *answering) request(s *series, q question) (client.Request, error) {
-	of := s.asks[q.order%len(s.asks)] // the parts of a mix take turns
+	of := s.asks[q.order%len(s.asks)] // the parts of a mix get questions in turn
 	request, greedy := of.request, 0.0
 	prompt, err := of.prompts.Prompt(PromptID{Level: q.level, Phase: Answered, Order: q.order / len(s.asks)})
 	request.Prompt, request.Natural, request.Temperature = prompt, true, &greedy
@@ -223,13 +223,13 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 		h.Failure = a.secrets.Text(f.Message)
 	}
 	form := s.asks[q.order%len(s.asks)].asked.Look(saidBy(said, sample, a.secrets))
-	// An answer with so few tokens may be reasoning only, so reasoning is read too.
+	// Look also reads the reasoning, because an answer with few tokens may be only reasoning.
 	h.Empty, h.Repeats, h.Invalid = strings.TrimSpace(h.raw) == "", form.Repeats, form.Invalid
 	x.heard = append(x.heard, h)
 }
 
-// score asks a running server how likely the answers are that it has not scored yet. A control
-// scores its own answers and those of its candidate. A candidate scores some of its own answers.
+// score asks a running server for the scores of answers that it has not scored yet. A control
+// scores its own answers and those of its candidates. A candidate scores some of its own answers.
 func (a *answering) score(x *side) {
 	if a == nil || x.target == nil {
 		return
@@ -267,8 +267,8 @@ func (a *answering) score(x *side) {
 	}
 }
 
-// scored stores the scores of an answer. A server that cannot score is not asked again. After
-// any other failure the server is asked again in its next leg.
+// scored stores a server's scores of an answer. A server that cannot score is not asked again.
+// After any other error the server is asked again in its next leg.
 func (a *answering) scored(x *side, h *response, logprobs []float64, err error) {
 	switch {
 	case errors.Is(err, client.ErrNoScores):
@@ -278,8 +278,8 @@ func (a *answering) scored(x *side, h *response, logprobs []float64, err error) 
 	}
 }
 
-// unscored lists the answers that a server has not scored yet. Answers without text
-// cannot be scored.
+// unscored lists the answers that server x has not scored yet. It leaves out answers without text,
+// which cannot be scored.
 func (a *answering) unscored(x *side) []*response {
 	var out []*response
 	if x.unscored != "" {
@@ -295,8 +295,8 @@ func (a *answering) unscored(x *side) []*response {
 	return out
 }
 
-// reads reports whether x scores an answer of y. It does if x is the control of y. If x gave the
-// answer itself, it scores all of its answers or some of them.
+// reads reports whether server x scores an answer of server y. A control scores its own answers and
+// those of its candidates. A candidate scores some of its own answers.
 func (a *answering) reads(x, y *side, h *response) bool {
 	if x == y {
 		return a.control(x) || twice(h.number)
@@ -306,7 +306,7 @@ func (a *answering) reads(x, y *side, h *response) bool {
 	})
 }
 
-// unread explains why a control that should score the answers cannot; "" if it can.
+// unread explains why a control cannot score the answers that it should score; "" if it can.
 func (a *answering) unread() string {
 	if a == nil {
 		return ""
@@ -320,15 +320,15 @@ func (a *answering) unread() string {
 	return ""
 }
 
-// shed removes the prompts of rounds that will not run.
+// shed drops the questions of rounds that will not run.
 func (a *answering) shed() {
 	if a != nil {
 		a.due = a.due[:min(a.rounds, len(a.due))]
 	}
 }
 
-// rest lets the controls score the answers that are left after the last round, before the last
-// leg ends. A control that is not running is started once more.
+// rest lets each control score its remaining answers after the last round. It must run before the
+// last leg ends. A control that is not running is started once more.
 func (a *answering) rest() {
 	if a == nil {
 		return
@@ -341,8 +341,10 @@ func (a *answering) rest() {
 	}
 }
 
-// several begins n tasks in order, with at most atOnce running at a time, and waits for all of
-// them. When a task ends it calls over once; the loop then runs the function passed to over.
+// several begins n tasks in order, and waits until all have ended. At most atOnce tasks run at a
+// time.
+//
+// A task that ends calls over once, with a function that the clock's loop then runs.
 func (r *runner) several(n, atOnce int, begin func(i int, over func(then func()))) {
 	open := 0
 	for i := range n {
@@ -361,8 +363,8 @@ func (r *runner) several(n, atOnce int, begin func(i int, over func(then func())
 	r.until(func() bool { return open == 0 })
 }
 
-// inFlight returns how many requests were in flight at the level. A rate does not fix this
-// number: then it is the mean of the last round, by Little's law.
+// inFlight returns how many requests were in flight at the level. At a level with a fixed rate it
+// is the mean of the last round, by Little's law.
 func inFlight(s *series) int {
 	if s.level.N > 0 || s.last == nil {
 		return max(s.level.N, 1)
@@ -381,7 +383,7 @@ func inFlight(s *series) int {
 	return max(1, int(math.Round(spent/(to-from))))
 }
 
-// pairs returns the pairs of answers by which a comparison is judged.
+// pairs returns the pairs of answers that a comparison judges.
 func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 	if a == nil || c.Answers == nil {
 		return nil
@@ -425,15 +427,14 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 	return out
 }
 
-// withheld reports whether a workload, or a part of its mix, records no text of its
-// answers.
+// withheld reports whether w or a part of its mix does not record the text of its answers.
 func withheld(w *plan.Workload) bool {
 	return slices.ContainsFunc(w.Whole(), func(w *plan.Workload) bool {
 		return w.Answers.Store == plan.StoreHash || w.Answers.Store == plan.StoreNone
 	})
 }
 
-// answered returns the side's answers by question.
+// answered returns the answers of side x, by question.
 func (x *side) answered() map[question]*response {
 	out := map[question]*response{}
 	for _, h := range x.heard {
@@ -442,7 +443,7 @@ func (x *side) answered() map[question]*response {
 	return out
 }
 
-// by returns the answer with its scores from a control; nil if there is no answer.
+// by returns the answer with the control's scores of it; nil if there is no answer.
 func (h *response) by(control *side) *metric.PairedAnswer {
 	if h == nil {
 		return nil
@@ -454,8 +455,8 @@ func (h *response) by(control *side) *metric.PairedAnswer {
 	return &out
 }
 
-// weigh adds up how far the log-probabilities of two servers for the tokens of an answer differ.
-// It does so only if both servers report the same number of tokens.
+// weigh adds up the differences between two servers' log-probabilities of an answer's tokens. It
+// does nothing if the servers report different numbers of tokens.
 func (h *response) weigh(out *metric.PairedAnswer, own, control *side) {
 	if h == nil || len(h.values[own]) != len(h.values[control]) {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// burst runs a burst after its warm-up. With "auto" only the first burst has a warm-up, so every
-// burst meets an idle server.
+// burst runs a burst after its warm-up. With "auto" only the first burst has a warm-up, because
+// every burst has to meet an idle server.
 func (rd *round) burst(health *func() metric.Health) {
 	warmup := rd.Load.Warmup
 	if warmup == plan.WarmupAuto {
@@ -30,8 +30,8 @@ func (rd *round) burst(health *func() metric.Health) {
 	}
 }
 
-// warmUp sends n warm-up requests at once and waits for them; from is the number of the first.
-// If all of them fail it sends n more, up to load.ColdFailures requests.
+// warmUp sends n warm-up requests at once, and waits until they end. The first of them has the
+// number from. If all of them fail, it sends n more, up to load.ColdFailures requests in total.
 func (rd *round) warmUp(from, n int) {
 	for ; n > 0 && !rd.halted(); from += n {
 		rd.prepare(metric.Warmup, from, n)
@@ -55,8 +55,7 @@ func (rd *round) pause(d time.Duration) {
 	rd.until(func() bool { return over || rd.halted() })
 }
 
-// together sends n requests at once, numbered from the given order, and waits for
-// them.
+// together sends n requests at once and waits until they end. The first of them has the order from.
 func (rd *round) together(phase metric.Phase, from, n int) {
 	at := rd.Clock.Now()
 	for i := range n {
@@ -66,7 +65,7 @@ func (rd *round) together(phase metric.Phase, from, n int) {
 		rd.send(load.Turn{Slot: i, Phase: phase, Order: from + i}, at)
 	}
 	rd.until(func() bool {
-		// The drain decides which requests are still worth waiting for.
+		// A halted round leaves its open requests to the drain.
 		return len(rd.flights) == 0 || rd.halted()
 	})
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// timedLoad is a closed loop of n slots with a duration, and a round for each seed.
+// timedLoad returns a closed loop of n slots that lasts for the time d. It has one round for each
+// seed.
 func timedLoad(n int, d time.Duration, seeds ...int64) *plan.Load {
 	l := closedLoad(n, n*len(seeds), seeds...)
 	l.Levels[0].Duration = d
@@ -25,10 +26,12 @@ func timedLoad(n int, d time.Duration, seeds ...int64) *plan.Load {
 
 func TestRoundsByTime(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A request takes 2 s. The 4 slots start 0, 0.5, 1 and 1.5 s after the first slot.
-		// A round takes 15 s, and there are two rounds. A slot starts its requests 0, 2, …
-		// 14 s after its first one. The third slot would start its eighth request at 14 + 1
-		// = 15 s, which is too late. So the slots start 8 + 8 + 7 + 7 requests.
+		// A request takes 2 s. The 4 slots start 0, 0.5, 1 and 1.5 s after the beginning. Each of
+		// the two rounds takes 15 s.
+		//
+		// A slot starts requests 0, 2, … 14 s after its own start. The third slot would start its
+		// eighth request at 1 + 14 = 15 s, which is too late. So the slots start 8 + 8 + 7 + 7
+		// requests.
 		b := newBench(t, c, planOf(101, timedLoad(4, 30*s, 1, 2)), steady(s, 10*ms))
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
@@ -57,7 +60,7 @@ func TestRoundsByTime(t *testing.T) {
 	})
 }
 
-// TestTimeIsTooShort: however short, a round has one request for each slot.
+// TestTimeIsTooShort checks that even a very short round has one request for each slot.
 func TestTimeIsTooShort(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), planOf(101, timedLoad(4, s, 1, 2)), steady(s, 10*ms))
 	run, err := exec.Run(t.Context(), b.Config)
@@ -71,8 +74,7 @@ func TestTimeIsTooShort(t *testing.T) {
 	}
 }
 
-// TestTimeIsCutShort: after an interrupt, the requests sent before it do not count as a whole
-// round.
+// TestTimeIsCutShort checks that an interrupted round does not count as complete.
 func TestTimeIsCutShort(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), planOf(101, timedLoad(4, 60*s, 1, 2)), steady(s, 10*ms))
 	drain, end := context.WithCancel(t.Context())
@@ -88,7 +90,7 @@ func TestTimeIsCutShort(t *testing.T) {
 	}
 }
 
-// TestLooksByTime: a level with a duration runs for all of it, unless it fails.
+// TestLooksByTime checks that a level with a duration runs for all of it, unless it fails.
 func TestLooksByTime(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	fail, pass := exec.Judgement{Outcome: search.Fail}, exec.Judgement{Outcome: search.Pass}
@@ -98,7 +100,7 @@ func TestLooksByTime(t *testing.T) {
 		on     plan.OnInconclusive
 		most   int
 		script []exec.Judgement
-		looks  []string // each as "rounds/planned share outcome"
+		looks  []string // each look as "rounds/planned share outcome"
 		note   string
 	}{
 		{"a pass half-way does not end it", plan.Stop, 0, []exec.Judgement{pass}, []string{"5/10 0.00 inconclusive", "10/1 1.00 "}, ""},

@@ -13,34 +13,34 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// window is the round of an open loop. First it warms up, and then it measures. Its parts follow
-// each other without a pause and become the rounds of the level. After the last part requests
-// continue to arrive, without being judged, until the last measured request has ended. Package
-// load decides when each request is due.
+// window is the round of an open loop. It warms up, and then it measures. The measured part is
+// divided into parts that follow each other without a pause. They become the rounds of the level.
+//
+// After the last part, requests continue to arrive until the last measured request has ended. They
+// are not judged. Package load decides when each request is due.
 type window struct {
 	*round
 	schedule *load.Schedule
 	parts    []int // number of measured requests of each part
-	// bounds holds the times at which the parts of the window began, and the end of the last
-	// part. It has only the times that have passed. health holds the generator's health in the
-	// parts that have ended.
+	// bounds holds the times at which the parts of the window began, so far. At the end it also has
+	// the end of the last part. health holds the generator's health in the parts that have ended.
 	bounds  []time.Duration
 	health  []metric.Health
 	pending int // measured requests that have not ended
 
-	steady *load.Steady // set while the window warms up
+	steady *load.Steady // not nil while the window warms up
 	warm   struct {     // warm-up requests that ended
 		completed, failed int
 		took              time.Duration // total time of the completed requests
 	}
-	token   atomic.Int64  // time of the last token
-	waiting time.Duration // time since which at least one request is in flight
-	given   time.Duration // time at which the window was given up; 0 if it was not
-	// stages holds, for each part of the window, the stage whose level it belongs to. It is
-	// empty if all parts are rounds of one level.
+	token   atomic.Int64  // time at which the last token arrived
+	waiting time.Duration // last time at which a request was sent while none was in flight
+	given   time.Duration // time at which the window was given up; 0 if it was not given up
+	// stages holds the stage of each part of the window. It is empty if all parts are rounds of one
+	// level.
 	stages []*series
 	stop   func() bool
-	chats  // conversations under way, if the rate is the rate of new conversations
+	chats  // the open conversations, if the rate counts new conversations
 }
 
 // open runs the window of an open loop.
@@ -93,7 +93,8 @@ func (w *window) early() float64 {
 	return w.level.Rate
 }
 
-// rates returns the rate of each stage of the window; nil if the window has no stages.
+// rates returns the stages of the window, each with its rate and number of requests. It returns nil
+// if there are no stages.
 func (w *window) rates() []load.Stage {
 	var out []load.Stage
 	for i, s := range w.stages {
@@ -102,11 +103,10 @@ func (w *window) rates() []load.Stage {
 	return out
 }
 
-// warmupPrompts is the number of prompts made beforehand for a phase of unknown
-// length.
+// warmupPrompts is the number of prompts that are made in advance for a phase of unknown length.
 const warmupPrompts = 100
 
-// cold reports whether the window has no warm-up.
+// cold reports whether the window begins without a warm-up.
 func (w *window) cold() bool {
 	if w.replay != nil {
 		return w.replay.Warm == 0
@@ -159,8 +159,8 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 	})
 }
 
-// warmed reports whether the warm-up ends with the given request. after is the time from the
-// beginning of the warm-up until the request is due.
+// warmed reports whether the given request ends the warm-up. The request is due at the time after,
+// which counts from the beginning of the warm-up.
 func (w *window) warmed(turn load.Turn, after time.Duration) bool {
 	if w.replay != nil {
 		return turn.Order == w.replay.Warm-1
@@ -191,8 +191,8 @@ func (w *window) begins(health *func() metric.Health) {
 	w.meter(health)
 }
 
-// passes ends a part of the window if the given measured request is the last one of the part. at
-// is the time at which the request is due.
+// passes ends the current part of the window if the given measured request is its last one. The
+// request is due at the time at.
 func (w *window) passes(order int, at time.Duration, health *func() metric.Health) {
 	if _, first := w.part(order + 1); first == order+1 {
 		w.bounds = append(w.bounds, at)
@@ -210,8 +210,8 @@ func (w *window) meter(health *func() metric.Health) {
 	}
 }
 
-// part returns the part to which a measured request belongs, and the first request of
-// that part.
+// part returns the part of the window to which a measured request belongs. first is the order of
+// the part's first request.
 func (w *window) part(order int) (part, first int) {
 	for i, n := range w.parts {
 		if order < first+n {
@@ -222,7 +222,7 @@ func (w *window) part(order int) (part, first int) {
 	return len(w.parts), first
 }
 
-// place sets the part and number of a sample.
+// place sets the part of the window that a sample belongs to, and its number in that part.
 func (w *window) place(s *metric.Sample) {
 	s.FromDue = true
 	part, first := 0, 0
@@ -243,7 +243,7 @@ func (w *window) place(s *metric.Sample) {
 	}
 }
 
-// took handles the end of a request.
+// took handles the end of the request f.
 func (w *window) took(f *flight) {
 	s := f.sample
 	if f.talk != nil && w.goOn(f) {
@@ -270,10 +270,10 @@ func (w *window) took(f *flight) {
 }
 
 // patience is how long the server may send no token while requests wait. If ten times the median
-// TTFT is longer, the server may be silent for that time.
+// TTFT is longer, that time applies instead.
 const patience = time.Minute
 
-// guard ends the window when tokens stop arriving.
+// guard gives the window up when no more tokens arrive.
 func (w *window) guard() (stop func()) {
 	var again func() bool
 	var look func()
@@ -290,8 +290,8 @@ func (w *window) guard() (stop func()) {
 	return func() { again() }
 }
 
-// patience is the longest time that the server may send no token. Before the first token it is
-// the time-out of a request.
+// patience is the longest time that tokgate waits for the next token of the server. Before the
+// first token it is the request's time-out.
 func (w *window) patience() time.Duration {
 	if w.token.Load() == 0 {
 		return w.Load.Timeout
@@ -309,8 +309,8 @@ func (w *window) patience() time.Duration {
 	return max(patience, 10*ttft[len(ttft)/2])
 }
 
-// giveUp ends the level. Requests in flight are unfinished, and those not yet due are
-// never sent.
+// giveUp ends the level. Requests in flight become unfinished, and the remaining requests are never
+// sent.
 func (w *window) giveUp(why metric.Cut, words string) {
 	if w.halted() {
 		return
@@ -322,18 +322,17 @@ func (w *window) giveUp(why metric.Cut, words string) {
 	w.cut(words)
 }
 
-// unfinished describes the failure of a request that was in flight when its
-// level was given up.
+// unfinished sets the failure of a request that was in flight when its level was given up.
 func (w *window) unfinished(s *metric.Sample) {
 	if w.level.Cut != "" && s.Canceled() && s.Phase == metric.Measured {
 		s.Failure = &metric.Failure{Kind: metric.FailUnfinished, Message: "it had not ended when its level was given up"}
 	}
 }
 
-// listen reports each token to the window.
+// listen returns a stream that also reports each token to the window.
 func (w *window) listen(_ *flight, a *client.Answer) client.Stream { return heard{a, &w.token} }
 
-// heard is an answer that records when its latest token arrived.
+// heard is an answer that also records when its latest token arrived.
 type heard struct {
 	*client.Answer
 	token *atomic.Int64
@@ -347,7 +346,7 @@ func (h heard) Event(at time.Duration, e *client.Event) {
 	h.Answer.Event(at, e)
 }
 
-// span returns the measured time up to now.
+// span returns the measured part of the window up to now.
 func (w *window) span() load.Window {
 	end := w.given
 	if end == 0 {
@@ -361,8 +360,8 @@ func (w *window) span() load.Window {
 	return load.Window{Start: w.bounds[0], End: end, Busy: 1}
 }
 
-// rounds divides the finished window into the rounds of its level. If the level was given up,
-// requests due after that moment are dropped, because they were never sent.
+// rounds divides the finished window into the rounds of its level. If the level was given up, it
+// drops the requests that were due later, because they were never sent.
 func (w *window) rounds() []*metric.Round {
 	whole := w.out
 	if len(w.bounds) == 0 {
@@ -380,7 +379,7 @@ func (w *window) rounds() []*metric.Round {
 			r.Index += i
 		}
 		r.WindowStart, r.WindowEnd, r.Health = w.bounds[i], w.bounds[i+1], w.health[i]
-		if w.Workload.Prompt.Turns.Several() { // conversations go on after the window ends
+		if w.Workload.Prompt.Turns.Several() { // conversations continue after the end of the window
 			r.Time = r.WindowEnd - r.WindowStart
 		}
 		r.Start, r.End, r.Samples = 0, 0, nil
@@ -395,7 +394,7 @@ func (w *window) rounds() []*metric.Round {
 	return out
 }
 
-// ends sets the results of a part from its requests.
+// ends computes the results of a part of the window from its requests.
 func (w *window) ends(r *metric.Round) {
 	measured := r.MeasuredSamples()
 	for i, s := range measured {

@@ -42,9 +42,9 @@ func playRate(t *testing.T, c clock.Clock, l *plan.Load, script func(int, *clien
 	return b, run.Levels[0]
 }
 
-// Two requests arrive each second, half a second apart. A request takes 1.2 s: 0.4 s for each of
-// three tokens. So two or three requests are in flight. A request is due at its time whatever
-// their number is.
+// Two requests arrive per second, 0.5 s apart. A request takes 1.2 s, which is 0.4 s for each of
+// three tokens. So two or three requests are in flight. Their number does not change when a request
+// is due.
 func TestOpenLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b, l := playRate(t, c, rateLoad(2, 40, 4), steady(400*time.Millisecond, 400*time.Millisecond))
@@ -65,8 +65,8 @@ func TestOpenLoop(t *testing.T) {
 				}
 			}
 		}
-		// With twenty requests in flight, a request of three tokens takes 3.6 s. So the
-		// server completes 5.6 requests a second.
+		// With 20 requests in flight, a request of three tokens takes 3.6 s. So the server
+		// completes 20/3.6 = 5.6 requests per second.
 		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 5 || l.Saturation[0] > 6.1 {
 			t.Errorf("saturation %v, want ten times about 5.6", l.Saturation)
 		}
@@ -74,9 +74,11 @@ func TestOpenLoop(t *testing.T) {
 			slices.DeleteFunc(slices.Clone(b.calls), func(s string) bool { return !strings.HasPrefix(s, "round") })); diff != "" {
 			t.Error(diff)
 		}
-		// The warm-up takes at least as long as three mean requests, 3.6 s, so it ends with
-		// the arrival at 4 s or later. Fillers are sent until the last measured request has
-		// ended. So two fillers are sent, 0.5 and 1 s after the last measured request.
+		// The warm-up takes at least three times the mean request time, 3.6 s in total. So it ends
+		// with the arrival at 4 s or later.
+		//
+		// Fillers are sent until the last measured request has ended: 0.5 s and 1 s after the last
+		// measured request.
 		count := map[metric.Phase]int{}
 		for _, r := range l.Rounds {
 			for _, s := range r.Samples {
@@ -86,8 +88,8 @@ func TestOpenLoop(t *testing.T) {
 		if count[metric.Warmup] < 8 || count[metric.Measured] != 40 || count[metric.Filler] != 2 {
 			t.Errorf("sent %v", count)
 		}
-		// Requests are due at 0, 0.5, 1 … s and take 1.2 s. So in every half second two
-		// requests are in flight for 0.3 s, and three for 0.2 s.
+		// Requests are due every 0.5 s and take 1.2 s. So in each half second, two requests are in
+		// flight for 0.3 s and three for 0.2 s: 2.4 on average.
 		if p := l.Passages(); len(p) != 1 || p[0].Arrivals != 40 || p[0].Max != 3 || p[0].Mean < 2.39 || p[0].Mean > 2.41 || p[0].Begin != p[0].End {
 			t.Errorf("passages %+v", p)
 		}
@@ -97,8 +99,8 @@ func TestOpenLoop(t *testing.T) {
 	})
 }
 
-// The clock of a request starts when the request is due. If a stalled loop sends it a second
-// late, TTFT and end-to-end time include this second, and lag is one second.
+// The latencies of a request count from its due time. If a stalled loop sends it a second late,
+// TTFT and end-to-end time include this second. The lag is then one second.
 func TestOpenLoopClock(t *testing.T) {
 	s := &metric.Sample{FromDue: true, Scheduled: 10 * time.Second, Sent: 11 * time.Second, First: 12 * time.Second, Last: 13 * time.Second, End: 13 * time.Second}
 	for name, want := range map[string]float64{"ttft": 2, "e2e": 3, "lag": 1} {
@@ -108,9 +110,9 @@ func TestOpenLoopClock(t *testing.T) {
 	}
 }
 
-// The server takes one request at a time, for a second, and three requests arrive each second.
-// So the backlog grows by two each second. It reaches the limit of 20 requests in flight after
-// about 10 s.
+// The server takes 1 s for each request, one request at a time. Three requests arrive per second,
+// so the backlog grows by two per second. After about 10 s it reaches the limit of 20 requests in
+// flight.
 func TestOpenLoopFull(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		var free time.Duration
@@ -144,12 +146,12 @@ func TestOpenLoopFull(t *testing.T) {
 	})
 }
 
-// The tenth request and all later ones hang. The level ends a minute after the last
+// The tenth request and all later requests hang. The level must end one minute after the last
 // token.
 func TestOpenLoopStalled(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
-		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // more requests than arrive within a minute
+		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // only 60 requests arrive within a minute
 		_, l := playRate(t, c, load, func(n int, _ *client.Request) reply {
 			if n >= 10 {
 				return reply{}
@@ -163,15 +165,15 @@ func TestOpenLoopStalled(t *testing.T) {
 		for _, s := range l.MeasuredSamples() {
 			last = max(last, s.Last)
 		}
-		// The loop checks for new tokens once a second.
+		// The loop checks for new tokens once a second, so it may end up to 2 s late.
 		if after := l.Rounds[len(l.Rounds)-1].WindowEnd - last; after < time.Minute || after > 62*time.Second {
 			t.Errorf("it ended %v after the last token", after)
 		}
 	})
 }
 
-// The server sends first tokens after ten seconds. It may then be silent for ten times as long
-// before it counts as stalled.
+// The server sends the first token of each request after 10 s. So it may be silent for ten times as
+// long, 100 s, before it counts as stalled.
 func TestOpenLoopStalledSlowly(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
@@ -192,7 +194,7 @@ func TestOpenLoopStalledSlowly(t *testing.T) {
 	})
 }
 
-// A server that never sends a token is given up after a request's own time-out.
+// If a server never sends a token, the level is given up after the time-out of a request.
 func TestOpenLoopSilent(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(0.1, 30, 10)
@@ -205,7 +207,7 @@ func TestOpenLoopSilent(t *testing.T) {
 	})
 }
 
-// Nothing completes: the level is given up during its warm-up.
+// If no request completes, the level is given up during its warm-up.
 func TestOpenLoopFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		_, l := playRate(t, c, rateLoad(5, 100, 10), func(int, *client.Request) reply { return reply{status: errBusy} })
@@ -218,8 +220,7 @@ func TestOpenLoopFails(t *testing.T) {
 	})
 }
 
-// Memory is bounded by max_in_flight: never more requests exist at once, however many
-// are due.
+// max_in_flight bounds the memory. There are never more requests at once, however many are due.
 func TestOpenLoopIsBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1000, 1000, 10)
@@ -231,7 +232,7 @@ func TestOpenLoopIsBounded(t *testing.T) {
 	})
 }
 
-// A slow server and a fast one get the same requests at the same times.
+// A slow server and a fast server get the same requests at the same times.
 func TestOpenLoopArrivalsAreTheSame(t *testing.T) {
 	due := func(ttft time.Duration) (out []string) {
 		c := clock.NewVirtual()

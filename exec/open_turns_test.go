@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// In each round both sides of a comparison get the same arrivals, even if requests fail.
-// Different rounds have different arrivals.
+// In each round both sides of a comparison get requests at the same times, even if requests fail.
+// The times differ between rounds.
 func TestTurnsOfRates(t *testing.T) {
 	d := newDuel(6, plan.RestartLeg, "a", "b")
 	d.Workloads[0].Loads = []*plan.Load{{

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturated returns the level that holds the largest rate of the server. If this rate was not
-// measured yet, saturated measures it.
+// saturated returns the level that measured the server's largest rate. If there is no such level
+// yet, it measures one.
 func (r *runner) saturated(t *Target, c Case) (l *metric.Level, lost error) {
 	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
 		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == metric.SaturationName
@@ -47,8 +47,8 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 	return l, rd.lost
 }
 
-// answerLength is the mean number of tokens of an answer. It is the requested number. If answers
-// end by themselves, it is the mean of the completed answers.
+// answerLength returns the mean number of output tokens of an answer. If the workload does not fix
+// it, it is the mean of the completed answers.
 func answerLength(w *plan.Workload, l *metric.Level) float64 {
 	if mean, ok := w.AnswerLength(); ok {
 		return mean

@@ -21,18 +21,20 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// duel is a plan that compares servers by one workload, and records what happens.
+// duel is a plan that compares servers by one workload. It records the starts and legs of the
+// servers.
 type duel struct {
 	*plan.Plan
 	restart plan.Restart
 	rounds  int
-	log     []string // "start a", "leg a 0", "end a"
+	log     []string // events such as "start a" and "leg a 0"
 	legs    map[string]int
-	ended   []string // rounds that ended, in order: "a 0 the generator …"
-	// observed is called with each request that ended; may be nil.
+	ended   []string // ended rounds in order, with the reason if voided: "a 0 the generator …"
+	// observed is called with each request after it has ended; nil means no call.
 	observed func(*metric.Sample)
 	prompts  map[string][]string
-	// launch may refuse a start, or change the fingerprint.
+	// launch is called at the start of a server. It may return an error or change the fingerprint;
+	// nil changes nothing.
 	launch func(address string, start int) (metric.Fingerprint, error)
 }
 
@@ -111,7 +113,8 @@ func (o *legObserver) SampleDone(x *metric.Sample) error {
 	return o.observer.SampleDone(x)
 }
 
-// LevelDone comes at the end of a leg. RoundDone comes when both legs of the pair have ended.
+// LevelDone is called at the end of a leg. RoundDone is called when both legs of the pair have
+// ended.
 func (o *legObserver) LevelDone(l *metric.Level) error {
 	if l.Skipped == "" {
 		o.duel.log = append(o.duel.log, fmt.Sprintf("leg %s %d", l.Server, o.duel.legs[l.Server]))
@@ -130,8 +133,8 @@ func (o *legObserver) ComparisonDone(c *metric.Comparison) error {
 	return nil
 }
 
-// story returns the log in short form: "a{0} b{0 1}" lists starts, each with the numbers of its
-// legs.
+// story returns the log in short form. In "a{0} b{0 1}" each start of a server is followed by the
+// numbers of its legs.
 func (d *duel) story() string {
 	open := map[string]string{}
 	var order []string
@@ -157,7 +160,8 @@ func TestTurns(t *testing.T) {
 		want    string
 	}{
 		{plan.RestartLeg, 4, []string{"a", "b"}, "a{0} b{0} b{1} a{1} a{2} b{2} b{3} a{3}"},
-		// A start serves legs of only one block of four legs.
+		// With RestartOrder, a server runs two legs before it restarts, except at the beginning and
+		// the end.
 		{plan.RestartOrder, 4, []string{"a", "b"}, "a{0} b{0 1} a{1} a{2} b{2 3} a{3}"},
 		{plan.RestartNever, 3, []string{"a", "b"}, "a{0 1 2} b{0 1 2}"},
 		{plan.RestartLeg, 2, []string{"a", "b", "c"}, "a{0} b{0} c{0} c{1} b{1} a{1}"},
@@ -172,7 +176,8 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%s: %s was sent other prompts than a", row.restart, name)
 			}
 		}
-		// A leg's Slot is its place among all legs; each round reverses the order of the servers.
+		// A leg's Slot is its place in the order of all legs. Every second round has the servers in
+		// reverse order.
 		for _, l := range run.Levels {
 			if len(l.Rounds) != row.rounds {
 				t.Fatalf("%s: %d rounds on %s", row.restart, len(l.Rounds), l.Server)
@@ -196,8 +201,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// If a leg was disturbed, both legs of its pair are measured again in the same turn. They send
-// new prompts, which are the same on both sides.
+// If one leg of a pair was disturbed, both legs are measured again in the same turn. The new legs
+// send new prompts, which are the same on both sides.
 func TestTurnsDisturbed(t *testing.T) {
 	late := func(legs ...int) func(*exec.Config) {
 		return func(c *exec.Config) {
@@ -217,18 +222,18 @@ func TestTurnsDisturbed(t *testing.T) {
 		restart plan.Restart
 		names   []string
 		rounds  int
-		late    []int // numbers of the late legs, in order of time
+		late    []int // places of the late legs in the order of time, from 0
 		story   string
-		voided  map[int]string // expected reason of voided rounds of server a, by round
-		of      int            // number of voided rounds on each side
+		voided  map[int]string // expected reason for each voided round of server a
+		of      int            // expected number of voided rounds on each side
 	}{
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{1}, "a{0} b{0} a{1} b{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{0: its}, 1},
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{3}, "a{0} b{0} b{1} a{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{1: words}, 1},
 		{plan.RestartOrder, []string{"a", "b"}, 4, []int{0, 1}, "a{0} a{1} b{0 1 2} a{2} a{3} b{3 4} a{4}", map[int]string{0: words}, 1},
 		{plan.RestartNever, []string{"a", "b"}, 3, []int{5}, "a{0 1 2 3} b{0 1 2 3}", map[int]string{2: its}, 1},
-		// If the leg of one candidate is disturbed, the legs of all servers are repeated.
+		// If the leg of one candidate is disturbed, all servers of the round repeat their legs.
 		{plan.RestartLeg, []string{"a", "b", "c"}, 2, []int{1}, "a{0} b{0} c{0} a{1} b{1} c{1} c{2} b{2} a{2}", map[int]string{0: its}, 1},
-		// All rounds are late, and a third of the rounds is measured again.
+		// All rounds are late. Only a third of the rounds may be measured again.
 		{plan.RestartNever, []string{"a", "b"}, 9, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "a{0 1 2 3 4 5 6 7 8 9 10 11} b{0 1 2 3 4 5 6 7 8 9 10 11}", map[int]string{0: words, 1: words, 2: words}, 3},
 	} {
 		t.Run(fmt.Sprintf("%s %v", row.restart, row.late), func(t *testing.T) {
@@ -267,8 +272,8 @@ func TestTurnsDisturbed(t *testing.T) {
 	}
 }
 
-// A recording shows which legs were measured again. So a recording is judged by the same rounds
-// as the run.
+// A recording shows which legs were measured again. So judging the recording uses the same rounds
+// as the run did.
 func TestTurnsDisturbedRecorded(t *testing.T) {
 	dir := t.TempDir()
 	w, err := record.Create(dir)
@@ -304,8 +309,8 @@ func TestTurnsDisturbedRecorded(t *testing.T) {
 	}
 }
 
-// The generator's process is stopped during one leg of a comparison, as by SIGSTOP. Both legs of
-// the pair are measured again, whichever leg was stopped.
+// The generator's process freezes during one leg of a comparison, as by SIGSTOP. Whichever leg it
+// was, both legs of the pair are measured again.
 func TestTurnsFrozen(t *testing.T) {
 	for _, still := range []time.Duration{300 * time.Millisecond, 2 * time.Second, 8 * time.Second} {
 		for _, side := range []string{"a", "b"} {
@@ -338,9 +343,9 @@ func TestTurnsFrozen(t *testing.T) {
 	}
 }
 
-// Servers that differ in a way that the plan does not allow are found as soon as both have
-// started. If the servers keep running, that is before any leg. If each leg starts a fresh
-// server, it is after the first leg.
+// If servers differ in a way that the plan does not allow, the run must notice this when both have
+// started. That is before any leg if the servers keep running. It is after the first leg if each
+// leg starts a fresh server.
 func TestTurnsOfServersThatDiffer(t *testing.T) {
 	for _, row := range []struct {
 		restart plan.Restart
@@ -349,7 +354,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 	}{
 		{plan.RestartNever, nil, "start a, start b, end a, end b, compared b"},
 		{plan.RestartLeg, nil, "start a, leg a 0, end a, start b, end b, compared b"},
-		{plan.RestartOrder, []string{"image"}, ""}, // the version follows from the image
+		{plan.RestartOrder, []string{"image"}, ""}, // the version differs because the image does
 	} {
 		d := newDuel(4, row.restart, "a", "b")
 		d.Compares[0].Changed = row.changed
@@ -370,7 +375,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 	}
 }
 
-// A comparison that ends early says why, and leaves nothing running.
+// A comparison that ends early gives the reason, and leaves nothing running.
 func TestTurnsThatEnd(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -420,7 +425,7 @@ func TestTurnsThatEnd(t *testing.T) {
 	}
 }
 
-// A level at which nothing completes ends the comparison too, and says why.
+// If nothing completes at a level, the comparison ends too and says why.
 func TestTurnsInWhichNothingCompletes(t *testing.T) {
 	d := newDuel(8, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) {
@@ -438,8 +443,8 @@ func TestTurnsInWhichNothingCompletes(t *testing.T) {
 	}
 }
 
-// A round takes about 7 s on each side. A short budget first drops the extension, and then
-// rounds until five are left.
+// A round takes about 7 s on each side. A short budget first drops the extension. Then it drops
+// rounds, but keeps at least five.
 func TestTurnsWithinTheBudget(t *testing.T) {
 	round := func(run *metric.Run) time.Duration {
 		return run.Levels[0].Rounds[1].End - run.Levels[0].Rounds[0].End
@@ -484,7 +489,7 @@ func TestTurnsWithinTheBudget(t *testing.T) {
 			}
 		})
 	}
-	// A comparison with fewer than five rounds is skipped.
+	// With fewer than five complete rounds, a comparison is skipped.
 	d := newDuel(8, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) { c.Budget = 3 * each })
 	if c := run.Comparisons[0]; c.Skipped == "" || run.Stopped != exec.StoppedBudget {
@@ -492,7 +497,7 @@ func TestTurnsWithinTheBudget(t *testing.T) {
 	}
 }
 
-// A case that the user did not select has no leg. A simulator has new noise at each start.
+// A case that the user did not select has no leg. A simulator must have new noise at each start.
 func TestTurnsOfSome(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) { c.Only = func(exec.Case) bool { return false } })
@@ -521,7 +526,7 @@ func TestTurnsOfSome(t *testing.T) {
 	}
 }
 
-// besides makes a duel of two servers side by side, on one GPU each.
+// besides returns a duel of two servers that run side by side, each on its own GPU.
 func besides(rounds int) *duel {
 	d := newDuel(rounds, plan.RestartLeg, "a", "b")
 	for i, s := range d.Servers {
@@ -531,8 +536,8 @@ func besides(rounds int) *duel {
 	return d
 }
 
-// Side by side, both legs of a round run at the same time and send the same prompts. The servers
-// swap their GPUs after every round.
+// Side by side, control and candidate run at the same time and get the same prompts. They swap
+// their GPUs after every round.
 func TestSideBySide(t *testing.T) {
 	d := besides(4)
 	gpus := map[string][]string{}
@@ -563,7 +568,7 @@ func TestSideBySide(t *testing.T) {
 		if !a.Complete || !b.Complete || a.Leg.Slot != i || b.Leg.Slot != i || a.Leg.Start != i || b.Leg.Start != i {
 			t.Fatalf("round %d: %+v %+v", i, a, b)
 		}
-		// The legs of a and b take the same time, so they begin and end together.
+		// The legs of a and b take equally long, so they begin and end together.
 		if a.Start != b.Start || a.End != b.End || a.End <= a.Start {
 			t.Errorf("round %d: a from %v to %v, b from %v to %v", i, a.Start, a.End, b.Start, b.End)
 		}
@@ -576,14 +581,15 @@ func TestSideBySide(t *testing.T) {
 	if c := run.Comparisons[0]; !c.SideBySide || c.Skipped != "" {
 		t.Errorf("%+v", c)
 	}
-	// In turns the legs would take twice as long as side by side.
+	// In turns, a run takes twice as long as side by side.
 	apart := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	if 2*run.End > apart.End+time.Second {
 		t.Errorf("%v side by side, %v in turns", run.End, apart.End)
 	}
 }
 
-// A round takes as long as the slower side needs. Each side has its own expected durations.
+// A round takes as long as the slower side needs. This does not change what the faster side
+// measures.
 func TestSideBySideOneIsSlower(t *testing.T) {
 	d := besides(4)
 	run := d.run(t, func(c *exec.Config) {
@@ -602,7 +608,7 @@ func TestSideBySideOneIsSlower(t *testing.T) {
 			t.Errorf("round %d: a from %v to %v, b from %v to %v: %q %q", i, a.Start, a.End, b.Start, b.End, a.Stopped, b.Stopped)
 		}
 	}
-	// A server that is slower than its neighbour measures the same as alone.
+	// Side by side with a slower server, a server measures the same as alone.
 	alone := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	for i, r := range alone.Levels[0].Rounds {
 		if beside := run.Levels[0].Rounds[i]; beside.End-beside.Start != r.End-r.Start || len(beside.Samples) != len(r.Samples) {
@@ -611,7 +617,7 @@ func TestSideBySideOneIsSlower(t *testing.T) {
 	}
 }
 
-// If one side fails, the other side ends too, and nothing keeps running.
+// If one side fails, the other side ends too. Nothing keeps running.
 func TestSideBySideThatEnds(t *testing.T) {
 	type config = exec.Config
 	for _, row := range []struct {
@@ -671,7 +677,7 @@ func TestSideBySideThatEnds(t *testing.T) {
 			}
 		})
 	}
-	// The two GPUs that are swapped are of different kinds.
+	// The servers swap two GPUs of different kinds.
 	d := besides(4)
 	d.launch = func(address string, start int) (metric.Fingerprint, error) {
 		return metric.Fingerprint{"gpu": map[bool]string{true: "1 x H200", false: "1 x H100"}[(address == "a") == (start%2 == 0)]}, nil
@@ -681,8 +687,8 @@ func TestSideBySideThatEnds(t *testing.T) {
 	}
 }
 
-// After an interrupt in the middle of a round, the requests in flight on both sides end, and
-// nothing more starts. A second interrupt cancels the requests in flight.
+// After an interrupt in the middle of a round, nothing more starts. The requests in flight on both
+// sides may end. A second interrupt cancels them.
 func TestSideBySideInterrupted(t *testing.T) {
 	for _, hard := range []bool{false, true} {
 		d := besides(8)
@@ -722,8 +728,8 @@ func TestSideBySideInterrupted(t *testing.T) {
 	}
 }
 
-// Servers that keep running start at the same time; each takes 10 s. Two servers that share a
-// GPU start one after the other.
+// Servers that run for the whole comparison start at the same time. Each start takes 10 s. If two
+// servers share a GPU, one starts after the other.
 func TestStayingServersStartSideBySide(t *testing.T) {
 	gpus := func(ids ...string) *plan.GPUs { return &plan.GPUs{IDs: ids} }
 	for _, tt := range []struct {

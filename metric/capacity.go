@@ -9,74 +9,74 @@ import (
 	"time"
 )
 
-// Capacity is the result of a search for the largest load, on one server for one workload, that
-// meets the thresholds.
+// Capacity is the result of a search for the largest load that meets the thresholds. The search is
+// for one workload on one server.
 type Capacity struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
 	Over     LoadKind `json:"over"`
-	Step     float64  `json:"step,omitempty"` // size of one level in the unit Over; 0 means 1
+	Step     float64  `json:"step,omitempty"` // load of one level in the unit Over; 0 means 1
 	From     int      `json:"from"`
 	UpTo     int      `json:"up_to"`
 	Require  int      `json:"require,omitempty"` // 0: measured only
 
 	Kind CapacityKind `json:"kind"`
 	// Fail is the smallest load that is certified to fail. Pass is the largest load below Fail that
-	// is certified to pass. 0 means that there is none. Nothing is claimed about other loads.
+	// is certified to pass. 0 means that no load is certified. Other loads are not certified either
+	// way.
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
-	// Crossing estimates the load at which the first threshold reaches its limit; 0 means that
-	// there is no estimate. CrossingLow and CrossingHigh are the ends of the estimate's interval;
-	// CrossingHigh 0 means that it has no upper end. Crossing never serves as a bound.
+	// Crossing estimates the load at which the first threshold reaches its limit; 0 if there is no
+	// estimate. CrossingLow and CrossingHigh are the ends of the estimate's interval. If
+	// CrossingHigh is 0, the interval has no upper end. No bound is ever taken from Crossing.
 	Crossing     float64 `json:"crossing,omitempty"`
 	CrossingLow  float64 `json:"crossing_low,omitempty"`
 	CrossingHigh float64 `json:"crossing_high,omitempty"`
-	// Binding names the threshold that limits the capacity: the threshold that fails at the load
-	// Fail. If no load failed, it is the threshold that comes nearest to its limit at the load
-	// Pass. AtPass and AtFail are the values of that threshold at the loads Pass and Fail. A field
-	// is "" if unknown.
+	// Binding names the threshold that limits the capacity. It is the threshold that fails at the
+	// load Fail. If no load failed, it is the threshold nearest to its limit at the load Pass.
+	//
+	// AtPass and AtFail are the values of that threshold at the loads Pass and Fail. Each of the
+	// three fields is "" if unknown.
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
 	// NonMonotone lists pairs [fails, passes] of loads: the first load certainly fails, although
 	// the second is larger and certainly passes.
 	NonMonotone [][2]int `json:"non_monotone,omitempty"`
-	// Confirmed means that the load Pass passed a second time, on samples that share no request
-	// with the first ones.
+	// Confirmed means that the load Pass passed twice. The second time used only new requests.
 	Confirmed bool            `json:"confirmed"`
 	Probes    []CapacityProbe `json:"probes"`
 	Spent     time.Duration   `json:"spent_ns"` // of the search, without levels with fixed loads
-	// Reason explains why the search ended. It is SkippedOnly if the user skipped the search.
+	// Reason explains why the search ended. If the user skipped the search, it is SkippedOnly.
 	Reason string   `json:"reason"`
 	Notes  []string `json:"notes,omitempty"`
 	// Line is the result in one line for people.
 	Line string `json:"line"`
 }
 
-// CapacityKind is the kind of claim that a Capacity makes.
+// CapacityKind says what a Capacity claims.
 type CapacityKind string
 
 const (
-	CapacityUnknown      CapacityKind = "unknown"      // nothing was certified; Reason explains why
+	CapacityUnknown      CapacityKind = "unknown"      // nothing is certified; Reason explains why
 	CapacityExact        CapacityKind = "exact"        // Pass and Fail are as close as required
 	CapacityInterpolated CapacityKind = "interpolated" // levels between Pass and Fail are undecided
 	CapacityAtLeast      CapacityKind = "at_least"     // no level failed
 	CapacityBelow        CapacityKind = "below"        // no level passed
-	CapacityServerCap    CapacityKind = "server_cap"   // the server admits only Pass requests
+	CapacityServerCap    CapacityKind = "server_cap"   // the server admits at most Pass requests
 )
 
 // CapacityProbe is one visit of the search to a level.
 type CapacityProbe struct {
 	N       int    `json:"n"`
 	Purpose string `json:"purpose"`
-	// Set numbers the sets of samples at this N, from 0. The requests of a set belong to no lower
-	// set.
+	// Set is the number of the probe's set of samples at this N, from 0. Each set has new requests.
 	Set int `json:"set"`
 	// Level is the name of the level that holds the samples. With is the name of a level of the
-	// plan whose samples are judged together with these samples; "" if there is none.
+	// plan that is judged together with these samples; "" if there is none.
 	Level    string        `json:"level"`
 	With     string        `json:"with,omitempty"`
-	Requests int           `json:"requests"` // judged, over all visits to the set; 0 if cut short
+	Requests int           `json:"requests"` // judged, in all visits to the set; 0 if cut short
 	Planned  int           `json:"planned"`  // number of planned looks, which share the allowed error; 0 if there was no look
 	Outcome  string        `json:"outcome"`
 	Binding  string        `json:"binding,omitempty"`
@@ -85,29 +85,28 @@ type CapacityProbe struct {
 	Spent    time.Duration `json:"spent_ns"` // of this visit
 }
 
-// Probe marks a level that a capacity search measured.
+// Probe holds what a capacity search says about a level that it measured.
 type Probe struct {
 	Purpose string `json:"purpose"` // of the first visit
 	Set     int    `json:"set"`
 }
 
-// Look is a planned time at which a running level was judged: an interim judgement, as in
-// sequential tests.
+// Look is a planned judgement of a level that still runs, as in sequential tests.
 type Look struct {
-	// Requests is the number of judged requests, counted in order of start.
+	// Requests is the number of judged requests, in order of start.
 	Requests int `json:"requests"`
 	// Planned is the number of planned looks; at least 1. The looks share the allowed error.
 	Planned int `json:"planned"`
-	// Spent is the share of the allowed error that the looks up to this one may use, in (0, 1]. 0
-	// means that every look has an equal part of the error.
+	// Spent is the share of the allowed error that may be spent up to and including this look, in
+	// (0, 1]. 0 means that every look has an equal part of the error.
 	Spent float64 `json:"spent,omitempty"`
-	// Outcome is "pass", "fail" or "inconclusive". It is "" if nothing was decided at this look,
-	// because the decision is left to the end of the run.
+	// Outcome is "pass", "fail" or "inconclusive". It is "" if the decision is left to the end of
+	// the run.
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// Words writes the result in one line for people: its kind, and what is known on either side of the
-// limit:
+// Words writes the result in one line for people. The line has the kind of the result, and what is
+// known below and above the limit:
 //
 //	39 requests in flight · limited by ttft p95: 7.9 s at 39, 8.1 s at 40
 //	~15 requests in flight (12 passes, 18 fails)
@@ -116,11 +115,11 @@ type Look struct {
 //	64 requests in flight (admission cap)
 //	unknown: the generator was saturated at 8
 //
-// A rate has an estimate next to the certified value:
+// If the load is a rate, the line has an estimate next to the certified value:
 //
 //	certified 8.1 req/s; estimate 9.3, limited by ttft p95
 //
-// If the plan sets decide = "estimate", the words show it.
+// If the plan sets decide = "estimate", the line says so.
 func (c Capacity) Words() string {
 	if c.Over == OpenLoop {
 		return c.rate()
@@ -152,7 +151,7 @@ func (c Capacity) Words() string {
 	case CapacityAtLeast:
 		b.WriteString(at(c.Pass) + "+" + unit)
 		if c.Fail > 0 {
-			// No verdict exists at this load. The text must not suggest that the limit lies between
+			// The load c.Fail has no verdict. The text must not suggest that the limit lies between
 			// two measured loads.
 			b.WriteString(", and " + at(c.Fail) + " fails")
 		}
@@ -160,7 +159,7 @@ func (c Capacity) Words() string {
 	case CapacityBelow:
 		b.WriteString("<" + at(c.Fail) + unit)
 		if c.Fail > max(c.From, 1) {
-			b.WriteString(reason) // the reason also explains why no lower level was certified
+			b.WriteString(reason) // the reason also explains why no lower level is certified
 		}
 	case CapacityServerCap:
 		b.WriteString(at(c.Pass) + unit + " (admission cap)")
@@ -174,7 +173,7 @@ func (c Capacity) Words() string {
 	return b.String() + c.particulars()
 }
 
-// rate returns the line of Words for a search that counts a rate.
+// rate returns the line of Words for a search over rates.
 func (c Capacity) rate() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -206,19 +205,21 @@ func (c Capacity) rate() string {
 	return out + c.particulars()
 }
 
-// Estimate writes the load at which the first threshold seems to reach its limit, in three digits.
+// Estimate writes the load at which the first threshold seems to reach its limit. It writes three
+// significant digits.
 func (c Capacity) Estimate() string {
 	return strconv.FormatFloat(c.Crossing*cmp.Or(c.Step, 1), 'g', 3, 64)
 }
 
-// particulars returns what Words adds after the load.
+// particulars returns what follows the load in the line of Words.
 func (c Capacity) particulars() string {
 	at := c.Amount
 	var b strings.Builder
 	if c.Pass > 0 && !c.Confirmed && c.Over != OpenLoop {
 		b.WriteString(", not confirmed")
 	}
-	// At a certified rate the value is far below its limit, so it is shown only beside a failure.
+	// At a certified rate the threshold's value is far below its limit. So show it only together
+	// with the value at a failed load.
 	if c.Binding != "" && (c.Over != OpenLoop || c.AtFail != "") {
 		var points []string
 		if c.AtPass != "" {
@@ -238,10 +239,10 @@ func (c Capacity) particulars() string {
 	return b.String()
 }
 
-// Load converts the level n to the unit Over.
+// Load converts a level n of the search to a load in the unit Over.
 func (c Capacity) Load(n int) float64 { return float64(n) * cmp.Or(c.Step, 1) }
 
-// Probed reports whether the level l has the load of the probe p.
+// Probed reports whether the probe p was made at the load of the level l.
 func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
 	if l.Speedup > 0 {
 		return c.Over == Speedup && math.Abs(l.Speedup-c.Load(p.N)) < c.Load(1)/2
@@ -260,8 +261,8 @@ func (c Capacity) Named(n int) string {
 	return c.Amount(n)
 }
 
-// Amount writes the load of level n as a number in the unit Over, without naming the unit.
+// Amount writes the load of level n as a number, in the unit Over but without its name.
 func (c Capacity) Amount(n int) string {
-	// Six digits are enough: 3 steps of 0.1 are written as 0.3 and not as 0.30000000000000004.
+	// Six digits are enough. With more, 3 steps of 0.1 would be written as 0.30000000000000004.
 	return strconv.FormatFloat(c.Load(n), 'g', 6, 64)
 }

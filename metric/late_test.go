@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A level has ten rounds with a hundred requests in all. Each request gets its first token 100 ms
-// after it was due. The 99th percentile of the lag is the second-longest lag.
+// A level has ten rounds of ten requests. Each request gets its first token 100 ms after it was
+// due. So the 99th percentile of the lag is the second-longest lag.
 func TestLateIsOfTheWindow(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name string
-		gap  time.Duration // time between two due times
+		gap  time.Duration // time between the due times of two requests
 		lags []time.Duration
 		want string
 	}{
@@ -47,14 +47,15 @@ func TestLateIsOfTheWindow(t *testing.T) {
 		leg := *l.Rounds[0]
 		leg.Leg = &Leg{}
 		if got := l.Disturbed(&leg).Load != ""; got != (len(c.lags) > 0) {
-			// The leg has ten requests, so its 99th percentile is its longest lag.
+			// A leg has its own window. It has ten requests, so its 99th percentile is its longest
+			// lag.
 			t.Errorf("%s: a leg, a window of its own, is late: %v", c.name, got)
 		}
 	}
 }
 
-// A stage is measured three times, five minutes apart, and its requests are 50 ms apart. The five
-// minutes must not count as time between two requests.
+// A stage is measured three times, and the measurements are five minutes apart. Requests of one
+// measurement are 50 ms apart. The five minutes must not count as time between two requests.
 func TestLateOverPasses(t *testing.T) {
 	const ms = time.Millisecond
 	l := &Level{Kind: OpenLoop}

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Phase is the purpose of a request.
+// Phase is what a request is for, such as the warm-up.
 type Phase string
 
 const (
 	// Warmup requests prepare the server. They are never judged.
 	Warmup Phase = "warmup"
-	// Measured requests are due by the plan, and judged.
+	// Measured requests are the requests that the plan asks for. Only they are judged.
 	Measured Phase = "measured"
 	// Filler requests keep up the load until the last measured requests have ended. They are never
 	// judged.
@@ -28,67 +28,67 @@ const (
 type Sample struct {
 	Server   string `json:"server"`         // server address: vllm or vllm["on"]
 	Workload string `json:"workload"`       // workload address
-	Part     string `json:"part,omitempty"` // part of a mix that the request belongs to; "" if none
+	Part     string `json:"part,omitempty"` // part of the mix; "" without a mix
 	Level    string `json:"level"`          // level name as `tokgate plan` prints it: "30", "burst 8"
 	Round    int    `json:"round"`          // 0-based
 	Slot     int    `json:"slot"`           // slot of a closed loop, 0-based; position in a burst
 	Order    int    `json:"order"`          // 0-based order of start within the round and phase
 	Phase    Phase  `json:"phase"`
 
-	Scheduled   time.Duration `json:"scheduled_ns"`              // time at which it was due
-	FromDue     bool          `json:"from_due,omitempty"`        // clock starts when due, not sent
+	Scheduled   time.Duration `json:"scheduled_ns"`              // time when the request was due
+	FromDue     bool          `json:"from_due,omitempty"`        // latencies count from Scheduled
 	Sent        time.Duration `json:"sent_ns"`                   // its first byte written
 	Headers     time.Duration `json:"headers_ns,omitempty"`      // status line read
 	First       time.Duration `json:"first_ns,omitempty"`        // first token-bearing chunk
 	FirstAnswer time.Duration `json:"first_answer_ns,omitempty"` // first chunk of content or tool call
 	Last        time.Duration `json:"last_ns,omitempty"`         // last token-bearing chunk
-	End         time.Duration `json:"end_ns"`                    // stream closed, failed or given up
+	End         time.Duration `json:"end_ns"`                    // stream ended, or request failed
 
 	Gaps        Gaps `json:"gaps_us,omitempty"`      // between token-bearing chunks
 	Chunks      int  `json:"chunks,omitempty"`       // token-bearing chunks
-	FirstTokens int  `json:"first_tokens,omitempty"` // tokens in the first chunk; 0 if not reported
+	FirstTokens int  `json:"first_tokens,omitempty"` // tokens in the first chunk; 0 if unknown
 
 	Text int `json:"text_bytes,omitempty"` // bytes of the answer as JSON; 0 if not recorded
 
-	InputAsked  int      `json:"input_asked"`          // tokens the plan asked for; 0 if the prompt decides
-	OutputAsked int      `json:"output_asked"`         // the number of tokens asked for; of a natural answer the maximum
-	Usage       *Usage   `json:"usage,omitempty"`      // by the server's count; nil if it sent none
+	InputAsked  int      `json:"input_asked"`          // prompt tokens asked for; 0 if the prompt decides
+	OutputAsked int      `json:"output_asked"`         // tokens asked for; for a natural answer the maximum
+	Usage       *Usage   `json:"usage,omitempty"`      // the server's counts; nil if it sent none
 	Finish      string   `json:"finish,omitempty"`     // finish_reason
-	Status      int      `json:"status,omitempty"`     // HTTP status; 0 if none was read
-	Reconnects  int      `json:"reconnects,omitempty"` // resends after a dead connection
+	Status      int      `json:"status,omitempty"`     // HTTP status; 0 if no response was read
+	Reconnects  int      `json:"reconnects,omitempty"` // times sent again after a dead connection
 	Failure     *Failure `json:"failure,omitempty"`    // nil if the request completed correctly
 
-	// Answer holds the findings on a natural answer's text; nil if it was not
+	// Answer holds what was found in the text of a natural answer; nil if the text was not
 	// examined.
 	Answer *Answer `json:"answer,omitempty"`
 	// Said is the answer itself; nil if it is not kept. It is recorded in a separate file.
 	Said *Said `json:"-"`
 
-	Turn int `json:"turn,omitempty"` // turn of a conversation, from 1; 0 if there is none
-	Row  int `json:"row,omitempty"`  // row of the data set, from 1; 0 if there is none
-	// Shared is the largest share of the prompt, counted from its beginning, that a cache can hold
-	// from earlier requests.
+	Turn int `json:"turn,omitempty"` // turn of a conversation, from 1; 0 outside of conversations
+	Row  int `json:"row,omitempty"`  // row of the data set, from 1; 0 without a data set
+	// Shared is the largest share of the prompt that a cache can hold from earlier requests. The
+	// share counts from the beginning of the prompt.
 	Shared float64 `json:"shared,omitempty"`
 
-	// RetryAfter is how long the server asked the client to wait when it refused the request, at
-	// most MaxRetryAfter; 0 if it did not ask. The request's slot waited for that time.
+	// RetryAfter is how long the client waited because the server asked for it when it refused the
+	// request. It is at most MaxRetryAfter, and 0 if the server did not ask.
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 }
 
-// MaxRetryAfter bounds how long a server may make a slot wait.
+// MaxRetryAfter is the longest time for which a server may make a slot wait.
 const MaxRetryAfter = 30 * time.Second
 
-// Usage is what the server counted.
+// Usage holds the server's token counts for one request.
 type Usage struct {
 	Input  int `json:"input"`
 	Output int `json:"output"`
-	Cached int `json:"cached"` // prompt tokens from a cache; -1 if not reported
-	// Hidden counts the tokens of Output that the server reports as reasoning but did not send.
-	// They came before the first chunk, so FirstTokens includes them.
+	Cached int `json:"cached"` // prompt tokens from a cache; -1 if the server does not report them
+	// Hidden counts the reasoning tokens in Output that the server did not send. The server made
+	// them before the first chunk, so FirstTokens includes them.
 	Hidden int `json:"hidden,omitempty"`
 }
 
-// FailureKind sorts failed requests by what went wrong.
+// FailureKind says what went wrong in a failed request.
 type FailureKind string
 
 const (
@@ -100,17 +100,17 @@ const (
 	FailEmpty     FailureKind = "empty"     // the stream ended without a token
 	FailProtocol  FailureKind = "protocol"  // not an event stream, or not JSON
 	FailTimeout   FailureKind = "timeout"   // the request's own time-out
-	// FailMissing is the failure of a request that was never sent, because an earlier turn of its
-	// conversation failed.
+	// FailMissing is the failure of a request that was never sent. An earlier turn of its
+	// conversation had failed.
 	FailMissing FailureKind = "missing"
-	// FailUnfinished is the failure of a request that was in flight when its level ended early; see
-	// Cut.
+	// FailUnfinished is the failure of a request that was in flight when its level was ended early;
+	// see Cut.
 	FailUnfinished FailureKind = "unfinished"
-	FailCanceled   FailureKind = "canceled" // cancelled by the run, not by the server
+	FailCanceled   FailureKind = "canceled" // cancelled by tokgate, not by the server
 )
 
-// Failure is the reason why a request did not complete, in the server's own words if
-// it gave any. Message is foreign text: sanitise it before showing it.
+// Failure is the reason why a request did not complete. Message has the server's own words if it
+// gave a reason. They are foreign text: sanitise Message before you show it.
 type Failure struct {
 	Kind    FailureKind `json:"kind"`
 	Message string      `json:"message"`
@@ -123,9 +123,9 @@ func (s *Sample) Completed() bool { return s.Failure == nil }
 // completed nor failed.
 func (s *Sample) Canceled() bool { return s.Failure != nil && s.Failure.Kind == FailCanceled }
 
-// Gaps holds the times between consecutive chunks with tokens, in whole microseconds and in order
-// of arrival. Each gap is rounded up, so no gap meets a bound because of rounding. A gap above 71
-// minutes is kept as 71 minutes.
+// Gaps are the times between consecutive chunks with tokens, in whole microseconds, in order of
+// arrival. Each gap is rounded up, so rounding never makes a gap meet a bound. Gaps above 71
+// minutes are cut to 71 minutes.
 type Gaps []uint32
 
 // Add appends one gap.
@@ -134,8 +134,9 @@ func (g *Gaps) Add(d time.Duration) {
 	*g = append(*g, uint32(min(max(us, 0), 1<<32-1)))
 }
 
-// UnmarshalJSON reads a list of whole numbers. Most of a recording is gaps. With encoding/json,
-// reading them would take three quarters of the time of judging a recording.
+// UnmarshalJSON reads a list of whole numbers. It is faster than encoding/json, because most of a
+// recording is gaps. With encoding/json, judging a recording would spend three quarters of its time
+// on them.
 func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		return nil
@@ -147,7 +148,7 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	for text := range bytes.SplitSeq(raw[1:len(raw)-1], []byte{','}) {
 		text = bytes.TrimSpace(text)
 		if len(text) == 0 && len(out) == 0 {
-			break // the list is empty, because the JSON syntax was checked before
+			break // an empty list; the JSON syntax was checked before
 		}
 		us, err := strconv.ParseUint(string(text), 10, 32)
 		if err != nil {
@@ -159,9 +160,11 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Value returns the observation of a PerRequest metric in base units. ok is false if the request
-// has none (see Def.NoValue). A failed request keeps the values from before its failure, such as
-// ttft, but has no e2e and nothing computed from e2e.
+// Value returns the request's observation of a metric of scope PerRequest, in base units. ok is
+// false if the request has none (see Def.NoValue).
+//
+// A failed request keeps values from before its failure, such as ttft. It has no e2e, and no value
+// that is computed from e2e.
 func (s *Sample) Value(name string) (v float64, ok bool) {
 	switch name {
 	case "ttft", "ttft_turn_1", "ttft_later":
@@ -201,7 +204,7 @@ func (s *Sample) Value(name string) (v float64, ok bool) {
 	return s.answerValue(name)
 }
 
-// tpot is the time per output token after the first chunk, in seconds.
+// tpot returns the time per output token after the first chunk, in seconds.
 func (s *Sample) tpot() (float64, bool) {
 	tokens, took := s.Streamed()
 	if tokens <= 0 || took <= 0 {
@@ -211,8 +214,8 @@ func (s *Sample) tpot() (float64, bool) {
 }
 
 // Streamed returns the number of tokens after the first chunk, and the time in which they came.
-// Both are 0 if the request failed or has no usage. If the answer came in one chunk, at least one
-// of the two is 0.
+// Both are 0 if the request failed or has no usage. If the answer came in one chunk, one or both
+// are 0.
 func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	if s.Failure != nil || s.Usage == nil || s.First == 0 {
 		return 0, 0
@@ -220,14 +223,14 @@ func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	return max(s.Usage.Output-max(s.FirstTokens, 1), 0), max(s.Last-s.First, 0)
 }
 
-// OneChunk reports whether a completed answer has no time between two chunks. Metrics of streaming
-// leave this answer out: it counts neither as good nor as bad.
+// OneChunk reports whether a completed answer has no time between two chunks, usually because it
+// came in one chunk. Metrics of streaming leave it out: it counts neither as good nor as bad.
 func (s *Sample) OneChunk() bool {
 	tokens, took := s.Streamed()
 	return s.Completed() && s.Usage != nil && s.First != 0 && (tokens == 0 || took == 0)
 }
 
-// begin is when the request's clock starts.
+// begin returns the time from which the request's latencies count.
 func (s *Sample) begin() time.Duration {
 	if s.FromDue {
 		return s.Scheduled

@@ -7,37 +7,37 @@ import (
 	"sort"
 )
 
-// Distribution is a set of observations, together with the number of requests that have none
-// because they failed or completed without the metric. These requests count as worse than every
+// Distribution is a set of observations, with the number of requests that have no observation.
+// These requests failed, or completed without the metric. They count as worse than every
 // observation.
 type Distribution struct {
 	Values []float64 // in ascending order
-	// Until[i] is the number of observations that are at most Values[i]. It is used if equal
-	// observations share one entry of Values. nil means that each entry of Values is one
+	// Until[i] is the number of observations that are at most Values[i]. It is needed if several
+	// equal observations share one entry of Values. nil means that each entry of Values is one
 	// observation.
 	Until []int
 	Worst int // requests without a value
-	// LeftOut is the number of answers that came in one chunk, for a metric of streaming. They
-	// count neither as observations nor as failures.
+	// LeftOut is the number of answers that came in one chunk. Metrics of streaming count them
+	// neither as observations nor as failures.
 	LeftOut int
 	Better  Direction
-	// For a metric with a pooled mean, the mean is Tokens / Seconds. For other metrics both are 0.
+	// The pooled mean of a metric is Tokens / Seconds. Both are 0 if the metric has no pooled mean.
 	Tokens, Seconds float64
 }
 
-// NewDistribution sorts values and keeps the slice.
+// NewDistribution sorts values and uses the slice for its result.
 func NewDistribution(values []float64, worst int, better Direction) Distribution {
 	slices.Sort(values)
 	return Distribution{Values: values, Worst: worst, Better: better}
 }
 
-// N is the number of requests (or gaps) that the distribution covers.
+// N is the number of requests (or gaps), with and without an observation.
 func (d Distribution) N() int { return d.Count() + d.Worst }
 
-// Count is the number of observations.
+// Count returns the number of observations.
 func (d Distribution) Count() int { return d.Before(len(d.Values)) }
 
-// Before returns how many observations come before Values[i].
+// Before returns the number of observations before Values[i].
 func (d Distribution) Before(i int) int {
 	if d.Until == nil || i == 0 {
 		return i
@@ -67,8 +67,8 @@ func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 	if n == 0 {
 		return 0, false
 	}
-	// The subtraction absorbs a rounding error of p/100·N above a whole number:
-	// 0.999·1000 is 999.0000000000001 in binary.
+	// Subtract a little, because p/100·N may be slightly above a whole number: 0.999·1000 is
+	// 999.0000000000001 in binary.
 	rank := int(math.Ceil(p/100*float64(n) - 1e-9))
 	rank = min(max(rank, 1), n)
 	if d.Better == HigherIsBetter {
@@ -80,9 +80,9 @@ func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 	return d.Rank(rank), true
 }
 
-// Mean is the arithmetic mean of the observations, or the pooled mean (see Def.Pooled). Requests
-// without an observation are left out; the caller reports how many they are (Worst). ok is false if
-// there is no observation.
+// Mean is the arithmetic mean of the observations, or the pooled mean (see Def.Pooled). ok is false
+// if there are no observations. Requests without an observation are left out. The caller reports
+// their number (Worst).
 func (d Distribution) Mean() (v float64, ok bool) {
 	if len(d.Values) == 0 {
 		return 0, false
@@ -100,7 +100,7 @@ func (d Distribution) Mean() (v float64, ok bool) {
 }
 
 // Stat returns a statistic of the distribution. Min, Max and Every count a request without a value
-// as worse than every value. Every is the worst observation.
+// as worse than every value. Every returns the worst observation.
 func (d Distribution) Stat(s Stat) (v float64, ok bool) {
 	if d.N() == 0 {
 		return 0, false
@@ -160,11 +160,12 @@ func (l *Level) Due() int {
 	return n
 }
 
-// Of returns the distribution of a PerRequest or PerGap metric over samples. For a PerRequest
-// metric it covers every request. For a PerGap metric it covers every gap, and each failed request
-// adds one gap that is worse than all. Requests that the run itself cancelled are left out. A
-// negative, NaN or infinite value counts as missing, because it comes from a broken clock or
-// record.
+// Of returns the distribution of a PerRequest or PerGap metric over samples. A PerRequest metric
+// has one observation for each request. A PerGap metric has one for each gap. Each failed request
+// adds one gap that is worse than every measured gap.
+//
+// Requests that tokgate cancelled are left out. A negative, NaN or infinite value counts as
+// missing, because it comes from a broken clock or record.
 func Of(def Def, samples []*Sample) Distribution {
 	d := Distribution{Better: def.Better}
 	if def.Scope == PerGap {
@@ -183,8 +184,8 @@ func Of(def Def, samples []*Sample) Distribution {
 	return d
 }
 
-// speaksOf reports whether the metric applies to the request at all; ttft_later, for instance, does
-// not apply to a first turn.
+// speaksOf reports whether the metric applies to the request. For example, ttft_later does not
+// apply to a first turn.
 func (d Def) speaksOf(s *Sample) bool {
 	switch d.Name {
 	case "ttft_turn_1":
@@ -198,8 +199,8 @@ func (d Def) speaksOf(s *Sample) bool {
 // OfTurns reports whether the metric exists only for conversations.
 func OfTurns(name string) bool { return name == "ttft_turn_1" || name == "ttft_later" }
 
-// gapsOf returns the gaps of the requests that the run did not cancel, in seconds, as the Values
-// and Until of a distribution.
+// gapsOf returns the gaps of the requests that the run did not cancel, in seconds. The results are
+// the Values and Until of a distribution.
 func gapsOf(samples []*Sample) (values []float64, until []int) {
 	n, least, most := 0, uint32(math.MaxUint32), uint32(0)
 	for _, s := range samples {
@@ -236,8 +237,8 @@ func gapsOf(samples []*Sample) (values []float64, until []int) {
 	return t.seconds()
 }
 
-// Pool joins the observations of several distributions of the metric into the Values and Until of
-// one distribution.
+// Pool joins several distributions of the metric into one. It returns the Values and Until of the
+// joined distribution.
 func (d Def) Pool(parts []Distribution) (values []float64, until []int) {
 	n, least, most := 0, math.Inf(1), 0.0
 	for _, part := range parts {
@@ -264,7 +265,8 @@ func (d Def) Pool(parts []Distribution) (values []float64, until []int) {
 // micros converts a gap in seconds back to whole microseconds.
 func micros(seconds float64) uint32 { return uint32(int64(seconds*1e6 + 0.5)) }
 
-// add adds a request's observations of a metric to the distribution.
+// add adds the observations of one request to the distribution. They are observations of the metric
+// def.
 func (d *Distribution) add(def Def, s *Sample) {
 	if def.Scope == PerGap {
 		switch {
@@ -292,15 +294,15 @@ func (d *Distribution) add(def Def, s *Sample) {
 	}
 }
 
-// Value is a number that may be missing, with the reason.
+// Value is a number that may be missing.
 type Value struct {
 	V   float64
 	OK  bool
-	Why string // reason why there is no value; "" if OK
+	Why string // why there is no value; "" if OK
 }
 
-// Some is a value that exists.
+// Some returns the value v.
 func Some(v float64) Value { return Value{V: v, OK: true} }
 
-// None is a missing value, with the reason.
+// None returns a missing value, with the reason why it is missing.
 func None(why string) Value { return Value{Why: why} }

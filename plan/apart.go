@@ -8,16 +8,17 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Difference is one fact in which two servers differ.
+// Difference is one setting or fact in which two servers differ.
 type Difference struct {
 	Key                string
-	Control, Candidate string // "" if not set or unknown
+	Control, Candidate string // "" if not set or not known
 	Allowed            bool
 }
 
-// Apart lists the facts in which two servers differ. It compares declared values, even if only
-// one of the two servers declares them, and facts that were observed on both servers. If a
-// difference is allowed, its consequences are allowed too: for example a flag may change the
+// Apart lists the facts in which two servers differ. It compares declared values, even if only one
+// server declares them. It also compares facts that were observed on both servers.
+//
+// If a difference is allowed, its consequences are allowed too. For example, a flag may change the
 // served context.
 func Apart(changed []string, control, candidate *metric.ServerRun) []Difference {
 	var out []Difference
@@ -28,7 +29,7 @@ func Apart(changed []string, control, candidate *metric.ServerRun) []Difference 
 		}
 	}
 	if declared && control.Fingerprint["simulated"] != "" && control.Declared["profile"] == "" && candidate.Declared["profile"] == "" {
-		return out // a simulation says nothing about the facts of the real server
+		return out // a simulation tells nothing about the real server
 	}
 	for _, key := range control.Fingerprint.Keys() {
 		is, other := control.Fingerprint[key], candidate.Fingerprint[key]
@@ -41,7 +42,7 @@ func Apart(changed []string, control, candidate *metric.ServerRun) []Difference 
 	return out
 }
 
-// Unnamed lists the differences that changed does not allow; "" if there are none.
+// Unnamed describes the differences that changed does not list; "" if there are none.
 func Unnamed(changed []string, differences []Difference) string {
 	var more []string
 	keys := slices.Clone(changed)

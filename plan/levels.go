@@ -11,19 +11,23 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Max is the length of the longest answer that may be requested, in tokens.
+// Max is the largest number of tokens that a request may ask for as its answer.
 func (o Output) Max() int {
-	// In binary 1000·1.1 is 1100.0000000000002; the subtraction absorbs the error.
+	// In binary 1000·1.1 is 1100.0000000000002. Subtract a little, so that it is not rounded up to
+	// 1101.
 	return int(math.Ceil(float64(o.Mean)*(1+o.Jitter) - 1e-9))
 }
 
-// Longest is the largest number of tokens of one request, prompt and answer together.
-// For conversations it is the last turn of the longest conversation.
+// Longest is the largest number of tokens of one request, with prompt and answer. In a conversation
+// it is the number for the last turn of the longest conversation.
 func (w *Workload) Longest() int { return max(w.Prompt.Turns.Max, 1) * (w.Input + w.Output.Max()) }
 
-// DefaultRequests is the number of measured requests of a level if the plan sets none: one wave in each of ten
-// rounds, and at least 200. Certifying a p95 at three looks takes 80 effective requests. With 100 requests in five
-// rounds two of five simulated gates on a healthy server are inconclusive; with 200 in ten rounds one of 500 is.
+// DefaultRequests is the number of measured requests of a level if the plan sets none. It is one
+// wave in each of ten rounds, and at least 200.
+//
+// Certifying a p95 at three looks takes 80 effective requests. In simulations of a healthy server,
+// 100 requests in five rounds leave two of five gates inconclusive. 200 requests in ten rounds
+// leave one of 500 gates inconclusive.
 func DefaultRequests(level int) int {
 	if level <= 10 {
 		return 200
@@ -41,18 +45,17 @@ func LevelName(kind metric.LoadKind, n int) string {
 	return strconv.Itoa(n)
 }
 
-// DefaultRounds is the default number of rounds, of at most ten. A round gets at least the given
-// number of waves of requests. There are at least five rounds, because an interval over rounds
-// needs five.
+// DefaultRounds is the default number of rounds of a level, between five and ten. An interval over
+// rounds needs five rounds. Each round gets at least the given number of waves of requests.
 //
-// A fixed level has one wave in each round, because more rounds make a verdict surer. Suppose
-// that rounds differ by 5 % and that a p95 is at half its limit. In simulations ten rounds of 30
-// requests decide it in 99 of 100 gates, and five rounds of 60 in 70. A search has two waves in
-// each round, because each round of each probe has a warm-up.
+// A fixed level has one wave in each round, because more rounds make a verdict surer. In a
+// simulation the rounds differ by 5 % and a p95 is at half its limit. Ten rounds of 30 requests
+// then decide the p95 in 99 of 100 gates, and five rounds of 60 requests in 70 of 100. A search has
+// two waves in each round, because each round of a probe has a warm-up.
 func (l Level) DefaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
 
-// RoundRequests is the number of measured requests of round i; i counts from 0. The requests are
-// divided evenly; a remainder goes to the first rounds, one request each.
+// RoundRequests is the number of measured requests of round i, from 0. The level's requests are
+// divided evenly. A remainder goes to the first rounds, one request for each.
 func (l Level) RoundRequests(i int) int {
 	n := l.Requests / l.Rounds
 	if i < l.Requests%l.Rounds {
@@ -61,14 +64,14 @@ func (l Level) RoundRequests(i int) int {
 	return n
 }
 
-// RoundTime is the time in which a round starts measured requests. It is 0 if the round ends
-// after its RoundRequests instead.
+// RoundTime is the time in which a round starts measured requests. It is 0 if the number of
+// requests, RoundRequests, ends the round.
 func (l Level) RoundTime() time.Duration { return l.Duration / time.Duration(max(l.Rounds, 1)) }
 
-// Seed is the seed of round i (from 0); bursts cycle through the seeds.
+// Seed returns the seed of round i, from 0. After the last seed it begins again with the first.
 func (l *Load) Seed(i int) int64 { return l.Seeds[i%len(l.Seeds)] }
 
-// Bounded reports whether a threshold bounds the capacity of w.
+// Bounded reports whether w has a threshold that limits its capacity.
 func (c *Capacity) Bounded(w *Workload) bool {
 	return slices.ContainsFunc(w.Whole(), func(w *Workload) bool {
 		return slices.ContainsFunc(w.SLAs, func(s *SLA) bool {
@@ -77,20 +80,20 @@ func (c *Capacity) Bounded(w *Workload) bool {
 	})
 }
 
-// MostRequests is the largest number of measured requests of one level of the search;
-// first is the number at its first look. The result is at least first.
+// MostRequests is the largest number of measured requests of a level of the search. first is the
+// number at the first look. The result is at least first.
 func (w *Workload) MostRequests(first int) int {
 	if w.Capacity.Over == metric.Users {
-		return 4 * first // a window has no fixed number of requests
+		return 4 * first // four times as many, because a window has no fixed number of requests
 	}
 	most := cmp.Or(w.Capacity.MaxRequests, w.Policy.MaxRequests, 16*first)
 	return max(most, first)
 }
 
-// Level is level n of the search, with the requests of its first look.
+// Level returns level n of the search, with the requests of its first look.
 //
-// In a closed loop a round belongs to each seed that the plan names. If the plan names no seeds,
-// a round holds two waves of requests, or one wave if there are too few requests. For bursts a
+// In a closed loop each seed that the plan names gets one round. If the plan names no seeds, a
+// round has two waves of requests, or one wave if there are too few requests. In a burst load each
 // round is one burst, and a level has at least ten bursts.
 func (c *Capacity) Level(n int) Level {
 	switch c.Over {
@@ -121,8 +124,8 @@ func (c *Capacity) Level(n int) Level {
 	return l
 }
 
-// speedup returns the level of a capacity search at n times SpeedupStep. The level replays the
-// recorded traffic once.
+// speedup returns the level of a capacity search at n times SpeedupStep. It replays the recorded
+// traffic once.
 func (c *Capacity) speedup(n int) Level {
 	t, times := c.Load.Open.Trace, float64(n)*SpeedupStep
 	l := Level{Name: "probe " + TraceName(times), Speedup: times, Rate: t.Rate() * times, Requests: t.Due, Range: c.Range}
@@ -130,7 +133,7 @@ func (c *Capacity) speedup(n int) Level {
 	return l
 }
 
-// rate returns the level of a capacity search at a rate of n times RateStep.
+// rate returns level n of a capacity search over rates. Its rate is n times RateStep.
 func (c *Capacity) rate(n int) Level {
 	l := Level{Rate: float64(n) * RateStep, Requests: c.Requests, Range: c.Range}
 	l.Name = "probe " + RateName(l.Rate)
@@ -138,7 +141,7 @@ func (c *Capacity) rate(n int) Level {
 	return l
 }
 
-// Amount writes a load of the search as text for people: "39", "8.1 req/s".
+// Amount writes a load of the search for people, such as "39" or "8.1 req/s".
 func (c *Capacity) Amount(n int) string {
 	switch c.Over {
 	case metric.OpenLoop:
@@ -149,7 +152,7 @@ func (c *Capacity) Amount(n int) string {
 	return strconv.Itoa(n)
 }
 
-// PlainDuration writes a duration as a plan would: 24h, not 24h0m0s.
+// PlainDuration writes a duration as plans do: 24h, not 24h0m0s.
 func PlainDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -161,13 +164,13 @@ func PlainDuration(d time.Duration) string {
 	return s
 }
 
-// Hopeless is the number of failed requests after which a level with n requests in flight is
-// given up. It applies only while no request has completed.
+// Hopeless is the number of failed requests after which a level is given up. The level has n
+// requests in flight. The number applies only while no request has completed.
 func Hopeless(n int) int { return max(20, 3*n) }
 
-// Hanging is how long the plan's levels take on a server that accepts requests and ends none,
-// until each level is given up. n requests run at a time, and each takes its time-out. Searches
-// and comparisons are not included.
+// Hanging is the time until all levels are given up on a server that accepts requests but completes
+// none. At each level n requests run at a time, and each takes its time-out. Searches and
+// comparisons do not count.
 func (p *Plan) Hanging() time.Duration {
 	var sum time.Duration
 	for _, w := range p.Workloads {
@@ -180,7 +183,7 @@ func (p *Plan) Hanging() time.Duration {
 				if level.Duration == 0 {
 					requests = min(requests, level.Requests)
 				}
-				waves := 1 // at a rate, a level is given up when no token arrives
+				waves := 1 // at a rate, one wave without a token is enough to give the level up
 				if !l.Kind.Windowed() {
 					waves = (requests + level.N - 1) / level.N
 				}
@@ -191,9 +194,9 @@ func (p *Plan) Hanging() time.Duration {
 	return sum
 }
 
-// Settling is the time between the first user of a load and its window: the ramp-up, in which
-// the users arrive, and the warm-up. By default the warm-up takes the thinking time of a mean
-// conversation, so that the window begins with conversations of all ages.
+// Settling is the time from the first user of a load to the beginning of its window. It consists of
+// the ramp-up, in which the users arrive, and the warm-up. By default the warm-up takes the
+// thinking time of a mean conversation. Then the window begins with conversations of all ages.
 func (w *Workload) Settling(l *Load) time.Duration {
 	p := l.People
 	if p.Warmup != OpenWarmupAuto {
@@ -202,18 +205,18 @@ func (w *Workload) Settling(l *Load) time.Duration {
 	return p.RampUp + time.Duration(max(w.Prompt.Turns.Mean, 1)*float64(l.Think.Mean))
 }
 
-// Part divides the window of a level into rounds. Each round counts as one request until the
-// number of its requests is known.
+// Part divides the window of a level into rounds. Until the number of requests is known, each round
+// counts as one request.
 func (p *People) Part(l *Level) {
 	l.Duration, l.Rounds, l.Requests = p.Window, WindowRounds, WindowRounds
 }
 
-// mostRows bounds the rows of a data set that are cut to a length. Each row takes a few
-// questions to the server's tokenizer before the load begins.
+// mostRows is the largest number of rows of a data set that are cut to a length. Cutting a row
+// takes a few requests to the server's tokenizer before the load begins.
 const mostRows = 4096
 
-// Rows is the number of different rows that are sent from a data set whose rows are cut to a
-// length. It is twice the number of the plan's requests, because levels may be warmed up and
+// Rows is the number of different rows that are sent, for a data set whose rows are cut to a
+// length. It is about twice the number of the plan's requests, because levels may be warmed up and
 // extended.
 func (w *Workload) Rows() int {
 	if w.Of != nil || w.Capacity != nil {

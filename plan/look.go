@@ -9,30 +9,32 @@ import (
 
 // Look is a planned moment at which a level is judged.
 type Look struct {
-	// Due holds, for each round since the previous look, the number of requests to measure. For
-	// a level with a Duration these numbers are minimums.
+	// Due is the number of requests to measure in each round since the previous look. For a level
+	// with a Duration these numbers are minimums.
 	Due []int
-	// Requests is the number of requests that the look judges, including those of earlier
-	// looks: the first ones by start. For a level with a Duration it is the minimum.
+	// Requests is the number of requests that the look judges, in order of start. It includes those
+	// of earlier looks. For a level with a Duration it is the minimum.
 	Requests int
-	// Spent is the share of the plan's error that all looks up to this one may spend together,
-	// in (0, 1]. If it is 0, the look can only fail the level. The look then spends the plan's
-	// error divided by Planned, in addition to the plan's error.
+	// Spent is the share of the plan's error that all looks up to and including this one may spend,
+	// in (0, 1].
+	//
+	// 0 means that the look can only fail the level. It then spends the plan's error divided by
+	// Planned, in addition to the plan's error.
 	Spent   float64
-	Planned int  // number of looks that share the error; if Spent is 0, the divisor of the error
+	Planned int  // number of looks that share the error; the divisor of the error if Spent is 0
 	Ahead   bool // the look comes before the planned end of the level
 	Extends bool // beyond it
 }
 
-// abortShare is the divisor of the plan's error at a look that can only fail a level. A sound
-// server fails such a look with this small chance.
+// abortShare is the divisor of the plan's allowed error for an early look that can only fail a
+// level. So such a look rarely fails a sound server.
 const abortShare = 10
 
-// early lists when early looks are taken, in tenths of a level's rounds.
+// early lists the points at which early looks are taken, in tenths of a level's rounds.
 var early = []int{5, 7}
 
-// early returns when a level may be judged early, in tenths of its rounds. A rate is never
-// judged early, because its rounds are parts of one window.
+// early returns the looks of a load at which its levels may be judged early, in tenths of their
+// rounds. A level at a rate is never judged early, because its rounds are parts of one window.
 func (l *Load) early() []int {
 	if l.Kind.Windowed() {
 		return nil
@@ -40,7 +42,7 @@ func (l *Load) early() []int {
 	return early
 }
 
-// half is the number of rounds after which there is a look that can only fail the level; 0 if
+// half returns the number of rounds before a look that can only fail the level. It returns 0 if
 // there is no such look.
 func (l *Load) half(level Level) int {
 	if l.Kind.Windowed() {
@@ -51,19 +53,20 @@ func (l *Load) half(level Level) int {
 
 // Looks plans the looks at a level before the level runs.
 //
-// Early looks come first. If half of the rounds could suffice for a pass, there are looks after
-// half and after seven tenths of the rounds. Otherwise there is one look half-way, which can
+// Early looks come first. If half of the rounds could suffice for a pass, the early looks come
+// after half and after seven tenths of the rounds. Otherwise there is one look half-way, which can
 // only fail the level.
 //
-// The next look is at the planned end. If an inconclusive level is extended, further looks
-// follow at each doubling of the requests, up to the plan's maximum. Each doubling gets as much
-// of the error as the planned requests do. Within that share the error grows with the square of
-// the number of requests.
+// The next look is at the planned end. If an inconclusive level is extended, more looks follow.
+// They come each time the number of requests has doubled, up to the plan's maximum.
 //
-// A level with a Duration runs for all of it, because rare events need time to show: only a
+// The looks share the plan's allowed error. The planned requests and each doubling get equal parts
+// of it. Within its part, the error spent grows with the square of the number of requests.
+//
+// A level with a Duration runs for all of it, because rare events need time to appear. Only a
 // failure ends it half-way. It may be extended to four times its duration.
 //
-// If no look could end or extend the level, there is only one look, at the end. This is so if no
+// A level has only one look, at the end, if no look could end or extend it. This is so if no
 // threshold is required, or if no required threshold is certified.
 func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	if w.Of != nil {
@@ -78,7 +81,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	if w.Policy.OnInconclusive == Extend {
 		most := w.Policy.MaxRequests
 		if level.Duration > 0 {
-			most = 0 // the number of requests is known only after the level
+			most = 0 // only the finished level shows the number of its requests
 		}
 		ends = Doubled(load.Kind, level, most)
 	}
@@ -126,8 +129,8 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
-// partLooks returns the looks at a level of a part of a mix. They are the looks at the mix, with
-// the number of requests that belong to the part.
+// partLooks returns the looks at a level of one part of a mix. They are the looks at the mix, but
+// count only the requests of the part.
 func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	whole := level
 	if own := w.Of.Fixed(level.Name); own != nil {
@@ -143,19 +146,18 @@ func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
-// requires reports whether the gate depends on a threshold of the workload, or of a part of it,
-// at the level.
+// requires reports whether the gate depends on a threshold at the level. The threshold may belong
+// to the workload or to a part of its mix.
 func (w *Workload) requires(level string) bool {
 	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return len(x.required(level)) > 0 })
 }
 
-// once reports whether a level is judged at its end only: no earlier look could end
-// it.
+// once reports whether a level is judged only at its end, because no earlier look could end it.
 func (p *Plan) once(w *Workload, level Level) bool {
 	return p.Gate.MeasureOnly || w.Policy.Decide == Estimate || level.Stage != nil
 }
 
-// required lists the thresholds whose failure fails the gate at the level.
+// required lists the thresholds at the level that can fail the gate.
 func (w *Workload) required(level string) []*Threshold {
 	var out []*Threshold
 	for _, sla := range w.SLAs {
@@ -166,9 +168,11 @@ func (w *Workload) required(level string) []*Threshold {
 	return out
 }
 
-// early reports whether a threshold could pass after the given number of rounds, with the given
-// share of the error. An exact statistic cannot, because it is about all planned requests.
-// Scaling efficiency cannot either, because it needs another level.
+// early reports whether a threshold could pass after the given number of rounds. share is the share
+// of the error that may be spent.
+//
+// A threshold on an exact statistic could not pass, because it covers all planned requests. Scaling
+// efficiency could not either, because it needs another level.
 func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {
 	n := level.sent(rounds)
 	switch {
@@ -179,13 +183,13 @@ func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds
 	case t.Stat.Kind != metric.Percentile:
 		return true
 	}
-	// n good requests prove that the share of bad ones is within Allowed (Wilks, Ann. Math.
-	// Stat. 12, 1941).
+	// n good requests prove that at most Allowed of all requests are bad (Wilks, Ann. Math. Stat.
+	// 12, 1941).
 	return float64(n)*math.Log1p(-t.Allowed()) <= math.Log(share*w.Policy.Alpha())
 }
 
-// Allowed is the share of requests that may exceed the limit of a percentile, or that
-// may be bad under the limit of a share.
+// Allowed is the share of requests that may exceed the limit of a percentile. For the limit of a
+// share, it is the share of requests that may be bad.
 func (t *Threshold) Allowed() float64 {
 	switch {
 	case t.Stat.IsShare() && t.Metric.Better == metric.LowerIsBetter:
@@ -195,14 +199,13 @@ func (t *Threshold) Allowed() float64 {
 	case t.Op == Greater, t.Op == GreaterEqual:
 		return t.Stat.P / 100
 	}
-	// 1 − 95/100 would be 0.050000000000000044.
+	// 1 − P/100 would add a rounding error, such as 0.050000000000000044 for P = 95.
 	return (100 - t.Stat.P) / 100
 }
 
-// Independent is the number of independent requests that certifies the percentiles that bound
-// the capacity, if no request exceeds its limit. For a percentile that lets a share e of the
-// requests exceed the limit this number is ln α / ln(1 − e). The largest of these numbers
-// counts.
+// Independent is the number of independent requests that certifies the percentiles on the capacity,
+// if no request exceeds its limit. For a percentile above which a share e of the requests may be,
+// the number is ln α / ln(1 − e). The largest number of all percentiles counts.
 func (w *Workload) Independent() int {
 	most := 1.0
 	for _, x := range w.Whole() {
@@ -218,9 +221,9 @@ func (w *Workload) Independent() int {
 	return int(most)
 }
 
-// Doubled lists the numbers of requests at which a level that may be extended is judged. The
-// first is the plan's number; each further number is twice the number before, up to most. most =
-// 0 means four times the plan's number. For bursts the numbers are whole bursts.
+// Doubled lists the numbers of requests at which an extensible level is judged. The first number is
+// the plan's. Each later number is twice the number before, up to most. If most is 0, it is four
+// times the plan's number. For bursts each number is a whole number of bursts.
 func Doubled(kind metric.LoadKind, level Level, most int) []int {
 	if most == 0 {
 		most = 4 * level.Requests
@@ -238,8 +241,8 @@ func Doubled(kind metric.LoadKind, level Level, most int) []int {
 	return out
 }
 
-// due returns the number of requests in each of the level's rounds from one index up
-// to another.
+// due returns the number of requests in each round of the level. The index of the round is at least
+// from and less than to.
 func (l Level) due(from, to int) []int {
 	var out []int
 	for i := from; i < to; i++ {
@@ -257,9 +260,9 @@ func (l Level) sent(rounds int) int {
 	return n
 }
 
-// More divides further requests of the level into rounds of about the size of its present
-// rounds. A round has at least as many requests as are in flight. For users a round is a part of
-// a window and counts as one request.
+// More divides additional requests of the level into rounds. A round has about as many requests as
+// before, and at least as many as are in flight. For users, a round is a part of a window and
+// counts as one request.
 func (l Level) More(requests int) []int {
 	rounds := (requests*l.Rounds + l.Requests - 1) / l.Requests
 	if l.Requests == l.Rounds {

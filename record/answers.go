@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// AnswersFile is the name of the recorded answers in a run folder: a header, and then a line for
-// each answer, in the order in which the answers ended.
+// AnswersFile is the name of the file of answers in a run folder. The file has a header, and then
+// one line for each answer, in the order in which the answers ended.
 const AnswersFile = "answers.jsonl"
 
 var answersSchema = schema{name: "tokgate.answers/", major: 1, minor: 0}
@@ -24,9 +24,11 @@ var answersSchema = schema{name: "tokgate.answers/", major: 1, minor: 0}
 const typeAnswer = "answer"
 
 // answerLine is one line of the file of answers. Server, Workload, Level, Round and Order identify
-// the request. Workload, Level and Order alone identify its prompt; Row is the row of the prompt in
-// the data set. If both servers of a comparison answered the same prompt, Comparison and Side take
-// the place of Server and Round.
+// the request. Workload, Level and Order identify its prompt. Row is the row of the prompt in the
+// data set.
+//
+// If both servers of a comparison answered the prompt, Comparison and Side are set instead of
+// Server and Round.
 type answerLine struct {
 	Type       string `json:"type"`
 	Schema     string `json:"schema,omitempty"`
@@ -43,16 +45,16 @@ type answerLine struct {
 	metric.Said
 }
 
-// sides lists the sides of a comparison, in the order of a pair's answers.
+// sides lists the sides of a comparison, in the order that answersOf returns.
 var sides = []string{"control", "candidate", "again"}
 
-// answersOf returns the answers of a pair, one for each side; the answer of a side that was not
-// asked is nil.
+// answersOf returns the answers of a pair, one for each entry of sides. An answer is nil if the
+// side was not asked.
 func answersOf(p *metric.AnswerPair) []*metric.PairedAnswer {
 	return []*metric.PairedAnswer{p.Control, p.Candidate, p.Again}
 }
 
-// answerKey identifies what an answer belongs to: a request of a run, or one side of a pair.
+// answerKey identifies the owner of an answer: a request of a run, or one side of a pair.
 type answerKey struct {
 	server, comparison, side, workload, level string
 	round, order                              int
@@ -78,7 +80,7 @@ func pairLine(c *metric.Comparison, p *metric.AnswerPair, side int) answerLine {
 	return l
 }
 
-// pairs appends the answers of a comparison that have text.
+// pairs records the answers of a comparison. It leaves out answers without text.
 func (w *Writer) pairs(c *metric.Comparison) error {
 	if c.Answers == nil {
 		return nil
@@ -97,7 +99,7 @@ func (w *Writer) pairs(c *metric.Comparison) error {
 	return nil
 }
 
-// answer appends a line, and creates the file with the first one.
+// answer appends one line to the file of answers. The first call creates the file.
 func (w *Writer) answer(l answerLine) error {
 	if w.answers == nil {
 		file, err := OpenIn(filepath.Dir(w.file.Name()), AnswersFile, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND)
@@ -112,8 +114,8 @@ func (w *Writer) answer(l answerLine) error {
 	return w.answers.add(l)
 }
 
-// removeAnswers removes the answers of an earlier run. It never removes a file that tokgate did not
-// write.
+// removeAnswers removes the answers of an earlier run from dir. It keeps a file that tokgate did
+// not write.
 func removeAnswers(dir string) error {
 	file, err := OpenIn(dir, AnswersFile, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,11 +139,11 @@ func removeAnswers(dir string) error {
 }
 
 // attachAnswers reads the answers of a run from dir and attaches them to its samples. If the run
-// ended normally, all its recorded answers must be there, unchanged.
+// ended normally, all recorded answers must be present and unchanged.
 func attachAnswers(dir string, run *metric.Run) (Problems, error) {
 	ended := run.Stopped != StoppedUnknown
 	if ended && run.Answers == "" {
-		return nil, nil // the run kept no answers, so this file belongs to another run
+		return nil, nil // the run recorded no answers, so this file belongs to another run
 	}
 	file, err := OpenIn(dir, AnswersFile, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) && !ended {
@@ -194,8 +196,8 @@ func readAnswers(r io.Reader, run *metric.Run) (problems Problems, err error) {
 	return problems, nil
 }
 
-// placesOf returns a function for each answer that the run can have. The function stores the answer
-// in its request, or in its side of a pair.
+// placesOf returns a function for each answer of the run, by the answer's key. The function stores
+// the answer in its request, or in its side of a pair.
 func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	places := map[answerKey]func(*answerLine){}
 	for _, l := range run.Levels {
@@ -226,7 +228,7 @@ func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	return places
 }
 
-// readAnswer reads line n, without its line feed. The first line is the header.
+// readAnswer parses line n of the file of answers, without its line feed. Line 1 is the header.
 func readAnswer(n int, raw []byte, sum *chain) (*answerLine, error) {
 	if n == 1 {
 		if _, err := answersSchema.parse(raw); err != nil {

@@ -11,10 +11,12 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// WriteFile writes a whole file. After a crash, or for a concurrent reader, the file has either its
-// old content or all of data, because WriteFile writes a temporary file in the same folder and
-// renames it. Missing folders are created. A file that is not regular (/dev/stdout, a named pipe)
-// is written directly, because renaming would replace it.
+// WriteFile writes a whole file, and creates missing folders. It writes a temporary file in the
+// same folder and renames it. So after a crash, and for a concurrent reader, the file has its old
+// content or all of data.
+//
+// If the file exists and is not regular, as /dev/stdout or a named pipe, WriteFile writes to it
+// directly. Renaming would replace it.
 func WriteFile(path string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -32,7 +34,7 @@ func WriteFile(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer disk.Remove(temp.Name()) // fails after the rename, which leaves nothing to remove
+	defer disk.Remove(temp.Name()) // after the rename there is nothing to remove
 	_, err = temp.Write(data)
 	if err == nil {
 		err = temp.Chmod(0o644)
@@ -49,8 +51,8 @@ func WriteFile(path string, data []byte) (err error) {
 	if err := disk.Rename(temp.Name(), path); err != nil {
 		return err
 	}
-	// Sync the folder, so that the new name is on disk. Some systems cannot sync a folder, so an
-	// error is ignored; the file's content is on disk already.
+	// Sync the folder, so that the new name is on disk. Ignore an error, because some systems
+	// cannot sync folders, and the content of the file is on disk already.
 	if d, err := disk.OpenFile(dir, os.O_RDONLY, 0); err == nil {
 		_ = d.Sync()
 		d.Close()
@@ -58,9 +60,9 @@ func WriteFile(path string, data []byte) (err error) {
 	return nil
 }
 
-// OpenIn opens the regular file with the given name in the folder dir, with the flags of
-// os.OpenFile. It returns an error if the name is a link, a pipe or a device. A folder may come
-// from a repository, and a link in it may point to files that the run must not touch.
+// OpenIn opens the regular file with the given name in the folder dir. flag is as for os.OpenFile.
+// If the name is a link, a pipe or a device, OpenIn returns an error. The folder may come from a
+// repository, where a link could point to files that the run must not touch.
 func OpenIn(dir, name string, flag int) (*disk.File, error) {
 	root, err := disk.OpenRoot(dir)
 	if err != nil {
@@ -78,8 +80,8 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Check that the open file is still the file with this name. After the first check, somebody
-	// could have replaced it by a link.
+	// Check that the name still belongs to the open file. After the first check, somebody could
+	// have replaced the file by a link.
 	opened, err := f.Stat()
 	if err == nil {
 		var named os.FileInfo
@@ -96,7 +98,7 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 
 func notRegular(path string) error { return fmt.Errorf("%s is not a regular file", path) }
 
-// special reports whether a file must be written in place, and not replaced by a new file.
+// special reports whether a file must be written in place. Other files are replaced by a new file.
 // /dev/stdout is special, although it may be another name of a regular file.
 func special(path string) bool {
 	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {

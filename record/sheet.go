@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// sheet is a file to which lines are appended. The check of each line covers the line and all lines
+// sheet is a file of lines that only grows. The checksum of each line covers the line and all lines
 // before it.
 type sheet struct {
 	file  *disk.File
@@ -25,7 +25,7 @@ func (s *sheet) add(v any) error {
 	return s.append(raw)
 }
 
-// append writes a line that is already encoded, with its check, in one write.
+// append writes an encoded line together with its checksum, in one write.
 func (s *sheet) append(raw []byte) error {
 	n, err := s.file.Write(append(s.chain.seal(raw), '\n'))
 	s.size += int64(n)
@@ -40,7 +40,7 @@ func (s *sheet) keep() error {
 	return s.there()
 }
 
-// close keeps the file and closes it.
+// close syncs the file to disk and closes it.
 func (s *sheet) close() error {
 	err := s.keep()
 	if e := s.file.Close(); err == nil {
@@ -49,7 +49,7 @@ func (s *sheet) close() error {
 	return err
 }
 
-// there returns an error if the file's name no longer belongs to the file that was written.
+// there returns an error if another file has taken the name of the written file.
 func (s *sheet) there() error {
 	written, err := s.file.Stat()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Lost is the panic value when the requests of a long recording cannot be read again. It is a panic
+// Lost is the value of a panic because a long recording could not be read again. It is a panic,
 // because no caller can continue without the requests.
 type Lost struct{ error }
 
@@ -18,8 +18,8 @@ func (l Lost) Unwrap() error { return l.error }
 
 func (l Lost) Error() string { return "could not read requests again: " + l.error.Error() }
 
-// store keeps the requests of a long recording in packed form. They are in an unnamed file, or in
-// memory if no file can be created. The rounds that were used last are also kept unpacked.
+// store keeps the requests of a long recording in packed form. It uses an unnamed file, or memory
+// if it cannot create a file. It also keeps the latest used rounds unpacked.
 type store struct {
 	words words
 	file  *disk.File
@@ -28,12 +28,12 @@ type store struct {
 
 	mu     sync.Mutex
 	recent []*packed
-	weight int // bytes of the rounds in the field recent
+	weight int // total bytes of the rounds in recent
 }
 
 const (
-	partSize   = 256 << 10 // bytes that are written at once
-	mostRecent = 32 << 20  // bytes of unpacked requests that stay in memory, besides the last round
+	partSize   = 256 << 10 // bytes in one write to the file
+	mostRecent = 32 << 20  // most bytes of unpacked requests in memory, besides the last round
 )
 
 func newStore() *store {
@@ -65,7 +65,7 @@ func (st *store) keep(raw []byte) part {
 	return p
 }
 
-// read returns the bytes of a part. It reads them into room if room is large enough.
+// read returns the bytes of a part. It uses room if room is large enough.
 func (st *store) read(p part, room []byte) ([]byte, error) {
 	if p.raw != nil {
 		return p.raw, nil
@@ -83,12 +83,12 @@ func (st *store) read(p part, room []byte) ([]byte, error) {
 	return room, nil
 }
 
-// part is a sequence of packed requests, all of one round.
+// part is a sequence of packed requests of one round.
 type part struct {
 	at   int64
 	size int
 	sum  uint32
-	raw  []byte // the packed bytes, if the temporary file could not take them
+	raw  []byte // packed bytes that could not be written to the temporary file
 }
 
 // packed holds the packed requests of a round.
@@ -100,7 +100,7 @@ type packed struct {
 	samples []*metric.Sample
 }
 
-// add packs a copy of the request, so the caller may use the request's memory again.
+// add packs the request. The caller may then reuse the request's memory.
 func (p *packed) add(s *metric.Sample) error {
 	if p.open == nil {
 		p.open, p.store.room = p.store.room, nil
@@ -121,8 +121,8 @@ func (p *packed) flush() {
 	}
 }
 
-// all returns every request of the round, in the order in which they were added. Several goroutines
-// may call all at once.
+// all returns the requests of the round, in the order in which they were added. Several goroutines
+// may call it at once.
 func (p *packed) all() []*metric.Sample {
 	st := p.store
 	st.mu.Lock()
@@ -131,7 +131,7 @@ func (p *packed) all() []*metric.Sample {
 	if samples != nil {
 		return samples
 	}
-	// Two callers at the same time may both unpack the samples, which does no harm.
+	// Two callers may unpack the samples at the same time. This is harmless.
 	samples = p.unpack()
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -13,22 +13,23 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Writer appends to the recording of a run while the run goes on. Each call writes one line with
-// one write before it returns, except the calls that record nothing. A Writer is not safe for
-// concurrent use.
+// Writer appends to the recording while the run goes on. Each call writes one line before it
+// returns, in a single write. A few calls record nothing. A Writer is not safe for concurrent use.
 type Writer struct {
-	sheet    // holds the lines of samples.jsonl
+	sheet    // writes the lines of samples.jsonl
 	requests requestLine
-	answers  *sheet // nil if no answer was recorded so far
-	err      error  // the first write error; nothing is written after it
+	answers  *sheet // nil until the first answer is recorded
+	err      error  // the first write error; after it the Writer writes nothing
 }
 
-// Create makes the run folder dir, with its parents, and begins a recording in it. A folder holds
-// one run: an earlier recording in dir is removed, with its answers and with the files that the
-// parameter stale names within dir. So nobody can mistake a report of an earlier run for a report
-// of this run, and no report is written through a link. Create returns an error if another process
-// is recording in dir, or if dir has a file with the name of the recording or of the answers that
-// tokgate did not write.
+// Create makes the run folder dir, with its parents, and begins a recording in it.
+//
+// A folder holds one run. So Create removes an earlier recording with its answers, and the files
+// named by stale within dir. Nobody can then mistake a report of an earlier run for a report of
+// this run. It also ensures that no report is written through a link.
+//
+// Create returns an error if another process is recording in dir. It also returns an error if a
+// file has the name of the recording or of the answers, but was not written by tokgate.
 func Create(dir string, stale ...string) (*Writer, error) {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("could not make the results folder: %w", err)
@@ -71,7 +72,7 @@ func (w *Writer) begin(dir string, stale []string) error {
 		return fmt.Errorf("could not replace the earlier recording: %w", err)
 	}
 	if err := w.write(line{Type: typeHeader, Schema: Schema}); err != nil {
-		// Half a header would prevent the next run from recording in this folder.
+		// Remove an incomplete header. It would prevent the next run from recording in this folder.
 		_ = w.file.Truncate(0)
 		return err
 	}
@@ -84,11 +85,11 @@ func (w *Writer) write(l line) error {
 	return w.put(raw, err)
 }
 
-// put appends one line. If the parameter err is set, the line could not be made, and put returns
-// err.
+// put appends one line. err is the error from making the line: if it is set, put writes nothing and
+// returns it.
 func (w *Writer) put(raw []byte, err error) error {
 	if w.err != nil {
-		return w.err // after half a line, a further line would be unreadable
+		return w.err // after an incomplete line, another line could not be read
 	}
 	if err == nil {
 		err = w.append(raw)
@@ -99,8 +100,8 @@ func (w *Writer) put(raw []byte, err error) error {
 	return w.err
 }
 
-// Close ends the recording and syncs it to disk. It returns an error if the file's name no longer
-// belongs to it.
+// Close ends the recording and syncs it to disk. It returns an error if another file has taken the
+// recording's name.
 func (w *Writer) Close() error {
 	err := w.close()
 	if w.answers != nil {
@@ -114,7 +115,7 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// RunStarted records the fields of the run that are known at its start.
+// RunStarted records what is known about the run at its start.
 func (w *Writer) RunStarted(r *metric.Run) error {
 	return w.write(line{Type: typeRun, Run: bare(r)})
 }
@@ -122,7 +123,7 @@ func (w *Writer) RunStarted(r *metric.Run) error {
 // ServerStarting records nothing.
 func (w *Writer) ServerStarting(server, state string) {}
 
-// ServerReady records the server as found at its start.
+// ServerReady records the server in the state after its start.
 func (w *Writer) ServerReady(s *metric.ServerRun) error {
 	return w.write(line{Type: typeServerReady, Server: s})
 }
@@ -140,7 +141,8 @@ func (w *Writer) LevelStarted(l *metric.Level, due int, expected time.Duration) 
 // RequestStarted records nothing.
 func (w *Writer) RequestStarted(*metric.Level, metric.Phase) {}
 
-// SampleDone records one request. If the request's answer is kept, it records the answer first.
+// SampleDone records one request. If the run keeps the request's answer, it records the answer
+// first.
 func (w *Writer) SampleDone(s *metric.Sample) error {
 	if s.Said != nil {
 		w.keepAnswers(func() error { return w.answer(answerLineOf(s)) })
@@ -148,24 +150,24 @@ func (w *Writer) SampleDone(s *metric.Sample) error {
 	return w.put(w.requests.encode(s))
 }
 
-// RoundDone records the round; its samples were recorded before.
+// RoundDone records the end of a round. The samples of the round must already be recorded.
 func (w *Writer) RoundDone(l *metric.Level, r *metric.Round) error {
 	key := keyOf(l)
 	return w.write(line{Type: typeRoundDone, Of: &key, Round: r})
 }
 
-// LevelDone records the end of a level. Its rounds are already recorded, except the round of a leg
-// whose pair is not yet complete.
+// LevelDone records the end of a level. The rounds of the level must already be recorded. Only a
+// round that waits for the other side of its pair may be missing.
 func (w *Writer) LevelDone(l *metric.Level) error {
 	return w.write(line{Type: typeLevelDone, Level: hollow(l)})
 }
 
-// CapacityDone records the result of a search; its levels were recorded before.
+// CapacityDone records the result of a search. The levels of the search must already be recorded.
 func (w *Writer) CapacityDone(c *metric.Capacity) error {
 	return w.write(line{Type: typeCapacity, Capacity: c})
 }
 
-// keepAnswers calls the function write and keeps its error. After an error it does nothing.
+// keepAnswers calls write and keeps its error. If there is an earlier error, it does nothing.
 func (w *Writer) keepAnswers(write func() error) {
 	if w.err != nil {
 		return
@@ -175,16 +177,16 @@ func (w *Writer) keepAnswers(write func() error) {
 	}
 }
 
-// ComparisonDone records how a comparison was run; its legs were recorded before
-// as rounds of their levels.
+// ComparisonDone records how a comparison was run. Its legs must already be recorded, as rounds of
+// their levels.
 func (w *Writer) ComparisonDone(c *metric.Comparison) error {
 	w.keepAnswers(func() error { return w.pairs(c) })
 	return w.write(line{Type: typeComparison, Comparison: c})
 }
 
-// RunDone records the end of the run, syncs the recording to disk, and sets r.Answers and
-// r.Recording. A verdict needs its evidence. So RunDone returns an error if the name of the
-// recording now belongs to another file.
+// RunDone records the end of the run, and syncs the recording to disk. It sets r.Answers and
+// r.Recording. It returns an error if another file has taken the recording's name, because then the
+// verdict would lack its evidence.
 func (w *Writer) RunDone(r *metric.Run) error {
 	if w.answers != nil {
 		if err := w.answers.keep(); err != nil {

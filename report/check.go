@@ -11,9 +11,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Check looks for figures of the document that contradict each other. It returns one sentence for
-// each contradiction. Every kind of contradiction that it looks for occurred in a published report.
-// Outputs for people show the sentences, which change no verdict.
+// Check looks for figures in the document that contradict each other. It returns one sentence for
+// each contradiction. The report shows these sentences, and no verdict depends on them.
+//
+// Each kind of contradiction has occurred in a published report.
 func Check(d *Document) []string {
 	c := checker{doc: d}
 	for i := range d.Cases {
@@ -51,8 +52,8 @@ func (c *checker) say(format string, args ...any) {
 // at names a case.
 func at(x *Case) string { return x.Workload + " at " + x.Level + " on " + x.Server }
 
-// sums checks that figures which the document contains twice agree, such as the failed requests in
-// total and by kind.
+// sums checks that figures agree if the document has them twice. For example, failed requests are
+// counted in total and by kind.
 func (c *checker) sums(x *Case) {
 	if x.Skipped != "" {
 		return
@@ -74,8 +75,8 @@ func (c *checker) sums(x *Case) {
 	if due != x.Due {
 		c.say("%s: the rounds have %d requests, the level %d", at(x), due, x.Due)
 	}
-	// Skip a level that was cut short. It lacks the records of some requests, and its load verdict
-	// reports that.
+	// Skip a level that was cut short, because some of its requests have no record. The level's
+	// load verdict reports the cut.
 	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due > x.Canceled && x.Completed+x.Failed+x.Canceled >= x.Due {
 		if want := float64(x.Completed) / float64(x.Due-x.Canceled); math.Abs(s.Value.V-want) > 1e-9 {
 			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due-x.Canceled)
@@ -83,7 +84,7 @@ func (c *checker) sums(x *Case) {
 	}
 }
 
-// order checks that percentiles do not decrease, such as p95 below p90.
+// order checks that no percentile is below a smaller percentile, as p95 below p90 would be.
 func (c *checker) order(x *Case) {
 	for i := range x.Metrics {
 		s := &x.Metrics[i]
@@ -105,7 +106,7 @@ func (c *checker) order(x *Case) {
 	}
 }
 
-// units checks that each metric has the unit of its definition.
+// units checks that each metric has the unit that its definition sets.
 func (c *checker) units(x *Case) {
 	for i := range x.Metrics {
 		s := &x.Metrics[i]
@@ -117,23 +118,22 @@ func (c *checker) units(x *Case) {
 	}
 }
 
-// slack is the allowed relative difference between two figures that can be computed from each
-// other. Such figures differ slightly, because they are taken over different periods.
+// slack is the largest relative difference between a figure and its value computed from other
+// figures. The two differ slightly, because they are measured over different periods.
 const slack = 0.25
 
-// enough is the smallest number of completed requests with which the means of a case are checked
-// against each other.
+// enough is the smallest number of completed requests for a check of means against each other.
 const enough = 20
 
-// identities checks that figures agree if one can be computed from the other.
+// identities checks figures that can be computed from other figures.
 func (c *checker) identities(x *Case) {
 	mean := func(name string) (float64, bool) {
 		n := x.Summary(name).Stat("mean")
 		return n.V, n.OK && !math.IsInf(n.V, 0)
 	}
-	// In a closed loop N requests are in flight at any time, and each takes the mean e2e to produce
-	// its tokens. This limits the throughput. Do not check a case with failed requests, because
-	// they may have produced any number of tokens.
+	// In a closed loop N requests are always in flight, and each takes the mean e2e. This limits
+	// the throughput. Skip a case with failed requests, which may have produced any number of
+	// tokens.
 	throughput, ok1 := mean("throughput")
 	e2e, ok2 := mean("e2e")
 	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= enough && x.Failed == 0 && e2e > 0 {
@@ -143,15 +143,14 @@ func (c *checker) identities(x *Case) {
 				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e), metric.Format(metric.TokensPerSecond, most))
 		}
 	}
-	// The mean gap divided by the mean time per token must be the number of tokens in a chunk.
+	// The mean gap divided by the mean time per token is the number of tokens per chunk.
 	itl, ok1 := mean("itl")
 	tpot, ok2 := mean("tpot")
 	per, ok3 := mean("tokens_per_chunk")
 	if !ok1 || !ok2 || !ok3 || x.Completed < enough || tpot <= 0 || per <= 0 {
 		return
 	}
-	// The first chunk may have only one token. Then the average of all later chunks is larger than
-	// the average of all chunks.
+	// The first chunk may have only one token. Then the later chunks have more tokens on average.
 	most, tokens := per, float64(x.OutputTokens)/float64(x.Completed)
 	if chunks := tokens / per; chunks > 1.5 {
 		most = max(per, (tokens-1)/(chunks-1))
@@ -162,8 +161,8 @@ func (c *checker) identities(x *Case) {
 	}
 }
 
-// largest checks that a server completes requests no faster than its largest rate. It also checks
-// that all cases of a workload on a server have the same largest rate.
+// largest checks that the server completed requests no faster than its largest rate. It also checks
+// that all cases of a workload on a server report the same largest rate.
 func (c *checker) largest(x *Case) {
 	if x.Largest == 0 {
 		return
@@ -183,8 +182,9 @@ func (c *checker) largest(x *Case) {
 	}
 }
 
-// passage checks the curves of an open loop. No more requests may wait than are in flight, no more
-// may arrive than were due, and no mean may exceed the maximum.
+// passage checks the curves of an open loop. Waiting requests must not outnumber the requests in
+// flight. Arrivals must not outnumber the requests due. The mean in flight must not exceed the
+// maximum.
 func (c *checker) passage(p *Passage) {
 	name := fmt.Sprintf("%s at %s on %s over time", p.Workload, strings.Join(p.Levels, ", "), p.Server)
 	for i := range p.InFlight {
@@ -207,7 +207,7 @@ func (c *checker) passage(p *Passage) {
 	}
 }
 
-// repeats checks that two cases with the same server, workload and load have similar values.
+// repeats checks that cases with the same server, workload and load have similar values.
 func (c *checker) repeats() {
 	type key struct {
 		server, workload, kind string
@@ -216,7 +216,7 @@ func (c *checker) repeats() {
 	first := map[key]*Case{}
 	for i := range c.doc.Cases {
 		x := &c.doc.Cases[i]
-		// A stage is skipped too, because its values depend on the stage before it.
+		// Skip stages too, because the values of a stage depend on the stage before it.
 		if x.Skipped != "" || x.Stage != "" || x.Completed < enough || x.Failed > 0 {
 			continue
 		}
@@ -238,8 +238,8 @@ func (c *checker) repeats() {
 	}
 }
 
-// capacity checks that the result of a search agrees with its probes. The limit must pass its own
-// thresholds, and must lie between loads that passed and failed.
+// capacity checks that the result of a search agrees with its probes. The load of the result must
+// pass its own thresholds. It must lie between loads that passed and loads that failed.
 func (c *checker) capacity(x *Capacity) {
 	name := "the capacity of " + x.Workload + " on " + x.Server
 	if x.Pass > 0 && x.Fail > 0 && x.Pass >= x.Fail {
@@ -266,8 +266,8 @@ func (c *checker) capacity(x *Capacity) {
 	}
 }
 
-// claimed checks the words that results use. A point estimate must not be called exact, and a
-// measured value must not be called skipped.
+// claimed checks the words of the results. No point estimate may be called exact, and no measured
+// value may be called skipped.
 func (c *checker) claimed() {
 	for i := range c.doc.Capacities {
 		x := &c.doc.Capacities[i]
@@ -282,8 +282,8 @@ func (c *checker) claimed() {
 	}
 }
 
-// joined checks each level that failed although a higher load is reported as the capacity. Its
-// verdict must have the note that explains this.
+// joined checks levels that failed below the reported capacity. The verdict on such a level must
+// have the note that explains this.
 func (c *checker) joined() {
 	for i := range c.doc.Verdicts {
 		v := &c.doc.Verdicts[i]
@@ -293,8 +293,7 @@ func (c *checker) joined() {
 	}
 }
 
-// decisions checks that the answer of a comparison agrees with the changes for the same workload
-// and level.
+// decisions checks that the answers of a comparison agree with its changes.
 func (c *checker) decisions(x *Comparison) {
 	for _, d := range x.Decisions {
 		for i := range x.Changes {
@@ -312,7 +311,7 @@ func (c *checker) decisions(x *Comparison) {
 	}
 }
 
-// change checks that the direction and outcome of a change agree with its numbers.
+// change checks that the direction and the outcome of a change agree with its numbers.
 func (c *checker) change(x *Comparison, row *Change) {
 	at := fmt.Sprintf("compare %s: %s for %s at %s", x.Name, strings.TrimSpace(row.Metric+" "+row.Stat), row.Workload, row.Level)
 	if row.Low.OK && row.High.OK && row.Low.V > row.High.V {
@@ -333,8 +332,8 @@ func (c *checker) change(x *Comparison, row *Change) {
 	}
 }
 
-// bound returns the plan's threshold for the metric and statistic of the reading; nil if there is
-// none.
+// bound returns the plan's threshold for the metric and statistic of r. It returns nil if the plan
+// has none.
 func (c *checker) bound(x *Capacity, r Reading) *Threshold {
 	for _, w := range c.doc.Workloads {
 		if w.Address != x.Workload {

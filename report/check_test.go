@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 		{"no unit", func(d *Document) {
 			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "accept_rate[0]"})
 		}, "accept_rate[0] has no unit"},
-		// The load is one request at a time, with 21 tokens in 800 ms, which is 26 tok/s.
+		// The case runs one request at a time, with 21 tokens in 800 ms: 26 tok/s.
 		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = some(100) }, "is more than 1 requests of"},
 		{"a stream that is held back", func(d *Document) { d.Cases[0].Summary("itl").Mean = some(0.0021) }, "tokens, but a chunk holds 7 tokens"},
 		{"the same load twice", func(d *Document) {
@@ -39,8 +39,7 @@ func TestCheck(t *testing.T) {
 			again.Summary("ttft").Mean = some(0.2 * 2)
 			d.Cases = append(d.Cases, again)
 		}, "are the same load, but mean ttft is 290 ms and 400 ms"},
-		// The case has 60 requests in two windows. One request is sent every 100 ms, which is 10
-		// req/s.
+		// The case sends 60 requests in two windows, one request every 100 ms: 10 req/s.
 		{"more than the largest rate", func(d *Document) { d.Cases[0].Largest = 0.1 }, "completed, but the largest rate that the server can sustain is 0.1 req/s"},
 		{"two largest rates", func(d *Document) {
 			again := d.Cases[0]
@@ -88,20 +87,21 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// over completes p as the only passage of a document.
+// over returns p as the only passage of a document. It fills in the fields that name a level.
 func over(p Passage) []Passage {
 	p.Server, p.Workload, p.Levels = `vllm["on"]`, "general_chatbot", []string{"1"}
 	return []Passage{p}
 }
 
-// rows completes x as the only change of a comparison.
+// rows returns a comparison with x as its only change. It fills in the fields of x that every
+// change has.
 func rows(x Change) []Comparison {
 	x.Workload, x.Level, x.Metric, x.Stat = "chat", "8", "ttft", "p95"
 	return []Comparison{{Name: "x", Changes: []Change{x}}}
 }
 
-// The number of requests in flight in a stage does not depend only on its rate. Requests of earlier
-// stages may still be in flight.
+// The number of requests in flight in a stage does not depend only on the stage's rate. Requests of
+// earlier stages may still be in flight.
 func TestCheckOfStages(t *testing.T) {
 	d := passing()
 	again := d.Cases[0]
@@ -114,8 +114,8 @@ func TestCheckOfStages(t *testing.T) {
 	}
 }
 
-// The level was cut short, so some requests were never sent and have no record. Its success is
-// computed from the requests that were sent, which is consistent.
+// A level was cut short, so some requests were never sent and have no record. Its success counts
+// only the requests that were sent. Check must not report this as a contradiction.
 func TestCheckOfWhatWasCutShort(t *testing.T) {
 	d := passing()
 	d.Cases[0].Completed = 40

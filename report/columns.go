@@ -10,13 +10,13 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Column is one column of the table of levels. The terminal, Markdown and the HTML page use the
-// same columns. Head is the title of the metric.
+// Column is one column of the table of levels in the terminal, in Markdown and on the HTML page.
+// Head is its title.
 type Column struct {
 	Head   string
-	Metric string             // the metric in the column; "" for none or several
+	Metric string             // the column's metric; "" for no metric or several
 	Cell   func(*Case) string // "–": no value
-	keep   int                // priority: if not all columns fit, those with the highest number are left out first
+	keep   int                // priority; columns with the highest number are left out first if space is short
 }
 
 // LevelColumns lists the columns of client metrics.
@@ -70,14 +70,13 @@ var answerColumns = []Column{
 	figure(2, "valid_tool_call", ""),
 }
 
-// further lists the tables that follow the table of levels. A table is left out if no case has a
-// value in it.
+// further lists the tables that follow the table of levels. A table without any value is left out.
 var further = []struct {
 	head    string
 	columns []Column
 }{{"What natural answers said", answerColumns}, {"Inside the server", insideColumns}}
 
-// figure returns the column of one statistic of a metric.
+// figure returns a column with one statistic of a metric.
 func figure(keep int, name, stat string) Column {
 	def, _ := metric.Lookup(name)
 	return Column{Head: strings.TrimSpace(def.Title + " " + stat), Metric: name, keep: keep, Cell: func(c *Case) string {
@@ -90,7 +89,7 @@ func figure(keep int, name, stat string) Column {
 }
 
 // gap returns the column of a statistic of itl. If chunks hold several tokens, the cell also has
-// the number of tokens per chunk, because a gap is then longer than the time of one token.
+// the number of tokens per chunk. The gap is then longer than the time per token.
 func gap(keep int, stat string) Column {
 	column := figure(keep, "itl", stat)
 	plain := column.Cell
@@ -104,14 +103,14 @@ func gap(keep int, stat string) Column {
 	return column
 }
 
-// as returns a copy of the column with the given head, which is shorter.
+// as returns a copy of the column with another head, usually a shorter one.
 func (c Column) as(head string) Column {
 	c.Head = head
 	return c
 }
 
-// AnswerColumns returns the columns on natural answers in which a case has a value;
-// none if no case has.
+// AnswerColumns returns the columns on natural answers. It leaves out columns in which no case has
+// a value.
 func AnswerColumns(cases []*Case) []Column { return present(answerColumns, cases) }
 
 // present returns the columns that have a value in at least one case.
@@ -131,7 +130,7 @@ func present(columns []Column, cases []*Case) []Column {
 	return out
 }
 
-// Summary returns the case's summary of a metric, nil when it has none.
+// Summary returns the case's summary of a metric, or nil if the case has none.
 func (c *Case) Summary(name string) *Summary {
 	for i := range c.Metrics {
 		if c.Metrics[i].Metric == name {
@@ -141,9 +140,9 @@ func (c *Case) Summary(name string) *Summary {
 	return nil
 }
 
-// Stat returns a statistic by its name in a plan, such as "mean" or "p99.9". For a level-wide
-// metric it returns the value, whatever the name. The result is missing if the Summary is nil or
-// the statistic was not kept.
+// Stat returns a statistic by its name in a plan, such as "mean" or "p99.9". A metric of the whole
+// level has one value, which Stat returns for any name. The result is missing if s is nil or if the
+// statistic was not kept.
 func (s *Summary) Stat(name string) Number {
 	switch {
 	case s == nil:
@@ -166,7 +165,7 @@ func (s *Summary) Stat(name string) Number {
 	return Number{}
 }
 
-// feels describes a case's mean TTFT and speed in everyday words.
+// feels describes the mean TTFT and the mean speed of a case in everyday words.
 func feels(c *Case) string {
 	var words []string
 	for _, name := range []string{"ttft", "speed"} {
@@ -177,7 +176,7 @@ func feels(c *Case) string {
 	return cmp.Or(strings.Join(words, ", "), "–")
 }
 
-// requests writes "completed/due". The two numbers differ if requests are missing.
+// requests writes the numbers of completed and due requests as "completed/due".
 func requests(c *Case) string {
 	if c.Skipped != "" {
 		return "skipped"

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// drawnComparison is a plan with a comparison, and a run with random problems: slower
-// servers, failed requests, a late generator, missing rounds.
+// drawnComparison returns a plan with a comparison, and a run of it with random problems. Servers
+// are slower, requests fail, the generator is late, or rounds are missing.
 func drawnComparison(r *rand.Rand) (*plan.Plan, *metric.Run) {
 	chance := func(p float64) bool { return r.Float64() < p }
 	policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}
@@ -112,8 +112,9 @@ func drawnLevel(r *rand.Rand, server, name string, rounds, each int, factor, fai
 }
 
 // The summary line of a comparison agrees with the verdicts on its changes. It does not pass if a
-// change failed, and does not say "no" if all changes passed. A comparison that was not possible is
-// never green, also in JUnit.
+// change failed, and does not say "no" if all changes passed.
+//
+// A comparison that was not possible is never shown as passed, not even in JUnit.
 func TestComparisonLines(t *testing.T) {
 	seen := map[Outcome]int{}
 	for seed := range uint64(400) {
@@ -125,7 +126,7 @@ func TestComparisonLines(t *testing.T) {
 		seen[own.Outcome]++
 		worst := Outcome(Pass)
 		rank := map[Outcome]int{Skipped: 0, Pass: 1, Inconclusive: 2, Fail: 3, Error: 4}
-		invalid := false // set if a server or a load is not valid
+		invalid := false // a server or a load is not valid
 		for _, x := range d.Verdicts {
 			if x.Kind == "load" && x.Outcome != Pass || x.Kind == "server" && x.Outcome == Error {
 				invalid = true

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// compared is the document of a comparison with foreign text, such as markup, in the servers'
-// fingerprints.
+// compared returns the report of a comparison. The servers' fingerprints contain hostile text, such
+// as markup.
 func compared() *Document {
 	ttft, _ := metric.Lookup("ttft")
 	success, _ := metric.Lookup("success")
@@ -41,7 +41,8 @@ func compared() *Document {
 	return New(run, nil, v, Meta{ExitCode: 1})
 }
 
-// Every output shows the differences, then the workloads whose answer is yes, and then the numbers.
+// Every output shows the differences first, then the workloads with the answer yes, then the
+// numbers.
 func TestComparisons(t *testing.T) {
 	d := compared()
 	conforms(t, d)
@@ -84,8 +85,8 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
-// The tables of a comparison fit an 80-column terminal. If workload and level do not fit beside the
-// changes, they are written above them. No reason is cut.
+// The tables of a comparison fit an 80-column terminal. If they are too wide, workload and level
+// stand above the changes. No reason is cut.
 func TestComparisonFitsTheTerminal(t *testing.T) {
 	d := compared()
 	c := &d.Comparisons[0]

@@ -16,9 +16,9 @@ import (
 // levelStats lists the statistics of LevelsCSV, in order.
 var levelStats = []string{"mean", "min", "p1", "p5", "p50", "p90", "p95", "p99", "max"}
 
-// statsOf returns the statistics that a table has for metrics of the given scope. There are no
-// percentiles of readings, and no minimum and maximum of buckets. A level-wide metric has a single
-// value, whose column has the name of the metric.
+// statsOf returns the statistics that a table has for metrics of the given scope. Readings have no
+// percentiles. Buckets have no minimum and maximum. A metric of the whole level has a single value,
+// in a column with the name of the metric.
 func statsOf(scope metric.Scope) []string {
 	switch scope {
 	case metric.PerLevel:
@@ -71,8 +71,8 @@ func LevelsCSV(w io.Writer, d *Document) error {
 	return out.Error()
 }
 
-// SamplesCSV writes one row for each request of the run, including warm-up and fillers. Rows are in
-// the order of levels, then rounds, then the ends of requests. Times are seconds from the start of
+// SamplesCSV writes one row for each request of the run, including warm-up and fillers. Rows are
+// ordered by level, by round, and by the end of the request. Times are seconds from the start of
 // the run. A cell is empty if the event did not happen or the value is missing.
 func SamplesCSV(w io.Writer, run *metric.Run) error {
 	out := csv.NewWriter(w)
@@ -80,7 +80,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 		"scheduled_s", "sent_s", "headers_s", "first_s", "first_answer_s", "last_s", "end_s"}
 	var values []metric.Def
 	for _, def := range metric.Defs {
-		// The metric request_speed is left out, because for one request it equals speed.
+		// Leave out request_speed. For one request it equals speed.
 		if def.Scope == metric.PerRequest && !def.Later && def.Name != "request_speed" {
 			values = append(values, def)
 			head = append(head, def.Name)
@@ -93,7 +93,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 	}
 	for _, l := range run.Levels {
 		if l.Of != "" {
-			continue // these requests are listed with the mix
+			continue // the requests of a part of a mix are listed with the mix
 		}
 		for _, r := range l.Rounds {
 			for _, s := range r.All() {
@@ -113,8 +113,8 @@ func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	for _, t := range []time.Duration{s.Sent, s.Headers, s.First, s.FirstAnswer, s.Last, s.End} {
 		row = append(row, offset(t))
 	}
-	// An offset of zero usually means that an event did not happen. But the first request of a run
-	// may be sent at offset zero.
+	// An offset of 0 usually means that the event did not happen. But the first request of a run
+	// may really be sent at 0.
 	if s.Sent == 0 && s.Scheduled == 0 && (s.Headers > 0 || s.First > 0) {
 		row[8] = "0"
 	}
@@ -143,7 +143,7 @@ func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	return append(row, field(string(s.Failure.Kind)), field(s.Failure.Message))
 }
 
-// offset writes an offset; "" if the event did not happen.
+// offset writes an offset in seconds. It writes "" if the event did not happen.
 func offset(t time.Duration) string {
 	if t == 0 {
 		return ""
@@ -159,8 +159,8 @@ func full(n Number) string {
 	return strconv.FormatFloat(n.V, 'f', -1, 64)
 }
 
-// field makes foreign text safe in a cell of a CSV file. It returns one line that no spreadsheet
-// executes as a formula (OWASP, CSV injection).
+// field makes foreign text safe for a cell of a CSV file. It returns one line that a spreadsheet
+// does not execute as a formula (OWASP, CSV injection).
 func field(s string) string {
 	s = text.Line(s)
 	if strings.IndexAny(s, "=+-@") == 0 {

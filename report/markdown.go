@@ -12,11 +12,11 @@ import (
 )
 
 // MarkdownBytes is the largest length of the Markdown, in bytes. GitHub drops a job summary of more
-// than 1,048,576 bytes (actions/runner, src/Runner.Worker/FileCommandManager.cs). The limit is
+// than 1,048,576 bytes (actions/runner, src/Runner.Worker/FileCommandManager.cs). MarkdownBytes is
 // lower, because other steps may write to the same file.
 const MarkdownBytes = 900 << 10
 
-// The budgets of the parts of a summary, in bytes of MarkdownBytes. The most important part comes
+// Byte budgets of the sections of a summary, out of MarkdownBytes. The most important section comes
 // first.
 const (
 	overviewBytes    = 50 << 10
@@ -32,23 +32,26 @@ const (
 	messageCell      = 1000
 )
 
-// Markdown writes the document as the summary of a CI job, in GitHub flavoured Markdown with at
-// most MarkdownBytes, most important first. It begins with the verdict and the capacities, the
-// results of comparisons, a line for each workload, and what failed or is not certain, with the
-// plan's file and line. Then, as far as MarkdownLines allows, come what the gate would notice, the
+// Markdown writes the document as the summary of a CI job, in GitHub flavoured Markdown. It writes
+// at most MarkdownBytes, most important first. Foreign text is escaped, so that it cannot make
+// markup, links or mentions.
+//
+// The summary begins with the verdict and the capacities. Then come the results of comparisons, a
+// line for each workload, and what failed or is not certain, with the plan's file and line.
+//
+// Further sections follow as far as MarkdownLines allows. They are what the gate would notice, the
 // levels of each workload, what passed, the probes of each capacity, the environment, and the
-// definition of each metric. Foreign text is escaped, so that it cannot make markup, links or
-// mentions.
+// definition of each metric.
 func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, MarkdownBytes) }
 
-// MarkdownWithin does the same as Markdown with a different limit in bytes. To fit, all parts are
-// shortened in proportion, and the number of omitted rows is shown. If even the verdict does not
-// fit, nothing is written.
+// MarkdownWithin does the same as Markdown with a limit of its own, in bytes. To fit, it shortens
+// all sections in proportion, and shows the number of omitted rows. If even the verdict does not
+// fit, it writes nothing.
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
 		out := m.verdict()
-		// If the size is below 4 KiB, write only the verdict.
+		// Below 4 KiB, write only the verdict.
 		if size >= 4<<10 {
 			out += m.overview() + m.comparisons() + m.problems()
 			out = fitting(out, m.strength(), m.consistency(), m.levels(), m.passed(), m.capacities(), m.environment(), m.definitions())
@@ -61,12 +64,12 @@ func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	return nil
 }
 
-// MarkdownLines is the length of a summary in lines, about as much as people read. Other reports
-// contain what does not fit.
+// MarkdownLines is the largest number of lines of a summary, about as much as people read. Other
+// reports have the rest.
 const MarkdownLines = 60
 
-// fitting adds the parts to out, in the given order, until MarkdownLines is reached. If parts are
-// left out, it refers to the other reports.
+// fitting appends the parts to out, in order, as far as MarkdownLines allows. If it leaves out a
+// part, it refers to the other reports.
 func fitting(out string, parts ...string) string {
 	const rest = "\nEvery level, probe and check that passed is in `report.html` and `results.json`.\n"
 	left := false
@@ -85,15 +88,15 @@ func fitting(out string, parts ...string) string {
 
 type markdown struct {
 	doc  *Document
-	size int // bytes that the parts share
+	size int // bytes for all sections together
 }
 
-// share scales the budget of a part, which is given for a summary of MarkdownBytes, to the size of
-// this summary. Both are in bytes.
+// share scales the byte budget of a section to the size of this summary. The given budget is for a
+// summary of MarkdownBytes.
 func (m *markdown) share(bytes int) int { return bytes * m.size / MarkdownBytes }
 
-// section is a part of a summary. It collects rows up to a limit in bytes, and counts the rows that
-// did not fit.
+// section is a part of a summary. It collects rows up to a byte limit, and counts the rows that did
+// not fit.
 type section struct {
 	b      strings.Builder
 	budget int
@@ -102,8 +105,8 @@ type section struct {
 	left   int
 }
 
-// row adds the row that the function text returns, if the whole row fits. After the first row that
-// does not fit, no row is added, so that the section shows the first rows without gaps.
+// row adds the row that text returns, if the whole row fits. After the first row that does not fit,
+// it adds no more rows. So the section shows the first rows without gaps.
 func (s *section) row(text func() string) {
 	if s.left == 0 && (s.most == 0 || s.rows < s.most) {
 		if row := text(); s.b.Len()+len(row) <= s.budget {
@@ -115,7 +118,7 @@ func (s *section) row(text func() string) {
 	s.left++
 }
 
-// close returns the text of the section. If rows were left out, a note at the end says how many.
+// close returns the text of the section. If rows were left out, a note at its end has their number.
 func (s *section) close(noun string) string {
 	if s.left == 0 {
 		return s.b.String()
@@ -148,7 +151,7 @@ func (m *markdown) verdict() string {
 	b.WriteString(m.headline())
 	for i := range d.Capacities {
 		if len(d.Capacities) > 3 {
-			break // the table of comparisons shows them
+			break // the table of comparisons shows the capacities
 		}
 		c := &d.Capacities[i]
 		line := cell(c.Answer(), messageCell)
@@ -169,8 +172,7 @@ func (m *markdown) problems() string {
 	for st := StatusError; st <= StatusSkipped; st++ {
 		for i := range m.doc.Verdicts {
 			v := &m.doc.Verdicts[i]
-			// Leave out checks that the plan or the budget skipped. They are shown in tables
-			// further down.
+			// Leave out checks that the plan or the budget skipped. Tables further down show them.
 			if v.Status() != st || st == StatusSkipped && v.Outcome == Skipped {
 				continue
 			}
@@ -186,7 +188,7 @@ func (m *markdown) problems() string {
 	return s.close("row") + "\n"
 }
 
-// passed lists the requirements that were met, with all details, in a folded section.
+// passed lists the checks that passed, with all details, in a folded section.
 func (m *markdown) passed() string {
 	s := section{budget: m.share(passedBytes)}
 	n := 0
@@ -293,8 +295,8 @@ func (m *markdown) capacities() string {
 	return s.close("row")
 }
 
-// problem writes a verdict as a row of the table whose head is problemHead. It includes the first
-// notes of the verdict, as many as the parameter notes says.
+// problem writes a verdict as a row below problemHead. The parameter notes is the largest number of
+// the verdict's notes in the row.
 func (m *markdown) problem(v *Verdict, st Status, notes int) string {
 	name := cell(v.Name, cellBytes)
 	if v.Workload != "" {
@@ -319,8 +321,8 @@ func (m *markdown) problem(v *Verdict, st Status, notes int) string {
 	return "| " + signs[st] + " | " + name + " | " + result + " | " + where + " |\n"
 }
 
-// table writes a title and a table with one row for each case. If no row fits, it writes nothing,
-// so that there is no table without rows.
+// table writes a title and a table with one row for each case. If no row fits, it writes nothing at
+// all.
 func (s *section) table(title string, columns []Column, cases []*Case) {
 	head := make([]string, len(columns))
 	for j, c := range columns {
@@ -447,25 +449,25 @@ func (m *markdown) environment() string {
 			lines[i] = html(text.Inert(l))
 		}
 		out += "\n<details><summary>End of the log of " + html(text.Line(text.Bytes(server.Address, cellBytes))) + "</summary>\n\n<pre>\n" +
-			// Remove blank lines, because a blank line would end the block of HTML.
+			// A blank line would end the block of HTML, so remove blank lines.
 			strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\n") + "\n</pre>\n\n</details>\n"
 	}
 	return out
 }
 
-// MarkdownText makes foreign text safe in a line or a table of Markdown: one line of at most 500
-// bytes, escaped.
+// MarkdownText makes foreign text safe in a line or a table of Markdown. It returns one escaped
+// line with at most 500 bytes of the text.
 func MarkdownText(s string) string { return cell(s, 500) }
 
 // cell makes foreign text safe inside a table. It returns one line with at most n bytes of the
 // text, escaped.
 func cell(s string, n int) string {
-	// Cut the text before it is cleaned, because a message may have megabytes. Cut it again
-	// afterwards.
+	// Cut the text before cleaning it, because a message may have megabytes. Cleaning may make it
+	// longer, so cut it again.
 	return cmp.Or(escape(text.Bytes(text.Inert(text.Line(text.Bytes(s, 8*n))), n)), " ")
 }
 
-// html escapes foreign text for an HTML element.
+// html escapes foreign text for use inside an HTML element.
 func html(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "&#64;").Replace(s)
 }

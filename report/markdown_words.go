@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// definitions explains the metrics of the report, because other tools define them differently.
+// definitions writes the definitions of the report's metrics, because other tools define some
+// metrics differently.
 func (m *markdown) definitions() string {
 	used := m.used()
 	if len(used) == 0 {
@@ -27,7 +28,7 @@ func (m *markdown) definitions() string {
 	return b.String()
 }
 
-// windows explains over which time rates are taken.
+// windows explains the time over which the report's rates are taken.
 func (m *markdown) windows() string {
 	of := map[string][]string{}
 	for i := range m.doc.Cases {
@@ -49,8 +50,7 @@ func (m *markdown) windows() string {
 
 const overAll = "over the measured requests only, from the start of the first to the end of the last (`window = \"all\"`)"
 
-// used returns the metrics that the report names. These are the metrics of thresholds, and the
-// metrics in the tables of levels.
+// used returns the metrics that the report names, in thresholds or in the tables of levels.
 func (m *markdown) used() map[string]bool {
 	used := map[string]bool{}
 	for i := range m.doc.Verdicts {

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// rowsOf describes the rows of a data set that were sent; nil if none were.
+// rowsOf describes the rows of a data set that were sent. It returns nil if no request had a row.
 func rowsOf(samples []*metric.Sample) *Rows {
 	var out Rows
 	seen := map[int]bool{}
@@ -41,10 +41,11 @@ func lengthsOf(list []int) Lengths {
 	return Lengths{at(0.05), at(0.5), at(0.95)}
 }
 
-// RowHead is the head of the table that RowRows writes.
+// RowHead is the header row of the table that RowRows writes.
 var RowHead = []string{"Level", "Rows", "Again", "Prompt p5", "p50", "p95", "Answer p5", "p50", "p95"}
 
-// RowRows returns a table row for each case that sent rows of a data set; nil if no case did.
+// RowRows returns a table row for each case that sent rows of a data set. It returns nil if no case
+// did.
 func RowRows(cases []*Case) (rows [][]string) {
 	for _, c := range cases {
 		if c.Rows == nil {

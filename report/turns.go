@@ -6,11 +6,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// toldTurns is the number of turns that get an entry each. All later turns share one entry.
+// toldTurns is the number of turns with their own entry. All later turns share one entry.
 const toldTurns = 9
 
-// turnsOf computes the figures of a level turn by turn; nil if it has no
-// conversations.
+// turnsOf computes the figures of each turn of a level's conversations. It returns nil if the level
+// has no conversations.
 func turnsOf(samples []*metric.Sample) []Turn {
 	turns := make([][]*metric.Sample, toldTurns+1)
 	most := 0
@@ -39,11 +39,11 @@ func turnsOf(samples []*metric.Sample) []Turn {
 	return out
 }
 
-// TurnHead is the head of the table that TurnRows writes.
+// TurnHead is the header row of the table that TurnRows writes.
 var TurnHead = []string{"Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached"}
 
-// TurnRows returns a table row for each turn of each level's conversations; nil if no level has
-// conversations.
+// TurnRows returns a table row for each turn of each level's conversations. It returns nil if no
+// level has conversations.
 func TurnRows(cases []*Case) [][]string {
 	var rows [][]string
 	for _, c := range cases {

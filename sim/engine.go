@@ -9,55 +9,55 @@ import (
 
 // Job is one request as the engine sees it.
 type Job struct {
-	ID     uint64 // chosen by the caller; unique among the jobs in flight
+	ID     uint64 // chosen by the caller; unique among the unfinished jobs
 	Input  int    // prompt tokens, at least 1
 	Output int    // tokens that the engine makes for the job, at least 1
-	// Prefix identifies the leading blocks of prompt and answer by hashes. Each hash covers all
-	// tokens up to the end of its block. Only a prefix cache uses Prefix. It looks up the blocks of
-	// the prompt, and stores them once the prompt is prefilled. When the answer is finished, it
-	// stores the answer's blocks, without the last token.
+	// Prefix identifies the leading blocks of prompt and answer by hashes, for a prefix cache. Each
+	// hash covers all tokens up to the end of its block.
+	//
+	// The cache looks up the blocks of the prompt, and stores them when the prompt is prefilled.
+	// When the answer is finished, the cache stores the answer's blocks, without the last token.
 	Prefix []uint64
 }
 
-// Emission holds the tokens of one job that became visible after a step.
+// Emission holds the tokens of one job that became visible in one step.
 type Emission struct {
 	ID     uint64
 	At     time.Duration // end of the step
-	Tokens int           // new tokens, at least 1
+	Tokens int           // number of new tokens, at least 1
 	Total  int           // tokens of the job so far, including the new tokens
 	Last   bool          // the job is finished
-	// Times holds the job's times as the engine knows them at the end of this Advance, which may be
-	// later than At. Times is valid until the next Advance.
+	// Times are the job's times that the engine knows when this Advance returns. They may be later
+	// than At. Times is valid until the next Advance.
 	Times *Times
 }
 
-// Times holds the times of a job, measured on the engine's clock. A time is -1 as long as it is not
-// known.
+// Times holds the times of a job on the engine's clock. A time is -1 until it is known.
 type Times struct {
 	Submitted time.Duration // Submit's
 	Queued    time.Duration // time at which the front end passed the job to the engine's queue
-	Scheduled time.Duration // start of the step with its first prompt chunk
+	Scheduled time.Duration // start of the step that first prefills the job
 	Prefilled time.Duration // end of the step with the last prompt chunk, which makes the first token
-	First     time.Duration // first emission; later than Prefilled if the first tokens are held back
+	First     time.Duration // first emission; later than Prefilled if tokens are held back
 	Finished  time.Duration // last emission
 	Cached    int           // prompt tokens found in the prefix cache
 }
 
-// State holds the engine's current state and totals since its start.
+// State holds the engine's current state, and totals since its start.
 type State struct {
-	Running int     // sequences admitted and not finished
+	Running int     // sequences that were admitted and have not finished
 	Waiting int     // sequences in the queue, not admitted yet
-	KV      float64 // share of the KV budget that is reserved, in [0, 1]; 0 if there is no budget
+	KV      float64 // reserved share of the KV cache, in [0, 1]; 0 if it has no limit
 
 	Steps           int
 	Busy            time.Duration // time spent in steps
-	Prefilling      time.Duration // part of Busy in which the step prefills
+	Prefilling      time.Duration // time spent in steps that prefill; part of Busy
 	PromptTokens    int           // prompt tokens that were prefilled or found in the cache
 	OutputTokens    int
-	CacheQueries    int // prompt tokens that were looked up in the prefix cache
+	CacheQueries    int // prompt tokens that were looked up in the prefix cache, found or not
 	CacheHits       int // prompt tokens found in the prefix cache
 	CacheEvicted    int // tokens that were evicted from the prefix cache
-	Drafts          int // speculative steps of single sequences
+	Drafts          int // speculative steps, counted for each sequence
 	DraftTokens     int
 	AcceptedTokens  int
 	AcceptedAt      []int // by draft position
@@ -70,32 +70,32 @@ type State struct {
 // returns what has happened up to a time. It is not safe for concurrent use.
 //
 // A step is planned when it starts, from the queue at that time, and runs to its end. Sequences are
-// admitted in order of arrival. Each sequence reserves input + output + kv_per_seq_tokens of the KV
-// budget until it leaves, so no sequence is ever preempted.
+// admitted in order of arrival. Each sequence reserves a number of tokens of the KV budget until it
+// leaves: input + output + kv_per_seq_tokens. So no sequence is ever preempted.
 type Engine struct {
 	profile Profile
 	cost    cost
-	accept  []float64 // chance that a draft token is accepted if the one before it was, by position
-	hold    int       // number of the first token that the client sees, at least 1
+	accept  []float64 // chance of each draft token if the token before it was accepted, by position
+	hold    int       // number of the first token that the client sees, counted from 1
 	maxSeqs int
 
-	clock    time.Duration // end of the last step that has finished
+	clock    time.Duration // end of the last finished step
 	stepping bool          // a step is running; the step ends at stepEnd
 	stepEnd  time.Duration
 	decodes  bool // the running step decodes
-	decoded  int  // number of steps that decoded; counted only if the profile has stalls
+	decoded  int  // number of decoding steps so far; counted only if the profile has stalls
 
-	front    time.Duration // when the serial front end is free for the next request
+	front    time.Duration // time at which the serial front end is free for the next request
 	queue    queue
 	prefill  []*sequence
 	decode   []*sequence
 	jobs     map[uint64]*sequence
 	kv       int // tokens reserved
-	resident int // tokens in the KV cache that the decoding sequences have so far
-	dropped  int // cancelled sequences that are still in the lists prefill and decode
+	resident int // KV cache tokens in use by the decoding sequences
+	dropped  int // cancelled sequences that prefill and decode still contain
 
 	out   []Emission
-	spent []*sequence // sequences that finished in the last Advance; their Times may still be read
+	spent []*sequence // sequences finished in the last Advance; their Times may still be read
 	spare []*sequence
 
 	cache *prefixCache
@@ -104,7 +104,7 @@ type Engine struct {
 	state State
 }
 
-// sequence is a job in the engine.
+// sequence is the state of a job in the engine.
 type sequence struct {
 	Job
 	Times
@@ -112,7 +112,7 @@ type sequence struct {
 	prefilled int     // prompt tokens done
 	made      int     // output tokens made
 	shown     int     // output tokens emitted
-	first     float64 // chance that the sequence's first draft token is accepted
+	first     float64 // chance that the first draft token of the sequence is accepted
 	rng       rng
 	cancelled bool
 }
@@ -127,8 +127,8 @@ func NewEngine(p *Profile, seed int64) *Engine {
 		seeds:   rng(seed),
 	}
 	if p.Policy == Mixed {
-		// A step must be able to decode all running sequences, so the token budget bounds their
-		// number.
+		// Every running sequence needs at least one token of each step. So the token budget limits
+		// the number of sequences.
 		if fit := p.Limits.MaxBatchedTokens / p.verify(); e.maxSeqs == 0 || e.maxSeqs > fit {
 			e.maxSeqs = fit
 		}
@@ -153,9 +153,9 @@ func NewEngine(p *Profile, seed int64) *Engine {
 	return e
 }
 
-// Submit gives the engine a job at the time at. Times must not decrease from one Submit to the
-// next. Submit all jobs with the same time before you call Advance, because a step takes only the
-// jobs that are there when it starts.
+// Submit gives the engine a job at the time at. at must not be earlier than in the last Submit.
+// Submit all jobs of one time before Advance, because a step takes only the jobs that wait when it
+// starts.
 func (e *Engine) Submit(at time.Duration, j Job) error {
 	switch {
 	case j.Input < 1:
@@ -183,9 +183,10 @@ func (e *Engine) Submit(at time.Duration, j Job) error {
 	return nil
 }
 
-// ownAcceptance draws the chance that the first draft token of the sequence is accepted. It draws
-// the sequence's mean number of tokens per step from a triangular distribution, within ±Spread of
-// the overall mean. Later draft tokens keep their conditional chances.
+// ownAcceptance draws a sequence's own chance that its first draft token is accepted. The chance
+// follows from the sequence's mean number of tokens per step. That mean is drawn from a triangular
+// distribution within ±Spread of the overall mean. If a draft token is accepted, the chance of the
+// next one is the same for all sequences.
 func (e *Engine) ownAcceptance(s *sequence) float64 {
 	spec := e.profile.Speculation
 	if spec == nil {
@@ -202,9 +203,10 @@ func (e *Engine) ownAcceptance(s *sequence) float64 {
 	return min(1, max(0, e.accept[0]*(own-1)/mean))
 }
 
-// Cancel removes a job, which emits nothing more. A waiting job leaves at once, and a running job
-// leaves at the end of the current step. Cancel reports whether the job was in flight. Before
-// Cancel, call Advance up to the time of the cancellation.
+// Cancel removes a job, which then emits nothing more. It reports whether the job was in flight.
+// Before Cancel, call Advance up to the time of the cancellation.
+//
+// A waiting job leaves at once. A running job leaves at the end of the current step.
 func (e *Engine) Cancel(id uint64) bool {
 	s := e.jobs[id]
 	if s == nil {
@@ -222,9 +224,11 @@ func (e *Engine) Cancel(id uint64) bool {
 }
 
 // Advance lets the engine work until now. It returns the emissions since the last call, in order.
-// The slice is valid until the next call. next is the next time at which the engine has something
-// to do. If the engine is idle until the next Submit, busy is false and next has no meaning. If
-// Advance is called later than next, the emissions are the same but are reported later.
+// The slice is valid until the next call.
+//
+// next is the next time at which the engine has something to do. If Advance is called later than
+// next, the emissions are the same but are reported later. If busy is false, the engine is idle
+// until the next Submit, and next has no meaning.
 func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Duration, busy bool) {
 	e.spare = append(e.spare, e.spent...)
 	e.spent = e.spent[:0]
@@ -250,7 +254,7 @@ func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Durat
 	}
 }
 
-// State returns the engine's state after the last Advance. now must be the time of that Advance.
+// State returns the engine's state at the time of the last Advance, which must be now.
 func (e *Engine) State(now time.Duration) State {
 	s := e.state
 	s.AcceptedAt = slices.Clone(s.AcceptedAt)
@@ -310,7 +314,7 @@ func (e *Engine) plan(start time.Duration) {
 	e.state.PeakBatchTokens = max(e.state.PeakBatchTokens, spent)
 }
 
-// stall returns how much longer a stall makes the step, in ms. It is 0 if the step has no stall.
+// stall returns the length of the stall in the step, in ms; 0 if there is none.
 func (e *Engine) stall() float64 {
 	s := e.profile.Stalls
 	if s == nil || !e.decodes {
@@ -322,8 +326,8 @@ func (e *Engine) stall() float64 {
 	return s.MS
 }
 
-// admissible reports whether the first job in the queue may start now. No job overtakes the first
-// one, so that small requests cannot delay a large request without end.
+// admissible reports whether the first job in the queue may start now. No other job may start
+// before it. Otherwise small requests could delay a large request without end.
 func (e *Engine) admissible(now time.Duration) bool {
 	if e.queue.len() == 0 || e.queue.front().Queued > now {
 		return false
@@ -341,8 +345,8 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	e.kv += s.need
 	e.state.PromptTokens += s.Input
 	if e.cache != nil {
-		// The last prompt token is always computed, because its computation yields the first token
-		// of the answer.
+		// The last prompt token is always computed. Its computation yields the answer's first
+		// token.
 		s.Cached = min(e.cache.match(e.blocks(s, s.Input))*e.profile.PrefixCache.BlockTokens, s.Input-1)
 		s.prefilled = s.Cached
 		e.state.CacheQueries += s.Input
@@ -352,8 +356,8 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	return s
 }
 
-// chunk prefills as many tokens of a prompt as the budget allows. It returns the cost in ms, and
-// reduces the budget.
+// chunk prefills a prompt as far as the token budget allows. It reduces the budget, and returns the
+// cost in ms.
 func (e *Engine) chunk(s *sequence, budget *int) float64 {
 	n := min(s.Input-s.prefilled, *budget)
 	if n <= 0 {
@@ -365,8 +369,8 @@ func (e *Engine) chunk(s *sequence, budget *int) float64 {
 	return took
 }
 
-// longest is the number of context tokens of the longest decoding sequence. It is 0 if the profile
-// has no cost for it.
+// longest returns the number of context tokens of the longest decoding sequence. It returns 0 if
+// the profile sets no cost for it.
 func (e *Engine) longest() int {
 	most := 0
 	if e.cost.longest > 0 {
@@ -377,7 +381,8 @@ func (e *Engine) longest() int {
 	return most
 }
 
-// finishStep ends the current step. Its sequences get their tokens, and finished sequences leave.
+// finishStep ends the current step. The sequences of the step get their tokens, and finished
+// sequences leave.
 func (e *Engine) finishStep() {
 	e.stepping, e.clock = false, e.stepEnd
 	if e.dropped > 0 {
@@ -416,7 +421,7 @@ func (e *Engine) finishStep() {
 	e.prefill = stay
 }
 
-// emit adds n tokens to the sequence, and emits the tokens that are visible. It reports whether the
+// emit adds n tokens to the sequence, and emits those that clients may see. It reports whether the
 // sequence is finished.
 func (e *Engine) emit(s *sequence, n int) bool {
 	s.made += n
@@ -441,7 +446,8 @@ func (e *Engine) emit(s *sequence, n int) bool {
 	return last
 }
 
-// accepted draws the number of draft tokens that a sequence accepts in one step.
+// accepted returns how many draft tokens of the sequence are accepted in this step, chosen at
+// random.
 func (e *Engine) accepted(s *sequence) int {
 	if len(e.accept) == 0 {
 		return 0
@@ -484,7 +490,7 @@ func (e *Engine) leave(s *sequence) {
 	e.spent = append(e.spent, s)
 }
 
-// fresh returns an empty sequence. It reuses a sequence that has left, if there is one.
+// fresh returns an empty sequence. It takes the memory of a finished sequence, if there is one.
 func (e *Engine) fresh() *sequence {
 	if n := len(e.spare); n > 0 {
 		s := e.spare[n-1]

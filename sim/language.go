@@ -19,7 +19,7 @@ var words = [64]string{
 	" cut", " dig", " fly", " hop", " jog", " mix", " nod", " pay", " row", " sip", " tap", " win", " yes", " not", " but", " for",
 }
 
-const opening = "The" // the first word of every answer; it is one token
+const opening = "The" // first word of every answer; it is one token
 
 // spoken splits a text into its tokens. An empty text becomes one token.
 func spoken(text string) []string {
@@ -27,7 +27,7 @@ func spoken(text string) []string {
 	for len(text) > 0 {
 		_, size := nextToken(text)
 		if _, whole := utf8.DecodeRuneInString(text); size == 1 {
-			size = whole // a character of several bytes is not split
+			size = whole // keep the bytes of one character together
 		}
 		out, text = append(out, text[:size]), text[size:]
 	}
@@ -37,18 +37,20 @@ func spoken(text string) []string {
 	return out
 }
 
-// language yields the model's most likely answer to a prompt, token by token, and the likelihood of
-// any other answer. Both depend only on the name of the model, the prompt and the tokens so far. So
-// all servers of a model score an answer alike.
+// language yields the model's most likely answer to a prompt, token by token. It also yields how
+// likely any other answer is. Both depend only on the model's name, the prompt and the tokens so
+// far. So all servers of a model give an answer the same score.
 type language struct {
 	state  rng
 	at     int
-	solved []string // tokens of the answer to a built-in task; nil: the answer consists of words
+	solved []string // tokens of the answer to a built-in task; nil if the answer is words
 }
 
 // newLanguage returns the language of a model before the first token of an answer. key stands for
-// the prompt. text is the prompt itself if it may be a question that the model can answer,
-// otherwise "". The model reads only the share of text that share sets, from the start.
+// the prompt.
+//
+// text is the prompt if it may be a question that the model can answer; otherwise "". The model
+// reads only the first part of text. share is the size of this part as a share of text.
 func newLanguage(model string, key uint64, text string, share float64) language {
 	h := fnv.New64a()
 	h.Write([]byte(model)) // never fails
@@ -60,12 +62,12 @@ func newLanguage(model string, key uint64, text string, share float64) language 
 	return l
 }
 
-// oneIn sets how often two words are about equally likely: on average, at one in oneIn tokens.
+// oneIn says how often two words are about equally likely: at one of oneIn tokens, on average.
 const oneIn = 8
 
-// choice returns the model's most likely next token and the second most likely token, each with its
-// cost in nats. At some tokens both are about equally likely, and the answers of two servers of the
-// same model may differ there.
+// choice returns the model's most likely and second most likely next token, each with its cost in
+// nats. Sometimes both tokens are about equally likely. There the answers of two servers of the
+// same model may differ.
 func (l *language) choice() (first, second string, cost, dearer float64) {
 	switch {
 	case l.solved != nil && l.at < len(l.solved):
@@ -84,8 +86,8 @@ func (l *language) choice() (first, second string, cost, dearer float64) {
 	return first, second, 0.05 + 0.4*r.float(), 2 + 2*r.float()
 }
 
-// take appends a token to the answer and returns its cost in nats. If the token is the second most
-// likely one, the rest of the answer changes. If it is less likely still, the rest does not change.
+// take appends a token to the answer and returns its cost in nats. The second most likely token
+// changes the rest of the answer. Any other token does not change it.
 func (l *language) take(token string) float64 {
 	first, second, cost, dearer := l.choice()
 	r := l.state ^ rng(l.at)<<32 ^ 0x0dd
@@ -104,7 +106,7 @@ func (l *language) take(token string) float64 {
 	return 9 + 3*odd
 }
 
-// costs returns the cost of each token of an answer, in nats.
+// costs returns the cost of each token of an answer, in nats. An unlikely token has a high cost.
 func (l language) costs(tokens []string) []float64 {
 	out := make([]float64, len(tokens))
 	for i, token := range tokens {
@@ -113,10 +115,11 @@ func (l language) costs(tokens []string) []float64 {
 	return out
 }
 
-// say returns the model's most likely answer. An answer of words has n tokens. If parts is not 0,
-// the answer departs once from the most likely one: at the first token from number parts on at
-// which two words are equally likely, it takes the second word. Another batch or kernel may have
-// this effect.
+// say returns the model's most likely answer. An answer of words has n tokens.
+//
+// If parts is not 0, the answer departs once from the most likely one. It does so at the first
+// token, from number parts on, at which two words are equally likely, and takes the second word. In
+// a real server another batch or kernel may have this effect.
 func (l language) say(n int, parts int) []string {
 	if l.solved != nil {
 		n = len(l.solved)
@@ -133,9 +136,11 @@ func (l language) say(n int, parts int) []string {
 	return out
 }
 
-// behind returns the index at which the answer begins, in the tokens of a prompt and its answer.
-// The answer begins after the last header of the assistant. Without a header, it begins at the last
-// token that is the first word of an answer. Without such a token, behind returns the length.
+// behind returns the index at which the answer begins. ids are the tokens of a prompt and its
+// answer.
+//
+// The answer begins after the last header of the assistant. Without a header it begins at the last
+// token that can start an answer. Without such a token, behind returns the length of ids.
 func behind(ids []int) int {
 	header := append(Tokenize([]int{tokenStart}, "assistant"), '\n')
 	for at := len(ids) - len(header); at >= 0; at-- {
@@ -161,8 +166,8 @@ func keyOf(ids []int) uint64 {
 	return uint64(hash)
 }
 
-// asked returns the text of the first user message of a chat. prompt is the chat as its tokens, in
-// text. Without such a message, asked returns prompt.
+// asked returns the text of the first user message of a chat. prompt is the text of the chat's
+// tokens. If there is no user message, asked returns prompt.
 func asked(prompt string) string {
 	if _, after, ok := strings.Cut(prompt, specials[0]+"user\n"); ok {
 		prompt, _, _ = strings.Cut(after, specials[1])
@@ -184,7 +189,7 @@ func logprobs(model string, ids []int) []float64 {
 	prompt, _ := Detokenize(ids[:at])
 	tokens := make([]string, len(ids)-at)
 	for i, id := range ids[at:] {
-		tokens[i], _ = Detokenize([]int{id}) // the ids were checked before
+		tokens[i], _ = Detokenize([]int{id}) // no error: the ids were checked before
 	}
 	for i, cost := range newLanguage(model, keyOf(ids[:at]), asked(prompt), 1).costs(tokens) {
 		out[at+i] = -cost
@@ -192,9 +197,9 @@ func logprobs(model string, ids []int) []float64 {
 	return out
 }
 
-// appendLogprobs writes the log-probabilities of a prompt's tokens as vLLM does: null for the first
-// token, and an object with one member for every other token. If ids is nil, log-probabilities were
-// not requested.
+// appendLogprobs appends the log-probabilities of a prompt's tokens, as vLLM writes them. The first
+// token has null. Every other token has an object with one member. If ids is nil, the request did
+// not ask for them.
 func appendLogprobs(b []byte, model string, ids []int) []byte {
 	if ids == nil {
 		return b

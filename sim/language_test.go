@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 )
 
-// TestLanguage checks what the servers of one model answer. All give the same answer to a prompt,
-// and find it likely. An answer is also likely if it takes the second of two equally likely words.
-// Any other answer is unlikely.
+// TestLanguage checks what the servers of one model answer. All servers give the same answer to a
+// prompt, and rate it as likely. An answer that takes the second of two equally likely words is
+// also likely. Any other answer is unlikely.
 func TestLanguage(t *testing.T) {
 	mean := func(l language, tokens []string) float64 {
 		sum := 0.0
@@ -56,8 +56,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestPromptLogprobs asks a server over HTTP how likely its model finds another server's answer to
-// a prompt.
+// TestPromptLogprobs lets a server rate another server's answer to a prompt. The server returns
+// over HTTP how likely its model finds the answer.
 func TestPromptLogprobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := newWorld(t, Options{Seed: 3}), newWorld(t, Options{Seed: 4})

@@ -6,9 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Meter returns a function for the readings of the power. Each call writes the mean power since the
-// last call, in watts, into gauges. It also writes the energy used so far, in joules, into
-// counters.
+// Meter returns a function that reads the power. Each call writes the mean power since the last
+// call into gauges, in watts. It writes the energy used so far into counters, in joules.
 func (p Power) Meter() func(now time.Duration, s State, gauges, counters map[string]float64) {
 	var at time.Duration
 	energy := -1.0
@@ -17,8 +16,8 @@ func (p Power) Meter() func(now time.Duration, s State, gauges, counters map[str
 		energy = p.Idle*now.Seconds() + (p.Decode-p.Idle)*(s.Busy-s.Prefilling).Seconds() + (p.Prefill-p.Idle)*s.Prefilling.Seconds()
 		gauges["power"], counters[metric.Energy] = p.Idle, energy
 		if was >= 0 && now > at {
-			// A step counts in full when it starts, although it may end after the reading. So the
-			// power is limited to that of a prefilling GPU.
+			// A step counts in full when it starts, although it may end after this reading. So the
+			// mean could exceed the power of a prefilling GPU, which is the maximum.
 			gauges["power"] = min((energy-was)/(now-at).Seconds(), p.Prefill)
 		}
 		at = now

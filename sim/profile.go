@@ -21,46 +21,48 @@ import (
 type Policy string
 
 const (
-	// Mixed is vLLM's policy. Every step decodes all running sequences. The rest of its token
-	// budget goes to prompts, in order of arrival. A prompt chunk makes the step longer, also for
-	// the decoding sequences.
+	// Mixed is vLLM's policy. Every step decodes all running sequences. The rest of the step's
+	// token budget goes to prompts, in order of arrival. A prompt chunk makes the whole step
+	// longer, so it also delays the decoding sequences.
 	Mixed Policy = "mixed"
-	// PrefillFirst is SGLang's policy. A step either prefills or decodes. While a prompt can be
-	// prefilled, no sequence decodes.
+	// PrefillFirst is SGLang's policy. A step either prefills or decodes. No sequence decodes while
+	// a prompt can be prefilled.
 	PrefillFirst Policy = "prefill_first"
 )
 
 // Profile describes the speed and the limits of one model on one machine. The file is JSON with
-// these names, which include the units. A missing field is zero; the comment of the field says what
-// zero means. The time of a step is the sum of two costs:
+// these names, which include the units. A missing field is zero. The comment of each field says
+// what zero means. The time of a step is the sum of two costs:
 //
 //	decode:  base_ms + per_seq_ms·(B−1) + per_ktoken_ms·R + per_ktoken_longest_ms·L
 //	         + moe_ms·(s(B·v) − s(v)),  s(n) = 1 − (1 − moe_active_share)^n
 //	prefill: chunk_ms + Σ (us_per_token·n + ns_per_token2·((p+n)² − p²))
 //
-// B is the number of decoding sequences. R is the number of resident tokens of all these sequences,
-// and L that of the longest sequence, both in units of 1024. v is 1 + draft tokens. The sum Σ is
-// over the prompt chunks of the step: a chunk has n tokens, and p tokens of its prompt precede it.
-// A step without decoding sequences also costs base_ms.
+// In decode, B sequences decode. R is the number of resident tokens of all these sequences, and L
+// that number for the longest sequence. Both are in units of 1024 tokens. v is 1 + draft tokens.
+//
+// In prefill, the sum Σ is over the prompt chunks of the step. A chunk has n tokens, and p tokens
+// of its prompt come before it. A step without decoding sequences also costs base_ms.
 type Profile struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	// Source says where the numbers of the profile come from.
 	Source string `json:"source,omitempty"`
-	// Base names a shipped profile. The file takes from it the values that it does not set.
+	// Base names a shipped profile. Values that the file does not set come from that profile.
 	Base string `json:"base,omitempty"`
 
 	Model       string `json:"model"`         // id in /v1/models and in every answer
 	MaxModelLen int    `json:"max_model_len"` // most tokens of a prompt and its answer together, at least 2
 	Policy      Policy `json:"policy"`        // mixed | prefill_first
 
-	// LoadMS is the time after the start in which the server answers with status 503.
+	// LoadMS is the loading time after the start. The server answers with status 503 until it has
+	// passed.
 	LoadMS float64 `json:"load_ms,omitempty"`
-	// OverheadMS is the time from a request's arrival to the engine's queue. Requests do not wait
-	// for each other in this time.
+	// OverheadMS is the time from a request's arrival to the engine's queue. Several requests can
+	// spend this time at once.
 	OverheadMS float64 `json:"overhead_ms,omitempty"`
-	// FrontMSPerRequest and FrontUSPerToken are the time of a single-threaded front end, such as a
-	// tokenizer. A request spends it after OverheadMS. The front end works on one request at a
+	// FrontMSPerRequest and FrontUSPerToken are the time that a request spends in the server's
+	// front end, such as a tokenizer, after OverheadMS. The front end works on one request at a
 	// time.
 	FrontMSPerRequest float64 `json:"front_ms_per_request,omitempty"`
 	FrontUSPerToken   float64 `json:"front_us_per_token,omitempty"`
@@ -78,77 +80,76 @@ type Profile struct {
 	NaturalOutput     NaturalOutput `json:"natural_output,omitzero"`
 	GPU               *GPU          `json:"gpu,omitempty"` // nil means that the server reports no GPU
 
-	// Faults are deliberate errors of the server.
+	// Faults are errors that the server makes on purpose.
 	Faults Script `json:"faults,omitempty"`
 }
 
-// PrefillCost is the cost of prompts.
+// PrefillCost is the time for the prefilling part of a step.
 type PrefillCost struct {
 	USPerToken  float64 `json:"us_per_token"`       // linear part, µs
-	NSPerToken2 float64 `json:"ns_per_token2"`      // cost of attention, in ns per token squared
+	NSPerToken2 float64 `json:"ns_per_token2"`      // cost of attention, in ns per tokens²
 	ChunkMS     float64 `json:"chunk_ms,omitempty"` // time added to each step that prefills
 }
 
-// DecodeCost is the time that a step takes to decode its sequences.
+// DecodeCost is the time for the decoding part of a step.
 type DecodeCost struct {
 	BaseMS             float64 `json:"base_ms"`                         // time of a step with one sequence, above 0
 	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // time for each further sequence
-	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // per 1024 resident tokens, over all sequences
+	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // time per 1024 tokens of all sequences
 	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // per 1024 tokens of the longest sequence
-	// MoEMS is the cost of a step that uses all experts, minus the cost of a step that uses only
-	// the experts of one token. MoEActiveShare is the share of the experts that one token uses, in
-	// [0, 1).
+	// MoEMS is how much longer a step takes if it uses all experts, instead of only the experts of
+	// one token. MoEActiveShare is the share of the experts that one token uses, in [0, 1).
 	MoEMS          float64 `json:"moe_ms,omitempty"`
 	MoEActiveShare float64 `json:"moe_active_share,omitempty"`
 }
 
-// Limits are the limits of the engine.
+// Limits are the engine's limits on batches and on the KV cache.
 type Limits struct {
 	MaxBatchedTokens int `json:"max_batched_tokens"`          // most tokens in one step, at least 1
 	MaxSeqs          int `json:"max_seqs,omitempty"`          // running sequences; 0: no limit
 	KVTokens         int `json:"kv_tokens,omitempty"`         // tokens in a full KV cache; 0: no limit
-	KVPerSeqTokens   int `json:"kv_per_seq_tokens,omitempty"` // tokens that each sequence reserves in addition to input + output
+	KVPerSeqTokens   int `json:"kv_per_seq_tokens,omitempty"` // tokens that each sequence reserves beyond its input and output
 }
 
 // Speculation is speculative decoding: the engine drafts several tokens, and the model verifies
 // them in one step.
 type Speculation struct {
-	// Accept is the chance of acceptance by draft position: the share of steps in which the draft
-	// token was accepted, in [0, 1]. It never increases, because a draft token is accepted only if
-	// all draft tokens before it were accepted. The length of Accept is the number of draft tokens.
+	// Accept[i] is the share of steps in which draft token i was accepted, in [0, 1]. A draft token
+	// is accepted only if all draft tokens before it were accepted, so the shares never increase.
+	// The length of Accept is the number of draft tokens.
 	Accept []float64 `json:"accept"`
-	// Spread is how far the mean number of tokens per step of one request may be from the overall
-	// mean. It is a share, in [0, 1).
+	// Spread is the largest difference between a request's mean number of tokens per step and the
+	// overall mean. It is a share of the overall mean, in [0, 1).
 	Spread float64 `json:"spread,omitempty"`
 }
 
 // PrefixCache reuses the KV cache of prompts that have the same beginning.
 type PrefixCache struct {
 	BlockTokens    int `json:"block_tokens"`    // tokens in a block, at least 1; only whole blocks count
-	CapacityTokens int `json:"capacity_tokens"` // tokens that the cache holds, at least block_tokens; then the least recently used blocks leave
+	CapacityTokens int `json:"capacity_tokens"` // most tokens in the cache, at least block_tokens; the least recently used blocks leave
 }
 
-// Noise varies times from step to step, and the speed from one start of the server to the next.
-// Both variations are log-normal factors with the mean 1.
+// Noise varies the times of steps, and the speed of each start of the server. Each variation is a
+// log-normal factor with the mean 1.
 type Noise struct {
 	StepCV  float64 `json:"step_cv,omitempty"`  // coefficient of variation of a step's time, in [0, 1]
-	StartCV float64 `json:"start_cv,omitempty"` // coefficient of variation of the speed, from one start to the next, in [0, 1]
+	StartCV float64 `json:"start_cv,omitempty"` // coefficient of variation of the speed between starts, in [0, 1]
 }
 
-// Stalls are pauses in which the whole engine stops, as in garbage collection or when a graph is
-// compiled again.
+// Stalls are pauses of the whole engine, as in garbage collection or when a graph is compiled
+// again.
 type Stalls struct {
-	EverySteps int     `json:"every_steps"` // one in every_steps decoding steps has a stall; at least 1
+	EverySteps int     `json:"every_steps"` // number of decoding steps for each stall; at least 1
 	MS         float64 `json:"ms"`          // length of a stall
 }
 
-// NaturalOutput describes how long answers are if the model itself ends them.
+// NaturalOutput describes the length of answers that the model itself ends.
 type NaturalOutput struct {
 	Mean int     `json:"mean"` // tokens; 0: 200
 	CV   float64 `json:"cv"`   // coefficient of variation of the log-normal length, in [0, 2]
-	// Parts is the share of answers at temperature 0 that depart from the most likely answer. The
-	// server then takes the second of two equally likely words, and continues from there. A real
-	// server may do so because of batches and kernels.
+	// Parts is the share of answers at temperature 0 that depart from the most likely answer. At
+	// one word the server takes the second of two about equally likely words. A real server may
+	// depart because of batching and kernels.
 	Parts float64 `json:"parts,omitempty"`
 }
 
@@ -168,17 +169,18 @@ func Profiles() []string {
 	return files
 }
 
-// DefaultProfile is the profile "default".
+// DefaultProfile returns the shipped profile "default".
 func DefaultProfile() *Profile {
 	p, err := shippedProfile("default")
 	if err != nil {
-		panic(err) // cannot happen: the profile is part of the binary, and a test reads it
+		panic(err) // cannot happen: the profile is part of the binary, and a test checks it
 	}
 	return p
 }
 
-// LoadProfile returns the profile with that name. "" means "default". A name that ends in .json or
-// contains a slash is the path of a file, relative to baseDir. Any other name is a shipped profile.
+// LoadProfile returns the profile with the given name; "" means "default". A name that ends in
+// .json or contains a slash is the path of a file, relative to baseDir. Any other name is a shipped
+// profile.
 func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	if nameOrPath == "" {
 		nameOrPath = "default"
@@ -204,12 +206,12 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	return p, nil
 }
 
-// maxFile is the largest size of a profile or a script, in bytes. It is hundreds of times the usual
-// size.
+// maxFile is the largest size of a profile or a script, in bytes. Usual files are hundreds of times
+// smaller.
 const maxFile = 4 << 20
 
-// ReadFile reads a profile or a script: a regular file of at most 4 MiB. A repository may contain a
-// link to a device or a pipe. Such a link is refused before it is opened.
+// ReadFile reads a profile or a script, a regular file of at most 4 MiB. It refuses a link to a
+// device or a pipe before it opens it.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -237,8 +239,8 @@ func shippedProfile(name string) (*Profile, error) {
 	return p, nil
 }
 
-// ParseProfile decodes and checks a profile. If a field is unknown, the error names the nearest
-// known field.
+// ParseProfile decodes and checks a profile. If a field is unknown, the error names the known field
+// that is most similar.
 func ParseProfile(src []byte) (*Profile, error) {
 	var head struct {
 		Base string `json:"base"`
@@ -289,7 +291,7 @@ func decodeStrict(src []byte, p *Profile) error {
 	return nil
 }
 
-// fieldNames collects the JSON names of a struct and of its nested structs.
+// fieldNames returns the JSON names of a struct type and of its nested structs.
 func fieldNames(t reflect.Type) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -306,7 +308,7 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// Validate returns an error that names every value out of range.
+// Validate returns an error that names every value outside its range.
 func (p *Profile) Validate() error {
 	var bad []error
 	say := func(ok bool, format string, args ...any) {
@@ -367,8 +369,8 @@ func (p *Profile) Validate() error {
 	return errors.Join(bad...)
 }
 
-// TokensPerStep is the mean number of tokens that a sequence gets in a decode step. It is 1, or
-// more with speculative decoding.
+// TokensPerStep is the mean number of tokens that a sequence gets in a decode step. It is 1 without
+// speculative decoding.
 func (p *Profile) TokensPerStep() float64 {
 	tokens := 1.0
 	if p.Speculation != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Version is the answer of /version.
+// Version is the version that the server reports at /version.
 const Version = "tokgate-sim-1"
 
 // Options configures a Server. The zero value means the default profile without faults.
@@ -21,18 +21,17 @@ type Options struct {
 	Profile *Profile // nil: DefaultProfile
 	Seed    int64    // of everything random
 	Model   string   // id of the model to serve; "" means the profile's model
-	Engine  string   // the engine whose metric names /metrics uses: "sglang"; any other text means vLLM
+	Engine  string   // engine whose metric names /metrics uses: "sglang", or any other text for vLLM
 	APIKey  string   // key that requests below /v1 must send as a bearer token; "": no key is required
-	Faults  Script   // in addition to those of the profile
-	// OnEmit is called right before every chunk with tokens is written. Several goroutines may call
-	// it at once. id is the id in the chunks of the answer: "chatcmpl-…". It ends in the
-	// X-Request-Id of the request, if the request has one. chunk is the number of the chunk, from
-	// 0.
+	Faults  Script   // faults in addition to those of the profile
+	// OnEmit is called right before the server writes a chunk with tokens. Several goroutines may
+	// call it at once. chunk is the number of the chunk, from 0. id is the id in the chunks of the
+	// answer, such as "chatcmpl-…". It ends in the request's X-Request-Id, if there is one.
 	OnEmit func(id string, chunk int, at time.Time)
 	// OnServed is called after every completion request whose body could be parsed. Several
 	// goroutines may call it at once.
 	OnServed func(Served)
-	Clock    Clock // nil means package time, whose clock a synctest bubble replaces
+	Clock    Clock // nil means package time, which a synctest bubble replaces
 	// Listen is the function that Start uses; nil means net.Listen.
 	Listen func(network, address string) (net.Listener, error)
 }
@@ -41,12 +40,12 @@ type Options struct {
 type Served struct {
 	ID      string    `json:"id"` // id of the answer, the same as for OnEmit
 	Arrived time.Time `json:"arrived"`
-	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero: no token was
+	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero: no token
 	Last    time.Time `json:"last,omitzero"`  // right before the last token was written
 	Tokens  int       `json:"tokens"`         // tokens written; 0 if the answer was not streamed
 }
 
-// Clock is the part of package time that the server uses.
+// Clock has the functions of package time that the server uses.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
@@ -57,8 +56,8 @@ type wallClock struct{}
 func (wallClock) Now() time.Time                         { return time.Now() }
 func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Server is an OpenAI-compatible server that runs an Engine in real time. It is an http.Handler.
-// Start and Serve make it listen by itself. While no request is in flight, it has no goroutine.
+// Server is an OpenAI-compatible server that runs an Engine in real time. It is an http.Handler,
+// and can also listen by itself (Start, Serve). It has no goroutine while no request is in flight.
 type Server struct {
 	options Options
 	profile *Profile
@@ -70,7 +69,7 @@ type Server struct {
 	mux     *http.ServeMux
 	ids     atomic.Uint64
 
-	answered sync.Map // answered prompts; the keys are those that the fault replay looks up
+	answered sync.Map // answered prompts, by the key that the fault replay looks up
 
 	done chan struct{} // closed by Close
 
@@ -81,11 +80,11 @@ type Server struct {
 	metrics *metrics
 	web     *http.Server
 	url     string
-	closing map[net.Conn]bool // connections that are closed as soon as they are idle
+	closing map[net.Conn]bool // connections to close as soon as they are idle
 	closed  bool
 }
 
-// New returns a server. Its loading time and its clock begin at the call.
+// New returns a server. The server's loading time and its clock begin now.
 func New(o Options) (*Server, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
@@ -181,8 +180,8 @@ func (s *Server) listen(l net.Listener) (*http.Server, error) {
 	return s.web, nil
 }
 
-// connState closes a connection whose answer is complete, if the fault of the answer asks for it.
-// The answer had announced that the connection stays open.
+// connState closes a connection after a complete answer, if a fault requires it. The answer had
+// announced that the connection stays open.
 func (s *Server) connState(c net.Conn, state http.ConnState) {
 	if state != http.StateIdle && state != http.StateClosed {
 		return
@@ -196,15 +195,15 @@ func (s *Server) connState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// URL returns the address of the server, such as "http://127.0.0.1:40123". It returns "" before
-// Start or Serve.
+// URL returns the address of the server, such as "http://127.0.0.1:40123". Before Start or Serve it
+// returns "".
 func (s *Server) URL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.url
 }
 
-// Model is the id served.
+// Model returns the id of the served model.
 func (s *Server) Model() string { return s.model }
 
 // State returns the engine's state.
@@ -214,7 +213,7 @@ func (s *Server) State() State {
 	return s.engine.State(s.now())
 }
 
-// Close ends everything at once, including answers that are being sent. It may be called twice.
+// Close ends everything at once, including answers that are being sent. It may be called again.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	h := s.web
@@ -294,8 +293,8 @@ func effectOf(r *http.Request) *effect {
 	return new(effect)
 }
 
-// pause waits for the time d, or for ever if d is negative. It reports whether the client and the
-// server are still there after the wait.
+// pause waits for the time d, or for ever if d is negative. It returns false if the client or the
+// server has gone.
 func (s *Server) pause(r *http.Request, d time.Duration) bool {
 	var over <-chan time.Time
 	if d >= 0 {
@@ -314,16 +313,16 @@ func (s *Server) pause(r *http.Request, d time.Duration) bool {
 // loading reports whether the server is not ready yet.
 func (s *Server) loading() bool { return s.clock.Now().Before(s.ready) }
 
-// run is one job in flight, and everything with which its handler waits for it.
+// run is one job in flight, with the emissions that its handler has not taken yet.
 type run struct {
 	id   uint64
-	wake chan struct{} // holds a value if the handler has emissions to take
+	wake chan struct{} // holds a value if there are emissions for the handler
 
 	mu      sync.Mutex
 	pending []Emission
 	times   Times
 
-	told told // protected by the server's lock
+	told told // the server's mu protects told
 }
 
 // submit gives a job to the engine, and starts the loop if it is not running.
@@ -345,8 +344,8 @@ func (s *Server) submit(j Job, finish string) (*run, error) {
 	return r, nil
 }
 
-// loop runs the engine until it is idle. While a step runs, loop may sleep until the end of the
-// step, because a job that arrives during the step cannot start before its end.
+// loop runs the engine until it is idle. It may sleep until the end of the current step, because a
+// new job cannot start before that.
 func (s *Server) loop() {
 	for {
 		s.mu.Lock()
@@ -366,7 +365,8 @@ func (s *Server) loop() {
 	}
 }
 
-// deliver passes emissions to the requests that wait for them. The caller holds the server's lock.
+// deliver passes emissions to the requests that wait for them. The caller must hold the server's
+// lock.
 func (s *Server) deliver(emitted []Emission) {
 	for i := range emitted {
 		e := &emitted[i]
@@ -378,17 +378,17 @@ func (s *Server) deliver(emitted []Emission) {
 		r.mu.Lock()
 		r.times = *e.Times
 		r.pending = append(r.pending, *e)
-		r.pending[len(r.pending)-1].Times = nil // only valid during this call
+		r.pending[len(r.pending)-1].Times = nil // Times is valid only during this call
 		r.mu.Unlock()
 		select {
 		case r.wake <- struct{}{}:
-		default: // the channel holds a value already
+		default: // the handler is already notified
 		}
 	}
 }
 
-// take waits for emissions and appends them to the slice into. It returns false if the client or
-// the server is gone.
+// take waits for emissions of r and appends them to into. It returns false if the client has gone
+// or the server was closed.
 func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission, bool) {
 	select {
 	case <-r.wake:
@@ -404,7 +404,7 @@ func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission,
 	return into, true
 }
 
-// release drops a run. If the run is not finished, release cancels its job.
+// release removes a run. If its job is not finished, release cancels the job.
 func (s *Server) release(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,31 +10,31 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// The kinds of regressions. The kinds in plan.Slower have a factor as their size. Failures have a
-// share. Every other kind has one fixed size.
+// The kinds of regressions. For the kinds in plan.Slower, the size is a factor. For Failures it is
+// a share. All other kinds have a fixed size.
 const (
-	Overhead   = "overhead"   // each request waits longer before it reaches the engine
-	Prefill    = "prefill"    // each prompt token costs more
+	Overhead   = "overhead"   // each request takes longer to reach the engine
+	Prefill    = "prefill"    // each prompt token takes longer
 	Decode     = "decode"     // each decoding step takes longer
-	Throughput = "throughput" // each sequence in a batch costs twice as much; the maximum throughput halves
-	KV         = "kv"         // the KV cache holds half as much
-	Cache      = "cache"      // the prefix cache holds half as much
-	NoCache    = "no-cache"   // there is no prefix cache
-	Sequences  = "sequences"  // half as many sequences run at a time
-	Stalls     = "stalls"     // the engine stops for 1 s after every 100 tokens of an answer
+	Throughput = "throughput" // each sequence in a batch costs twice as much: half the throughput
+	KV         = "kv"         // half the size of the KV cache
+	Cache      = "cache"      // half the size of the prefix cache
+	NoCache    = "no-cache"   // the server has no prefix cache
+	Sequences  = "sequences"  // only half as many sequences run at a time
+	Stalls     = "stalls"     // the engine pauses for 1 s after every 100 tokens of an answer
 	Failures   = "failures"   // a share of the requests fails
 	Drafts     = "drafts"     // half as many draft tokens are accepted
 	Cut        = "cut"        // answers end at half their length
-	Queue      = "queue"      // each request of every tenth round waits 1 s longer
+	Queue      = "queue"      // in every tenth round each request waits 1 s longer
 )
 
 // Regression is one way in which a server gets worse.
 type Regression struct {
 	Kind string
-	Size float64 // factor of the slowdown, above 1; for failures the share, in (0, 1]; else 0
+	Size float64 // slowdown factor, above 1; for failures their share, in (0, 1]; otherwise 0
 }
 
-// All lists the planted regressions, in the order of the report.
+// All lists the regressions that are planted, in the order of the report.
 func All() []Regression {
 	var out []Regression
 	for _, kind := range plan.Slower {
@@ -48,7 +48,7 @@ func All() []Regression {
 	return append(out, Regression{Failures, 0.01}, Regression{Failures, 0.05}, Regression{Kind: Cut})
 }
 
-// Demanded lists the regressions that the gate must notice, as the plan requires (must_detect).
+// Demanded lists the regressions that the gate must notice by the plan's must_detect.
 func Demanded(p *plan.Plan) []Regression {
 	var out []Regression
 	for _, d := range p.Gate.MustDetect {
@@ -86,7 +86,7 @@ func (r Regression) String() string {
 
 func factor(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// words describes the slower server, such as "decodes 2 times slower".
+// words describes the server with the regression, such as "decodes 2 times slower".
 func (r Regression) words() string {
 	switch r.Kind {
 	case Overhead:
@@ -119,9 +119,9 @@ func (r Regression) words() string {
 	return r.String()
 }
 
-// Changes reports whether a regression is planted in the server at an address. Without a comparison
-// every server gets the regression. In a comparison a server that is only the control stays
-// unchanged, unless a candidate has the same address.
+// Changes reports whether a regression is planted in the server at an address. In a comparison, the
+// control stays unchanged, unless it is also a candidate. Without a comparison every server gets
+// the regression.
 func Changes(p *plan.Plan, address string) bool {
 	control := false
 	for _, c := range p.Compares {
@@ -133,8 +133,8 @@ func Changes(p *plan.Plan, address string) bool {
 	return !control
 }
 
-// Plant changes the profile of a simulated server of the plan. It reports whether the regression
-// changed anything: a server without speculative decoding has no drafts to lose.
+// Plant puts the regression into the profile of a simulated server of the plan. It reports whether
+// the profile changed. For example, a server without speculative decoding cannot lose drafts.
 func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 	switch r.Kind {
 	case Overhead:
@@ -148,8 +148,8 @@ func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 		return scale(2, &to.Decode.PerSeqMS, &to.Decode.PerKtokenMS, &to.Decode.MoEMS)
 	case KV:
 		before := to.Limits.KVTokens
-		// Without room for one request of the full context the server would not start, so the cache
-		// keeps that much.
+		// The server would not start without room for one request of the full context. So keep at
+		// least that much.
 		to.Limits.KVTokens = max(before/2, min(before, to.MaxModelLen+to.Limits.KVPerSeqTokens))
 		return to.Limits.KVTokens < before
 	case Cache, NoCache:
@@ -190,7 +190,7 @@ func (r Regression) cache(to *sim.Profile) bool {
 	return true
 }
 
-// scale multiplies costs by a factor.
+// scale multiplies costs by a factor. It reports whether any cost was above 0.
 func scale(by float64, costs ...*float64) bool {
 	any := false
 	for _, c := range costs {
@@ -200,12 +200,12 @@ func scale(by float64, costs ...*float64) bool {
 	return any
 }
 
-// queueRounds is the number of rounds that the regression Queue can slow down. Every tenth round is
-// slow, so that is enough for plans with several levels.
+// queueRounds is the number of rounds in which the regression Queue can slow down requests. It
+// slows every tenth round. 50 rounds are enough for plans with several levels.
 const queueRounds = 50
 
-// rules returns the faults that a simulated server gets for a regression that leaves its speed
-// unchanged.
+// rules returns the faults of a simulated server with the regression. Regressions that change the
+// server's speed need no faults.
 func (r Regression) rules(p *plan.Plan) sim.Script {
 	shortest, round := 0, 0
 	for _, w := range p.Workloads {

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Headline returns the worst finding in one sentence: the largest regression that the gate lets
-// pass. Regressions of speed come first. It is "" if no regression was tried.
+// Headline describes the largest regression that the gate lets pass, in one sentence. Regressions
+// of speed come first. It is "" if no regression was tried.
 func (r *Result) Headline() string {
 	var pass, some []string
 	tried := 0
@@ -44,7 +44,8 @@ func (r *Result) Headline() string {
 // passes reports whether the gate passes in more than half of the runs with the regression.
 func (f *Finding) passes() bool { return f.Runs() > 0 && f.Passes() > 0.5 }
 
-// worst returns the largest regression of a kind that still passes; nil if none passes.
+// worst returns the largest regression of the given kind that the gate lets pass. It returns nil if
+// there is none.
 func (r *Result) worst(kind string) *Finding {
 	var out *Finding
 	for i := range r.Findings {
@@ -55,7 +56,7 @@ func (r *Result) worst(kind string) *Finding {
 	return out
 }
 
-// Basis describes the runs from which the shares were counted.
+// Basis describes the runs behind the result.
 func (r *Result) Basis() string {
 	per := r.Unchanged.Runs()
 	if r.Recorded {
@@ -64,8 +65,8 @@ func (r *Result) Basis() string {
 	return fmt.Sprintf("%d simulated runs of the plan, %d of each", r.Runs(), per)
 }
 
-// Row returns a row of the report: the regression, how often the gate fails with it, and how often
-// it is undecided.
+// Row returns a row of the report. It has the regression, how often the gate fails with it, and how
+// often the outcome is undecided.
 func (f *Finding) Row() []string {
 	if f.Absent {
 		return []string{f.String(), "–", "nothing of the kind"}
@@ -81,7 +82,7 @@ func (t Tally) row(name string) []string {
 	return []string{name, fmt.Sprintf("%d of %d", t.Failed, t.Runs()), undecided}
 }
 
-// Rows lists all findings except the unchanged server.
+// Rows lists all findings, but not that of the unchanged server.
 func (r *Result) Rows() [][]string {
 	rows := [][]string{r.Unchanged.row("the server as it is")}
 	for i := range r.Findings {

@@ -2,11 +2,11 @@ package traffic
 
 import "time"
 
-// mostSteps bounds the intervals of Rates.
+// mostSteps is the largest number of intervals that Rates returns.
 const mostSteps = 60
 
-// Rates returns the requests per second in intervals of equal, round length. The last
-// interval may be shorter.
+// Rates returns the rates of the trace, in requests per second, in equal intervals. step is the
+// length of an interval, a round number. The last interval may be shorter.
 func (r *Replay) Rates() (rates []float64, step time.Duration) {
 	for _, n := range []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600} {
 		if step = n * time.Second; r.Length()/step < mostSteps {
@@ -16,7 +16,7 @@ func (r *Replay) Rates() (rates []float64, step time.Duration) {
 	step *= (r.Length()/step + mostSteps) / mostSteps
 	rates = make([]float64, max((r.Length()+step-1)/step, 1))
 	for _, row := range r.Measured() {
-		// A request at the very end belongs to the last interval.
+		// A request exactly at the end belongs to the last interval.
 		i := min(int((row.At-r.From)/step), len(rates)-1)
 		rates[i] += 1 / min(step, max(r.Length()-step*time.Duration(i), time.Second)).Seconds()
 	}
@@ -24,7 +24,7 @@ func (r *Replay) Rates() (rates []float64, step time.Duration) {
 }
 
 // Sessions returns the number of sessions in the replayed part of the trace. waiting is the number
-// of rows that are sent only after the answer of an earlier row.
+// of rows that wait for the answer of an earlier row.
 func (r *Replay) Sessions() (sessions, waiting int) {
 	seen := map[int]bool{}
 	for _, row := range r.Measured() {
@@ -38,9 +38,9 @@ func (r *Replay) Sessions() (sessions, waiting int) {
 	return len(seen), waiting
 }
 
-// Quantum returns the unit to which the times of the trace are rounded, from one second to a
-// minute. All times are multiples of it, to within a millisecond. 0 if there is no such unit. The
-// times of published traces are often rounded.
+// Quantum returns the unit to which the times of the trace are rounded. It is from one second to
+// one minute, or 0 if there is none. All times are multiples of the unit, to within a millisecond.
+// The times of published traces are often rounded.
 func (t *Trace) Quantum() time.Duration {
 	for _, q := range []time.Duration{time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second, 3 * time.Second, 2 * time.Second, time.Second} {
 		whole := len(t.Rows) >= 20
@@ -58,7 +58,7 @@ func (t *Trace) Quantum() time.Duration {
 	return 0
 }
 
-// Types returns the number of replayed requests of each type.
+// Types returns the number of measured requests of each type.
 func (r *Replay) Types() map[string]int {
 	out := map[string]int{}
 	for _, row := range r.Measured() {

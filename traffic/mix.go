@@ -6,21 +6,23 @@ import (
 	"slices"
 )
 
-// Shares are the shares of a mix's parts, which add up to Whole.
+// Shares holds the share of each part of a mix. The shares add up to Whole.
 type Shares []int
 
-// Whole is the sum of the shares of a mix. A share is a whole number of millionths.
+// Whole is the sum of the shares of a mix. Each share is a whole number of millionths.
 const Whole = 1_000_000
 
-// Counts returns how many of a round's n requests each part gets. given is how many
-// requests each part got in the rounds before. A part's count differs from its share by at
-// most one request in each round, and by less than one over all rounds so far. So the
-// shares are exact over a level if they divide its number of requests.
+// Counts returns how many of a round's n requests each part gets. given is the number of requests
+// that each part got in earlier rounds.
 //
-// The number of requests that are due to a part so far is rounded down or up. Parts that
-// would otherwise be more than one short in this round are rounded up first, then parts by
-// the largest remainders, and last the parts that would get more than one too many. Among
-// equal parts the first wins.
+// In one round, a part's count differs from its share by at most one request. Over all rounds so
+// far it differs by less than one request. So the shares are exact at the end of a level if they
+// divide its number of requests.
+//
+// The number of requests that a part should have by now is rounded down or up. Parts that would be
+// more than one request short in this round are rounded up first. Then come the parts with the
+// largest remainders. Parts that would get more than one request too many come last. Of equal parts
+// the first one wins.
 func (s Shares) Counts(given []int, n int) []int {
 	before := 0
 	for _, g := range given {
@@ -34,7 +36,7 @@ func (s Shares) Counts(given []int, n int) []int {
 		p := part{index: i, rest: due - whole*Whole}
 		switch off := whole*Whole - share*n; {
 		case p.rest <= 0:
-			p.rank = 3 // all requests that are due are given
+			p.rank = 3 // the part already has all its requests
 		case off < -Whole:
 			p.rank = 0
 		case off > 0:
@@ -52,7 +54,7 @@ func (s Shares) Counts(given []int, n int) []int {
 		counts[parts[i%len(parts)].index]++
 		left--
 	}
-	for i := len(parts) - 1; left < 0; i-- { // too many in all: take from the last parts
+	for i := len(parts) - 1; left < 0; i-- { // too many in total: reduce the last parts
 		if p := parts[(i+len(parts))%len(parts)].index; counts[p] > 0 {
 			counts[p]--
 			left++
@@ -62,8 +64,9 @@ func (s Shares) Counts(given []int, n int) []int {
 }
 
 // Order returns the part of each request in a round. counts is the number of requests of each part.
-// The round is divided into strata, which all have the right share of every part. Within a stratum
-// the order is random. A stratum has about one request of the rarest part.
+//
+// The round is divided into strata. Each stratum has the right share of every part, and about one
+// request of the rarest part. Within a stratum the order is random.
 func Order(counts []int, random *rand.Rand) []int {
 	n, rarest := 0, 0
 	for _, c := range counts {
@@ -86,6 +89,6 @@ func Order(counts []int, random *rand.Rand) []int {
 	return out
 }
 
-// Stratum returns the size of a piece of the mix in which the rarest part has about one request. A
-// sequence of unknown length is made of pieces of this size.
+// Stratum returns the size of a block of the mix in which the rarest part has about one request. A
+// sequence of unknown length is made of blocks of this size.
 func (s Shares) Stratum() int { return (Whole + slices.Min(s) - 1) / slices.Min(s) }

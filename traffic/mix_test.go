@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The shares are 70, 25 and 5 %. So in each round of ten requests, 7, 2.5 and 0.5 requests of the
-// three parts are due.
+// The shares are 70, 25 and 5 %. In a round of ten requests, the three parts should get 7, 2.5 and
+// 0.5 requests.
 func TestCounts(t *testing.T) {
 	shares := Shares{700_000, 250_000, 50_000}
 	for _, tc := range []struct {
@@ -31,9 +31,9 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// A part's number of requests is close to its share: within one request in every round, and within
-// less than one request over all rounds so far. It is exact if the shares divide the number of
-// requests. This holds for any shares and rounds.
+// The number of requests of a part is close to its share. It is within one request in every round,
+// and within less than one request over all rounds so far. It is exact if the shares divide the
+// number of requests. All this holds for any shares and rounds.
 func TestCountsHoldTheShares(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -75,8 +75,8 @@ func randomShares(random *rand.Rand) Shares {
 	return append(shares, left*Whole/200)
 }
 
-// A stratum of 20 requests has 14, 5 and 1 requests of the three parts. Their order depends on the
-// seed.
+// Every 20 requests in a row have 14, 5 and 1 requests of the three parts. Their order depends on
+// the seed.
 func TestOrder(t *testing.T) {
 	counts := []int{70, 25, 5}
 	order := Order(counts, rand.New(rand.NewPCG(1, 0)))

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// usualOfAnswers are the default bounds on a candidate's natural answers. A change beyond such a
-// bound is only a warning.
+// usualOfAnswers are the default limits on how a candidate's natural answers may change. A change
+// beyond its limit only warns.
 var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("empty"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
 	{Metric: metric.MustLookup("invalid_text"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
@@ -17,21 +17,20 @@ var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("answer_tokens"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.10, TwoSided: true, Text: "mean +-10%"},
 }
 
-// unsettled reports whether the verdict on a change is undecided, but the estimate of the change is
-// within the bound.
+// unsettled reports whether a change is undecided although its estimate is within the bound.
 func (c *Change) unsettled(alpha float64) bool {
 	mid, _, _, ok := c.delta.bounds(alpha)
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
 }
 
-// showOnly removes the bound of a change. The change is then shown without a verdict.
+// showOnly removes the limit of a change. The change is then shown without a verdict.
 func (c *Change) showOnly() {
 	c.Limit, c.Outcome, c.bound, c.Needs = metric.None(""), verdict.Skipped, nil, ""
 	c.Message = c.line()
 }
 
-// implied returns the default claim on natural answers. The claim leaves out the metrics that the
-// plan itself bounds. implied returns nil if no metric is left.
+// implied returns the default claim on natural answers. It leaves out metrics that the plan itself
+// limits. It returns nil if no metric remains.
 func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
 	out := &plan.Claim{Severity: plan.SeverityWarn, Range: c.Range}
 	for _, w := range c.Workloads(p) {

@@ -12,42 +12,43 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Change holds one statistic of one metric, on both sides of a comparison, and how it changed.
+// Change describes one statistic of one metric on both sides of a comparison, and how it changed.
 type Change struct {
 	Workload string
 	Level    string // "capacity" for the capacity
 	// OfCapacity marks a change of the capacity. OfAnswers marks a change of a metric of scored
-	// answers. Such changes belong to no level.
+	// answers. Changes of both kinds belong to no level.
 	OfCapacity, OfAnswers bool
 	Metric                metric.Def
 	Stat                  metric.Stat
 	// Points means that the change is a difference in the metric's base unit. Otherwise the change
 	// is a share of the control's value.
 	Points bool
-	// Control and Candidate are the values over all rounds, as the tables of the levels show them.
-	// Change is candidate / control − 1, as the geometric mean over the rounds. If Points is set,
-	// Change is candidate − control, as the arithmetic mean over the rounds. Low and High are
-	// one-sided bounds of Change. Confidence is the confidence of each bound.
+	// Control and Candidate are the values over all rounds, as in the tables of the levels. Change
+	// is candidate / control − 1, as the geometric mean over the rounds. If Points is set, it is
+	// candidate − control, as the arithmetic mean.
+	//
+	// Low and High are one-sided bounds of Change. Each bound has the confidence Confidence.
 	Control, Candidate metric.Value
 	Change, Low, High  metric.Value
 	Confidence         float64
-	Limit              metric.Value // largest tolerated change; none if the plan sets no bound
+	Limit              metric.Value // largest allowed change; not OK if the plan sets no limit
 	Improve            bool
-	// Certifiable is the smallest tolerance that these data could certify, with its sign. It is 0
+	// Certifiable is the smallest tolerance, with its sign, that these data could certify. It is 0
 	// if the candidate is better.
 	Certifiable metric.Value
-	Outcome     verdict.Outcome // Skipped if there is no limit, or if the change is not applicable
+	Outcome     verdict.Outcome // Skipped without a limit, or if the change is not applicable
 	Severity    verdict.Severity
 	Direction   Direction
 	Message     string
 	Needs       string
-	Why         string // why there is no value
+	Why         string // why the change has no value
 	LeftOut     bool   // the user did not select this change
 	Notes       []string
 	Pairs       []Pair
 
-	lacks string // reason why the change is not applicable; "" if it is applicable
-	// instead is the verdict's text if the change has no meaningful number; otherwise it is "".
+	lacks string // why the change is not applicable; "" if it is applicable
+	// instead is the text of the verdict if the change has no meaningful number; otherwise "".
 	instead string
 	cause   verdict.Cause // of an error
 	bound   *plan.Change  // nil: shown only
@@ -61,33 +62,32 @@ type Direction string
 const (
 	Better  Direction = "better"
 	Worse   Direction = "worse"
-	NoneWay Direction = "" // the interval includes no change
+	NoneWay Direction = "" // undecided: the interval includes 0
 )
 
-// Pair holds the values of one round on both sides.
+// Pair holds the control's and the candidate's values of one round.
 type Pair struct {
 	Round              int
 	Seed               int64
 	Control, Candidate metric.Value
 	Change             metric.Value
-	Note               string // why this pair stands out; "": it does not stand out
+	Note               string // why this pair is an outlier; "" if it is none
 }
 
-// decision is the result of the tests of one change, before the other changes of the comparison are
-// considered.
+// decision is the result of the tests of one change. It does not yet consider the other changes.
 type decision struct {
-	limit float64 // the limit, in the form that delta has
+	limit float64 // limit of the change, on the scale of delta
 	pFail float64 // p-value of the claim that the change exceeds the limit
 }
 
-// inapplicable marks a change that cannot be judged, because something is lacking.
+// inapplicable marks a change that cannot be judged. lacks says what is missing.
 func (c *Change) inapplicable(lacks string) {
 	c.Outcome, c.lacks, c.Why = verdict.Skipped, lacks, "not applicable: "+lacks
 	c.Message = c.Why
 }
 
-// turned returns the factor that makes a positive change worse: +1 if lower is better, and −1 if
-// higher is better.
+// turned returns the sign by which a change is multiplied, so that a positive change is worse. It
+// is +1 if lower is better, and −1 if higher is better.
 func turned(def metric.Def) float64 {
 	if def.Better == metric.HigherIsBetter {
 		return -1
@@ -95,8 +95,8 @@ func turned(def metric.Def) float64 {
 	return 1
 }
 
-// scaled converts a change, as the plan writes it or as it was measured, to the form that delta
-// has.
+// scaled converts a change to the scale of delta. The change may be measured, or a limit in the
+// plan.
 func (c *Change) scaled(change float64) float64 {
 	if c.Points {
 		return turned(c.Metric) * change
@@ -121,8 +121,8 @@ func (c *Change) Name() string {
 	return c.Metric.Name
 }
 
-// OfUnits judges a change outside of a plan's comparison. The units are the changes of independent
-// pairs, each as ln(candidate / control).
+// OfUnits judges a change that belongs to no comparison of a plan. The units are the changes of
+// independent pairs, each as ln(candidate / control).
 func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan.Policy) Change {
 	alpha := policy.Alpha()
 	c := Change{Metric: bound.Metric, Stat: bound.Stat, Confidence: 1 - alpha}
@@ -134,8 +134,8 @@ func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan
 	return c
 }
 
-// estimate fills in the size of the change, its bounds, its direction, and the tolerance that can
-// be certified.
+// estimate fills in the size, the bounds and the direction of the change. It also fills in the
+// tolerance that can be certified.
 func (c *Change) estimate(alpha float64) {
 	mid, low, high, ok := c.delta.bounds(alpha)
 	switch {
@@ -145,9 +145,8 @@ func (c *Change) estimate(alpha float64) {
 		c.Low, c.High = metric.Some(min(a, b)), metric.Some(max(a, b))
 		c.Certifiable = metric.Some(c.unscaled(max(high, 0)))
 		if c.Metric.TwoSided {
-			// The metric may change in either direction. On this scale a decrease by the share x is
-			// −log1p(−x). The larger of the two possible changes is the smallest tolerance that can
-			// be certified.
+			// The metric may change in either direction, so take the larger of the two possible
+			// changes. On this scale a decrease by the share x is −log1p(−x).
 			c.Certifiable = metric.Some(max(c.High.V, -c.Low.V))
 		}
 		if !c.Metric.TwoSided && high < 0 {
@@ -163,8 +162,8 @@ func (c *Change) estimate(alpha float64) {
 	}
 }
 
-// require judges a change against its bound. It does not consider the other changes: Holm's rule
-// decides later whether a failure stands.
+// require judges a change against its bound. It ignores the other changes of the comparison. Holm's
+// rule later decides whether a failure stands.
 func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Policy, alpha float64) {
 	c.bound, c.Improve, c.Severity = bound, claim.Improve, verdict.Severity(claim.Severity)
 	c.Limit = metric.Some(bound.Limit)
@@ -179,7 +178,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 		other, least := c.delta.mirrored(), -c.scaled(-bound.Limit)
 		within, below = within && -mid <= least, below && other.below(least, alpha)
 		if other.pAbove(least) < c.delta.pAbove(c.limit) {
-			c.delta, c.limit = other, least // the change is more likely to fail in its other direction
+			c.delta, c.limit = other, least // the other direction is more likely to fail
 		}
 	}
 	switch {
@@ -203,7 +202,8 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 	}
 }
 
-// needs says what would settle the verdict. If possible, it estimates the number of further rounds.
+// needs says what would decide the verdict. If possible, it estimates how many more rounds that
+// takes.
 func (c *Change) needs(alpha float64) string {
 	switch {
 	case c.delta.infinite() && slices.ContainsFunc(c.delta.control, func(x float64) bool { return math.IsInf(x, 0) }):
@@ -257,9 +257,9 @@ func (c *Change) unit() metric.Unit { return c.Metric.UnitOf(c.Stat) }
 // percent writes a change of this metric with its sign: "+3.1%", "−0.4 pp".
 func (c *Change) percent(x float64) string { return FormatChange(c.unit(), x, c.Points) }
 
-// FormatChange writes a change with its sign. A change is a share, or a difference in a unit:
-// "+3.1%", "+0.02 nats/token". A difference of two shares has the unit pp (percentage points):
-// "-0.4pp".
+// FormatChange writes a change with its sign. The change is a share, such as "+3.1%", or a
+// difference in a unit, such as "+0.02 nats/token". A difference of two shares is in percentage
+// points: "-0.4pp".
 func FormatChange(of metric.Unit, x float64, points bool) string {
 	unit := "%"
 	if points && of != metric.Ratio {
@@ -293,6 +293,5 @@ const (
 	leastOut  = 0.05
 )
 
-// coldTimes defines a cold first request: it takes at least coldTimes times as long as the median
-// request of its leg.
+// A first request is cold if it takes at least coldTimes as long as the median request of its leg.
 const coldTimes = 3

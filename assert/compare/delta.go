@@ -7,27 +7,27 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// delta is a change in the form in which it is tested. A positive value is worse. Values are
+// delta is a change on the scale on which it is tested. A positive value is worse. Values are
 // logarithms of ratios, or differences if the change is in points.
 type delta struct {
-	units []float64 // changes of independent units; a unit compares the control with the candidate
-	// If the control is stored, the sides are not paired. control and candidate then hold the
-	// values of each side separately. If one of these values is infinite, units holds the
-	// differences between the rounds of both sides, paired in their order.
+	units []float64 // change of each independent unit, from the control to the candidate
+	// If the control is stored, the sides are not paired. Then control and candidate hold the
+	// values of each side. If one of these values is infinite, units still holds differences. They
+	// are between rounds of both sides with the same place in the order.
 	control, candidate []float64
 	unpaired           bool
-	// counts is set for metrics that count requests. It holds the numbers of good requests and of
-	// all requests. These are effective numbers: dependent requests count for less.
+	// counts is set for metrics that count requests. It holds the effective numbers of good
+	// requests and of all requests, in which dependent requests count for less.
 	counts *counts
-	// paired is set for metrics that compare answers to the same prompt. It holds the outcomes of
-	// the pairs.
+	// paired holds the outcomes of the pairs, for metrics that compare answers to the same prompt.
+	// It is nil for other metrics.
 	paired *outcomes
 }
 
 type counts struct{ goodA, allA, goodB, allB float64 }
 
-// infinite reports whether, in some round, a failed request decides the value of a percentile,
-// which is then infinite.
+// infinite reports whether the change of a round is infinite or undefined. A failed request counts
+// as infinitely slow, so a percentile can be infinite.
 func (d delta) infinite() bool {
 	return slices.ContainsFunc(d.units, func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
 }
@@ -46,7 +46,7 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	}
 	if c := d.counts; ok && c != nil {
 		// The change counts good requests, so a decrease is worse. If no request failed on either
-		// side, the rounds do not vary. A t interval would then have no width.
+		// side, all rounds are equal, and a t interval would have no width.
 		l, h, found := stat.ShareDifference(c.goodA, c.allA, c.goodB, c.allB, alpha)
 		if !found {
 			return mid, math.Inf(-1), math.Inf(1), false
@@ -56,8 +56,8 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	return mid, low, high, ok
 }
 
-// pAbove is the p-value of the change being above the limit: the smallest error at which the data
-// show it. It is 1 if the data never show it.
+// pAbove is the p-value for the claim that the change is above the limit. It is the smallest error
+// at which the data support the claim, or 1 if they never do.
 func (d delta) pAbove(limit float64) float64 {
 	if d.infinite() {
 		return d.signs(func(x float64) bool { return x > limit })
@@ -99,8 +99,8 @@ func (d delta) below(limit, alpha float64) bool {
 	return ok && high < limit
 }
 
-// signs is the p-value of a sign test: the chance that at least as many units are on the given
-// side, if each side is equally likely. It is used if some unit is infinite.
+// signs returns the p-value of a sign test. It is the probability that as many units or more are on
+// the given side, if both sides are equally likely. The test is used if a unit is infinite.
 func (d delta) signs(side func(float64) bool) float64 {
 	k := 0
 	for _, x := range d.units {
@@ -111,7 +111,7 @@ func (d delta) signs(side func(float64) bool) float64 {
 	return stat.AtLeast(float64(k), float64(len(d.units)), 0.5)
 }
 
-// mirrored returns the same change with the opposite sign, so that worse becomes better.
+// mirrored returns the change with the opposite sign, so that better and worse are swapped.
 func (d delta) mirrored() delta {
 	negate := func(xs []float64) []float64 {
 		out := make([]float64, len(xs))

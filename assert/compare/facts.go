@@ -7,15 +7,15 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// test is the test of the claim that one change exceeds its limit. The tests of several claims are
-// judged together.
+// test is the test of one claim: that a change exceeds its limit. Several tests are judged
+// together.
 type test struct {
 	workload string
-	units    []float64 // for paired rounds, how far each round is beyond the claimed limit; else nil
-	p        float64   // the p-value of this claim alone
+	units    []float64 // paired rounds: how far each is beyond the claimed limit; otherwise nil
+	p        float64   // p-value of this claim alone
 }
 
-// testOf returns the test of a claim: the change exceeds limit.
+// testOf returns the test of the claim that the change d exceeds limit. p is its p-value.
 func testOf(workload string, d delta, limit, p float64) test {
 	t := test{workload: workload, p: p}
 	if d.unpaired || d.infinite() || d.counts != nil || p == 0 {
@@ -27,11 +27,13 @@ func testOf(workload string, d delta, limit, p float64) test {
 	return t
 }
 
-// certain reports which claims are certain. The chance that even one of them is false is at most
-// alpha. Tests on the same rounds of a workload depend on each other, so they form one fact. A fact
-// is tested as a whole by flipping signs (stat.Flips). The facts share the allowed error by Holm's
-// rule. The tests within a fact are then decided at the error of the fact. With few rounds a fact
-// cannot reach a small enough error; each of its tests then counts as a fact.
+// certain reports which claims are certain. The probability that even one of them is false is at
+// most alpha.
+//
+// Tests on the same rounds of a workload depend on each other, so they form one group, a fact.
+// Flipping signs (stat.Flips) gives a p-value for each test of a fact. The facts share alpha by
+// Holm's rule, and the tests of a fact are decided at the error of the fact. With few rounds no
+// fact could reach a small enough error. Then each test is its own fact.
 func certain(tests []test, alpha float64) []bool {
 	facts := factsOf(tests)
 	for _, f := range facts {
@@ -88,9 +90,9 @@ func certain(tests []test, alpha float64) []bool {
 	return out
 }
 
-// factsOf groups tests into facts and returns the indices of the tests of each fact. Tests of the
-// same workload with the same number of paired rounds form one fact. Any other test is a fact by
-// itself.
+// factsOf groups tests into facts, and returns the indices of each fact's tests. A fact is a group
+// of tests that depend on each other: tests of the same workload with the same number of paired
+// rounds. Every other test is its own fact.
 func factsOf(tests []test) [][]int {
 	type rounds struct {
 		workload string

@@ -9,12 +9,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Rounds in which the generator was late, or had too little load, are measured again together with
-// their pairs. Some of them remain. For these rounds, question checks for each change whether the
-// lateness or the missing load could have decided it.
+// Rounds in which the generator was late, or had too little load, are measured again with their
+// pairs. Not all of them can be measured again. For the remaining rounds, question checks whether
+// the lateness or the missing load could have decided a change.
 
-// late lists the rounds in which, on either side, the generator was late or a slot was idle. It
-// returns "" if no round was.
+// late lists the rounds in which the generator was late or a slot was idle, on either side. It
+// returns "" if there are none.
 func (m matched) late() string {
 	var said []string
 	for i := range m.candidate.Rounds {
@@ -35,7 +35,7 @@ func lateIn(l *metric.Level, r *metric.Round) bool {
 	return d.Stall+d.Delay > 0
 }
 
-// lightIn reports whether a round in a closed loop had less load than the plan declares.
+// lightIn reports whether the round r had less load than the plan declares. A rate never has.
 func lightIn(l *metric.Level, r *metric.Round) bool {
 	return l.Kind != metric.OpenLoop && l.Disturbed(r).Load != ""
 }
@@ -47,11 +47,12 @@ func (m matched) light() bool {
 	})
 }
 
-// question withdraws a verdict that lateness or too little load could have decided. The function
-// judged returns the outcome without the rounds that could have caused the verdict. Lateness only
-// makes a time longer. So lateness on the control can only cause a pass, and lateness on the
-// candidate only a failure. Metrics of streams are different: they become shorter if the first
-// token was late, so lateness on either side can cause a pass or a failure.
+// question withdraws a verdict that lateness or too little load could have decided. judged returns
+// the outcome without the rounds that could have caused the verdict.
+//
+// Lateness only makes times longer. So lateness on the control can cause only a pass, and lateness
+// on the candidate only a failure. Metrics of streams are different. They become shorter after a
+// late first token, so lateness on either side can cause a pass or a failure.
 func (m matched) question(c *Change, late string, judged func(matched) verdict.Outcome) {
 	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return
@@ -75,10 +76,12 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	}
 }
 
-// without leaves out rounds with less than the declared load, and rounds in which the load
-// generator was late. onControl and onCandidate say on which sides such rounds are looked for. If
-// rounds are paired, the whole pair is left out. If several rounds form one independent unit, the
-// whole unit is left out.
+// without leaves out rounds that had less load than declared, and rounds in which the generator was
+// late. It checks the control's rounds if onControl is set, and the candidate's rounds if
+// onCandidate is set.
+//
+// For a paired round it leaves out the whole pair. If several rounds form one independent unit, it
+// leaves out the whole unit.
 func (m matched) without(onControl, onCandidate bool) matched {
 	keep := func(l *metric.Level, drop func(i int) bool) *metric.Level {
 		out := *l

@@ -51,8 +51,8 @@ func TestLongDivisive(t *testing.T) {
 	}
 }
 
-// Series without a change are split only by chance. The significance level is 1 %, so about one of
-// a hundred series is split.
+// Series without a change are split only by chance. At a significance level of 1 %, about one of
+// 100 series is split.
 func TestLongDivisiveFalse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	split := 0
@@ -66,7 +66,7 @@ func TestLongDivisiveFalse(t *testing.T) {
 			split++
 		}
 	}
-	if split > 8 { // more than 8 of 200 at 1 % each have a chance below 0.001
+	if split > 8 { // at 1 % per series, more than 8 of 200 has a probability below 0.001
 		t.Errorf("%d of %d series without a change are split", split, trials)
 	}
 }

@@ -1,21 +1,18 @@
-// Package nights compares the last night of a history with the nights before it. A
-// series has one number for each night, for one metric of one workload under the same
-// plan.
+// Package nights compares the last night of a history with the nights before it. A series has one
+// number for each night: the value of one metric of one workload, under the same plan.
 //
-//   - watch reports whether tonight still agrees with the reference nights: the
-//     mean of the last night, of the last two, three and so on is compared with
-//     the reference's prediction. So a large shift is found at once, a small one
-//     a little later, and one that grows slowly after weeks;
-//   - an alarm for the worse stays (latch) until a pin accepts it, or the series
-//     is back;
-//   - divisive looks back and says where a series changed.
+//   - watch tests whether the last night still agrees with the reference nights. It compares the
+//     mean of the last night, of the last two nights, and so on with the reference. So it finds a
+//     large shift at once, a small shift a little later, and a slow trend after weeks.
+//   - latch keeps an alarm for the worse until a pin accepts it, or until the series is back.
+//   - divisive finds the nights at which a series changed.
 //
-// The reference is the first nights after the start, or after a change that somebody
-// accepted. It then stays fixed. A moving reference would follow a server that gets a
-// little slower every night, and never report it.
+// The reference is the first nights of the history, or the first nights after an accepted change.
+// It stays fixed. A moving reference would follow a server that gets slightly slower every night,
+// and the change would never be reported.
 //
-// Series are scaled so that a change means the same everywhere: times, speeds and
-// limits are logarithms, so that 0.05 is five percent; shares are unchanged.
+// Times, speeds and limits are compared as logarithms, so that a difference of 0.05 is about five
+// percent. Shares are compared as they are.
 package nights
 
 import (
@@ -31,35 +28,36 @@ import (
 
 // Options says how to judge the last night of a history.
 type Options struct {
-	// Ignore is the smallest change that is reported, as a share of the expected value: 0.01 is one
-	// percent. If the metric is itself a share, such as success, Ignore is a difference: 0.01 is
-	// one percentage point. With 0 every significant change is reported.
+	// Ignore is the smallest change that is reported. It is a share of the expected value: 0.01 is
+	// one percent. For a metric that is itself a share, such as success, 0.01 is one percentage
+	// point. With 0 every significant change is reported.
 	Ignore float64
 	// Run is the ID that the last night must have; "" accepts any.
 	Run string
-	// Now is the current time; if it is zero, dates are not checked. A night that started more than
-	// an hour after Now is an error. The hour allows for clocks that differ. Without this check, a
-	// night dated next year would stay the last night, and be judged every night, for a year.
+	// Now is the current time; zero means that dates are not checked. A night that started more
+	// than an hour after Now is an error. The hour allows for clocks that differ.
+	//
+	// Without this check, a night dated next year would be judged every night, for a year.
 	Now time.Time
-	// MaxAge is how long before Now the last night may have started; 0 means any time. Without
-	// MaxAge, a job that no longer runs would stay green, because its last night was good.
+	// MaxAge is the largest time from the start of the last night to Now; 0 means any time. Without
+	// MaxAge a job that no longer runs would stay green, because its last night was good.
 	MaxAge time.Duration
-	// Unread is the number of unreadable lines of the history. One of them may be the last night.
+	// Unread is the number of unreadable lines of the history. The last night may be one of them.
 	Unread int
 }
 
 // Result is the result of judging the last night of a history.
 type Result struct {
 	Outcome verdict.Outcome // Error, Fail or Pass; a first night is recorded and passes
-	Why     string          // the reason for an Error that no series explains
-	// Recorded is set if no series has enough nights to be judged.
+	Why     string          // reason for an Error; "" if a series explains it
+	// Recorded means that no series has enough nights to be judged.
 	Recorded bool
 	Run      string    // of the last night
 	Started  time.Time // of the last night
 	Pinned   *metric.Pin
-	Since    int // number of nights since the pin, or since the history began, including tonight
-	// Accept is the run to pin in order to accept all failures. It is the run of the latest change,
-	// because a pin restarts all series. It is "" if nothing failed.
+	Since    int // number of nights since the pin or the start of the history; tonight counts
+	// Accept is the run that a pin must name to accept all failures. It is the run of the latest
+	// change, because a pin restarts all series. It is "" if nothing failed.
 	Accept string
 	// Differs lists what changed on the servers since the night before: "vllm: version 0.19.1 →
 	// 0.20.0".
@@ -68,19 +66,19 @@ type Result struct {
 	Trends  []Trend
 }
 
-// Trend is one series with its verdict, from the night when it began, or from the last pin.
+// Trend is one series with its verdict. The series begins with the first night or at the last pin.
 type Trend struct {
 	metric.Trend
 	Unit    metric.Unit
 	Better  metric.Direction
-	Outcome verdict.Outcome // Skipped if there are too few nights, or if the workload changed
+	Outcome verdict.Outcome // Skipped if there are too few nights, or if the workload has changed
 	Message string          // one line
 	Points  []Point
-	// Tonight has the limits for tonight, in the unit of the metric. It is nil if there are too few
-	// nights to judge.
+	// Tonight holds the limits for the last night, in the unit of the metric. It is nil if there
+	// are too few nights to judge.
 	Tonight *Bounds
-	Since   string // for a Fail, the run with which the change began; pinning it accepts the change
-	// Changes holds the changes that were located in hindsight, in order.
+	Since   string // for a Fail, the run with which the change began; a pin on it accepts that
+	// Changes holds the changes that were found in hindsight, in order of time.
 	Changes []Change
 }
 
@@ -93,43 +91,42 @@ type Point struct {
 	Worse   bool // the change is for the worse
 }
 
-// Bounds are the limits by which a night was judged.
+// Bounds are the limits by which a night is judged.
 type Bounds struct {
 	Reference int     // nights
-	Center    float64 // geometric mean of Low and High; arithmetic mean for shares
+	Center    float64 // geometric mean of Low and High; for shares their arithmetic mean
 	Low, High float64 // tonight's prediction interval
-	// Noise is the standard deviation from night to night. It is a share of Center, or for metrics
-	// that are shares a difference.
+	// Noise is the standard deviation from night to night, as a share of Center. For metrics that
+	// are shares it is a difference.
 	Noise float64
-	// Shift is the mean since the change, or tonight's value if there is no change, minus the mean
-	// of the reference. It has the unit of Noise.
+	// Shift is how far the series has moved from the mean of the reference. It is the mean since
+	// the change; without a change it is the last night's value. It has the unit of Noise.
 	Shift float64
 }
 
-// Change is a change of a series, with what else changed that night.
+// Change is a change of a series, with everything else that changed in the same night.
 type Change struct {
 	Run           string // first night after the change
 	Started       time.Time
 	Before, After float64
-	P             float64     // p-value; NaN if the alarm is too recent
+	P             float64     // p-value; NaN while the alarm is too recent for one
 	Job           *metric.Job // of that night
 	// Differs lists what changed on the server since the night before: "engine.version 0.19.1 →
 	// 0.20.0".
 	Differs []string
 }
 
-// leastNoise is the smallest standard deviation from night to night that is assumed. Because of
-// rounding, the measured standard deviation may be too small, even 0. The first different digit
-// would then be an alarm.
+// leastNoise is the smallest standard deviation between nights that the test assumes. Rounded
+// measurements can be equal for many nights. Without leastNoise the first different digit would
+// raise an alarm.
 const leastNoise = 0.002
 
-// limitMetric is the metric name for the result of a capacity search in a history. Levels do not
-// have this metric.
+// limitMetric is the metric of capacity searches in a history. No level has this metric.
 const limitMetric = "capacity"
 
-// Judge compares the last night of h with those before it, series by series. A figure beyond its
-// prediction interval fails on the worse side; on the better side it passes with a note. A figure
-// that is missing tonight is an error. Nights before the last pin are left out. The package
+// Judge compares the last night of h with the nights before it, for each series. It leaves out
+// nights before the last pin. A figure beyond its prediction interval fails if it is worse. If it
+// is better, it passes with a note. A figure that is missing tonight is an error. The package
 // comment describes the method.
 func Judge(h metric.History, opts Options) Result {
 	nights := slices.Clone(h.Nights)
@@ -176,8 +173,8 @@ func Judge(h metric.History, opts Options) Result {
 	return out
 }
 
-// accept returns the value of the field Accept. If otherGPU is set, a server ran on another GPU
-// tonight, and tonight's run is the one to accept.
+// accept returns the value of the field Accept. If otherGPU is set, it returns tonight's run,
+// because a server ran on another GPU tonight.
 func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
 	if otherGPU {
 		return r.Run
@@ -209,8 +206,8 @@ func trends(nights []metric.Night, opts Options) []Trend {
 	return out
 }
 
-// lostPin explains why there is no verdict: the run of the last pin is not in the history, so the
-// first comparable night is not known.
+// lostPin explains why there is no verdict. The run of the last pin is not in the history, so no
+// night can be compared with it.
 func lostPin(p metric.Pin, nights []metric.Night) string {
 	var runs []string
 	for _, n := range nights {
@@ -223,7 +220,7 @@ func lostPin(p metric.Pin, nights []metric.Night) string {
 	return fmt.Sprintf("run %s, which was pinned, is not in the history: %s", p.Run, hint)
 }
 
-// age writes a past duration in words.
+// age writes how long ago something was, in words.
 func age(d time.Duration) string {
 	if days := int(d.Hours() / 24); days >= 2 {
 		return fmt.Sprintf("%d days", days)
@@ -231,7 +228,8 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%.3g hours", d.Hours())
 }
 
-// notTonight explains why the last night of the history is not the night to judge; "" if it is.
+// notTonight explains why the last night of the history is not the night to judge. It returns "" if
+// it is.
 func (o Options) notTonight(last metric.Night) string {
 	switch {
 	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):

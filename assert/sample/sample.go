@@ -1,4 +1,4 @@
-// Package sample reads the recorded requests of a level for thresholds and
+// Package sample extracts values from the recorded requests of a level, for thresholds and
 // comparisons.
 package sample
 
@@ -9,12 +9,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// LockStep is the synchrony from which tokgate warns about TTFT. At 0.7 all slots start within
-// about a seventh of the cycle.
+// LockStep is the synchrony above which tokgate warns about TTFT. At 0.7 all slots start their
+// requests within about a seventh of the cycle.
 const LockStep = 0.7
 
-// MedianTTFT is the median TTFT of the completed requests, in seconds; 0 if there is
-// none.
+// MedianTTFT is the median TTFT of the completed requests, in seconds; 0 if no request completed.
 func MedianTTFT(samples []*metric.Sample) float64 {
 	d := metric.Of(metric.MustLookup("ttft"), samples)
 	d.Worst = 0
@@ -22,7 +21,7 @@ func MedianTTFT(samples []*metric.Sample) float64 {
 	return v
 }
 
-// Silent reports whether a level was measured and none of its requests completed.
+// Silent reports whether a level was measured, but no request completed.
 func Silent(l *metric.Level) bool {
 	if l == nil {
 		return false
@@ -31,11 +30,13 @@ func Silent(l *metric.Level) bool {
 	return len(samples) > 0 && !slices.ContainsFunc(samples, (*metric.Sample).Completed)
 }
 
-// Elsewhere explains why the metrics page seems to come from another server than the one that
-// answered the measured requests; "" if it does not. Another server's page shows an empty queue
-// whatever the load is, and so does the page of one of several servers behind a balancer. So the
-// page must count at least half of the output tokens of those requests that ran entirely between
-// two readings of the page.
+// Elsewhere explains why the metrics page seems to belong to another server than the one that
+// answered the measured requests. It returns "" if the page seems right.
+//
+// A page of another server would show an empty queue at any load. The same holds for the page of
+// one of several servers behind a balancer. So the page must count at least half of the output
+// tokens that the requests received. Only requests that ran between two readings of the page are
+// compared.
 func Elsewhere(l *metric.Level) string {
 	counted, brought := 0.0, 0.0
 	for _, r := range l.Rounds {
@@ -59,8 +60,8 @@ func Elsewhere(l *metric.Level) string {
 	return fmt.Sprintf("the server's metrics page counted %.0f output tokens, but the requests received %.0f: the page belongs to another server (see metrics_url)", counted, brought)
 }
 
-// Sound returns the level without nil rounds and samples, which a damaged record may hold. Later
-// checks report that they are missing.
+// Sound returns a copy of the level without nil rounds and nil samples, which a damaged record may
+// have. Later checks report what is missing.
 func Sound(l *metric.Level) *metric.Level {
 	out := *l
 	out.Rounds, out.Voided = sound(l.Rounds), sound(l.Voided)

@@ -2,15 +2,16 @@ package stat
 
 import "math"
 
-// beta returns the regularised incomplete beta function I_x(a, b) and its complement, for a, b >
-// 0 and x in [0, 1]. It returns NaN outside this range. y is 1−x; it is a parameter so that
-// neither x nor y is rounded. Neither result loses digits by cancellation. The error is below
-// 1e-12 up to a + b ≈ 1e4. It grows with a + b, to 1e-9 at 1e7.
+// beta returns the regularised incomplete beta function I_x(a, b) and its complement. It needs a, b
+// > 0 and x in [0, 1], and otherwise returns NaN. y must be 1−x. It is a parameter so that neither
+// x nor y is rounded.
 //
-// beta evaluates the continued fraction of DLMF §8.17(v), equation 8.17.22, with the modified
-// Lentz method (Thompson and Barnett, J. Comput. Phys. 64, 1986). The fraction converges fast on
-// one side of the mean; the symmetry I_x(a, b) = 1 − I_{1−x}(b, a) (8.17.4) gives the other
-// side.
+// Neither result loses digits by cancellation. The error is below 1e-12 up to a + b ≈ 1e4. It grows
+// with a + b, to 1e-9 at 1e7.
+//
+// beta evaluates the continued fraction of DLMF §8.17(v), equation 8.17.22, by the modified Lentz
+// method (Thompson and Barnett, J. Comput. Phys. 64, 1986). The fraction converges fast on one side
+// of the mean. On the other side beta uses the symmetry I_x(a, b) = 1 − I_{1−x}(b, a) (8.17.4).
 func beta(x, y, a, b float64) (lower, upper float64) {
 	switch {
 	case math.IsNaN(x) || !(a > 0) || !(b > 0) || x < 0 || y < 0:
@@ -29,13 +30,14 @@ func beta(x, y, a, b float64) (lower, upper float64) {
 	return lower, 1 - lower
 }
 
-// logFront is ln(x^a y^b / B(a, b)).
+// logFront returns ln(x^a y^b / B(a, b)), where y = 1−x.
 //
-// For large a and b the formula lgamma(a+b) − lgamma(a) − lgamma(b) would lose digits: the three
-// terms grow as n·ln n, while the result stays small. Stirling's series is used instead, with
-// its large terms cancelled by algebra. With μ = a/(a+b) the exponent is a·ln(x/μ) +
-// b·ln(y/(1−μ)). It is computed by log1p of the distance from the mean (the approach of Didonato
-// and Morris, ACM TOMS 18, 1992).
+// For large a and b the formula lgamma(a+b) − lgamma(a) − lgamma(b) would lose digits. Its terms
+// grow as n·ln n, but the result stays small. So logFront uses Stirling's series, in which algebra
+// cancels the large terms.
+//
+// With μ = a/(a+b) the exponent is a·ln(x/μ) + b·ln(y/(1−μ)). It is computed by log1p of the
+// distance from the mean (as in Didonato and Morris, ACM TOMS 18, 1992).
 func logFront(x, y, a, b float64) float64 {
 	if min(a, b) < 10 {
 		return a*math.Log(x) + b*math.Log(y) + lnGammaRatio(a, b)
@@ -43,33 +45,32 @@ func logFront(x, y, a, b float64) float64 {
 	mu, nu := a/(a+b), b/(a+b)
 	d := x - mu
 	if math.Abs(d) > 0.5*min(mu, nu) {
-		// Far from the mean the logarithms are not small, so the plain formula is exact
-		// enough.
+		// Far from the mean the logarithms are large, so the plain formula is exact enough.
 		return a*math.Log(x/mu) + b*math.Log(y/nu) + stirlingFront(a, b)
 	}
 	return a*math.Log1p(d/mu) + b*math.Log1p(-d/nu) + stirlingFront(a, b)
 }
 
-// stirlingFront is ln(μ^a ν^b / B(a, b)) with μ = a/(a+b), for a, b ≥ 10.
+// stirlingFront returns ln(μ^a ν^b / B(a, b)) for a, b ≥ 10, where μ = a/(a+b) and ν = b/(a+b).
 func stirlingFront(a, b float64) float64 {
 	return 0.5*math.Log(a/(2*math.Pi)*(b/(a+b))) + stirling(a+b) - stirling(a) - stirling(b)
 }
 
-// stirling is the error of Stirling's formula, lnΓ(z) − ((z−½)·ln z − z + ½·ln 2π), for z ≥ 10
-// (DLMF 5.11.1).
+// stirling returns the error of Stirling's formula for lnΓ(z), for z ≥ 10 (DLMF 5.11.1). The
+// formula is (z−½)·ln z − z + ½·ln 2π.
 func stirling(z float64) float64 {
 	r := 1 / z
 	s := r * r
 	return r * (1.0/12 + s*(-1.0/360+s*(1.0/1260+s*(-1.0/1680+s*(1.0/1188+s*(-691.0/360360+s/156))))))
 }
 
-// lnGammaRatio is −ln B(a, b) if the smaller of a and b is below 10.
+// lnGammaRatio returns −ln B(a, b). The smaller of a and b must be below 10.
 func lnGammaRatio(a, b float64) float64 {
 	small, large := min(a, b), max(a, b)
 	if large < 100 {
 		return lgamma(small+large) - lgamma(small) - lgamma(large)
 	}
-	// lnΓ(large+small) − lnΓ(large) by Stirling's series. The large terms of the series cancel.
+	// Compute lnΓ(large+small) − lnΓ(large) by Stirling's series, where the large terms cancel.
 	sum := large + small
 	diff := (large-0.5)*math.Log1p(small/large) + small*math.Log(sum) - small + stirling(sum) - stirling(large)
 	return diff - lgamma(small)
@@ -80,13 +81,13 @@ func lgamma(x float64) float64 {
 	return v
 }
 
-// fraction is the inverse of the continued fraction in DLMF 8.17.22, without the factor
-// x^a(1−x)^b/(a·B(a, b)) in front of it.
+// fraction returns 1 divided by the continued fraction in DLMF 8.17.22. The factor
+// x^a(1−x)^b/(a·B(a, b)) before the fraction is left out.
 func fraction(x, a, b float64) float64 {
 	const tiny = 1e-300
 	f, c, d := 1.0, 1.0, 0.0
-	// The fraction converges in O(√max(a, b)) terms. The limit on the loop is only for the case
-	// of a mistake.
+	// The fraction converges in O(√max(a, b)) terms. The limit of the loop only guards against
+	// mistakes.
 	for i := 0; i < 1_000_000; i++ {
 		m := float64(i / 2)
 		var num float64
@@ -112,6 +113,6 @@ func fraction(x, a, b float64) float64 {
 			break
 		}
 	}
-	// f is 1 + 1/fraction, because the first step of the loop added the fraction's leading 1/.
+	// f is 1 + 1/fraction, because the loop's first step added 1 divided by the fraction.
 	return 1 / (f - 1)
 }

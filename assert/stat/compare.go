@@ -5,10 +5,13 @@ import (
 	"slices"
 )
 
-// Welch returns the difference b − a of the means of two samples of independent units, with its
-// bounds at alpha on each side (Welch, Biometrika 34, 1947; degrees of freedom by Satterthwaite,
-// Biometrics Bulletin 2, 1946). ok is false if a or b has fewer than two units, or if a number
-// is not finite.
+// Welch returns the difference b − a of the means of two samples, with its bounds. Each bound has
+// the error alpha. The values of a sample must be independent.
+//
+// ok is false if a or b has fewer than two values, or if a result is not finite.
+//
+// The method is in Welch, Biometrika 34, 1947. The degrees of freedom are from Satterthwaite,
+// Biometrics Bulletin 2, 1946.
 func Welch(a, b []float64, alpha float64) (diff, low, high float64, ok bool) {
 	if len(a) < 2 || len(b) < 2 {
 		return 0, math.Inf(-1), math.Inf(1), false
@@ -29,10 +32,13 @@ func Welch(a, b []float64, alpha float64) (diff, low, high float64, ok bool) {
 	return diff, diff - half, diff + half, true
 }
 
-// ShareDifference bounds the difference b − a of two shares, at alpha on each side, by the
-// hybrid score method (Newcombe, Statistics in Medicine 17, 1998, method 10). The share a is ka
-// of na observations, and the share b is kb of nb. These numbers need not be whole. The interval
-// is not empty even if both shares are 0 or 1. ok is false if a or b has no observations.
+// ShareDifference returns bounds for the difference b − a of two shares. Each bound has the error
+// alpha. The method is the hybrid score method (Newcombe, Statistics in Medicine 17, 1998, method
+// 10).
+//
+// The share a is ka of na observations, and the share b is kb of nb. These numbers need not be
+// whole. The interval has a width even if both shares are 0, or both are 1. ok is false if a or b
+// has no observations.
 func ShareDifference(ka, na, kb, nb, alpha float64) (low, high float64, ok bool) {
 	if !(na > 0) || !(nb > 0) || !(alpha > 0 && alpha < 1) {
 		return -1, 1, false
@@ -44,7 +50,7 @@ func ShareDifference(ka, na, kb, nb, alpha float64) (low, high float64, ok bool)
 	return d - math.Hypot(pb-lb, ua-pa), d + math.Hypot(ub-pb, pa-la), true
 }
 
-// wilson is the score interval of a share p of n (Wilson, JASA 22, 1927).
+// wilson returns the score interval of a share p of n observations (Wilson, JASA 22, 1927).
 func wilson(p, n, alpha float64) (low, high float64) {
 	z := NormalQuantile(1 - alpha)
 	mid := p + z*z/(2*n)
@@ -52,9 +58,8 @@ func wilson(p, n, alpha float64) (low, high float64) {
 	return max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
 }
 
-// Holm reports which of several p-values are significant, so that the chance of any false claim
-// among them is at most alpha (Holm, Scandinavian Journal of Statistics 6, 1979). NaN is never
-// significant.
+// Holm reports which of several p-values are significant (Holm, Scandinavian Journal of Statistics
+// 6, 1979). The probability of even one false claim is at most alpha. NaN is never significant.
 func Holm(p []float64, alpha float64) []bool {
 	order := make([]int, len(p))
 	for i := range order {
@@ -85,10 +90,10 @@ func Holm(p []float64, alpha float64) []bool {
 	return out
 }
 
-// NonInferior is the power of a non-inferiority test (Schuirmann, Journal of Pharmacokinetics
-// and Biopharmaceutics 15, 1987). It is the chance that the upper bound of a t interval at alpha
-// stays below delta. The units are normally distributed, with the given mean and the standard
-// deviation sigma.
+// NonInferior is the power of a non-inferiority test (Schuirmann, Journal of Pharmacokinetics and
+// Biopharmaceutics 15, 1987). It is the probability that the upper bound of a t interval is below
+// delta. The bound has the error alpha. Units are normally distributed, with the given mean and the
+// standard deviation sigma.
 func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	if units < 2 {
 		return 0
@@ -101,8 +106,8 @@ func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	}
 	root, t := math.Sqrt(float64(units)), StudentQuantile(1-alpha, float64(units-1))
 	return chi(float64(units - 1)).mean(func(x float64) float64 {
-		// Suppose that the sample's standard deviation is sigma·x. Then the mean must be
-		// below delta − t·sigma·x/√units.
+		// If the sample's standard deviation is sigma·x, the mean must be below delta −
+		// t·sigma·x/√units.
 		return 0.5 * math.Erfc(-((delta-mean)/sigma*root-t*x)/math.Sqrt2)
 	})
 }

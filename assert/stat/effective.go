@@ -2,16 +2,17 @@ package stat
 
 import "math"
 
-// Group counts the observations of one round or block: K of N are bad.
+// Group counts the observations of one round or block: K bad ones of N.
 type Group struct {
 	K, N float64
 }
 
 // ShareEffect is the design effect of a share of bad observations (Korn and Graubard, Survey
 // Methodology 24, 1998). It is the variance of the share with these groups (rounds or blocks),
-// divided by its variance for independent observations. It is 1 if no observation or every
-// observation is bad, because the groups then show nothing (see MeanEffect). It is also 1 for
-// fewer than two groups.
+// divided by its variance for independent observations.
+//
+// If no observation or every observation is bad, the groups show nothing, and the effect is 1 (see
+// MeanEffect). It is also 1 for fewer than two groups.
 func ShareEffect(groups []Group) float64 {
 	var k, n float64
 	b := 0
@@ -24,8 +25,8 @@ func ShareEffect(groups []Group) float64 {
 	if b < 2 || !(p > 0 && p < 1) {
 		return 1
 	}
-	// v is the variance of the ratio estimator, which weights each group by its size. For B
-	// groups of equal size it is Σ(p̂_g − p̂)²/(B(B−1)).
+	// v is the variance of the estimated share, which weights each group by its size. For B groups
+	// of equal size it is Σ(p̂_g − p̂)²/(B(B−1)).
 	v := 0.0
 	for _, g := range groups {
 		if g.N > 0 {
@@ -36,12 +37,13 @@ func ShareEffect(groups []Group) float64 {
 	return v * float64(b) / float64(b-1) / (p * (1 - p) / n)
 }
 
-// ClusterEffect is the design effect of bad observations that come in clusters. It is the mean
-// size of the cluster that a bad observation is in, Σk²/Σk (Kish, Survey Sampling, 1965, for
-// clusters that are bad as a whole). Two imagined clusters of the largest possible size, the
-// parameter whole, are added to the observed clusters. So the effect is whole if no observation
-// is bad, because nothing then shows how failures come. With more bad observations it approaches
-// the observed effect. It is 1 if whole is at most 1.
+// ClusterEffect is the design effect of bad observations that come in clusters. It is the mean size
+// of a bad observation's cluster, Σk²/Σk (Kish, Survey Sampling, 1965, for clusters that are bad as
+// a whole).
+//
+// Two imagined clusters of the largest possible size, whole, are added to the observed clusters. So
+// the effect is whole if no observation is bad, because then nothing shows how failures come. With
+// more bad observations it approaches the observed effect. It is 1 if whole is at most 1.
 func ClusterEffect(clusters Clusters, whole float64) float64 {
 	if !(whole > 1) {
 		return 1
@@ -49,7 +51,8 @@ func ClusterEffect(clusters Clusters, whole float64) float64 {
 	return (2*whole*whole + clusters.Squares) / (2*whole + clusters.Sum)
 }
 
-// Clusters sums up clusters: Sum adds their sizes, and Squares adds the squares of their sizes.
+// Clusters describes a set of clusters by two sums: of their sizes, and of the squares of their
+// sizes.
 type Clusters struct {
 	Sum, Squares float64
 }
@@ -65,9 +68,11 @@ func (c Clusters) Mean() float64 {
 	return c.Squares / c.Sum
 }
 
-// Excess is how many other bad observations a bad observation has in its group on average,
-// beyond the number to expect by chance. The formula is Σk(k−1)/Σk minus (Σk − 1)·Σ(n/Σn)². The
-// result is at least 0.
+// Excess measures how bad observations cluster in groups. It is the mean number of other bad
+// observations in the group of a bad observation, minus the number expected by chance. The result
+// is at least 0.
+//
+// With k bad observations of n in a group, it is Σk(k−1)/Σk − (Σk − 1)·Σ(n/Σn)².
 func Excess(groups []Group) float64 {
 	var k, n, mates, part float64
 	for _, g := range groups {
@@ -80,36 +85,41 @@ func Excess(groups []Group) float64 {
 	return max(0, mates/k-(k-1)*part/(n*n))
 }
 
-// PerLifetime is the number of independent observations that one lifetime of a request is worth,
-// if we ask which share of the time a server is in its worst states. e is that share; the result
-// is 1.87 for e = 5 %.
+// PerLifetime is the number of independent observations in one lifetime of a request. The
+// observations are of the share e of the time in which a server is in its worst states. For e = 5 %
+// the result is 1.87. It is NaN unless e is in (0, 1).
 //
-// In a server without a queue (M/G/∞) as many requests are in flight as arrived within one
-// lifetime. Their number is about normally distributed. Its correlation r with itself falls
-// evenly from 1 to 0 over a lifetime. The correlation of being in the worst states, (P(both) −
-// e²)/(e(1 − e)), falls faster: dP/dr is the bivariate normal density (Plackett, Biometrika 41,
-// 1954). The integral of this correlation, from a lifetime before to a lifetime after, is
-// ∫√((1−r)/(1+r))·exp(−u²/(1+r))dr/(π·e(1−e)) for r from 0 to 1, where u is the normal quantile
-// of 1 − e. PerLifetime returns the reciprocal of the integral. It is NaN unless e is in (0, 1).
+// In a server without a queue (M/G/∞), the requests in flight are those that arrived within one
+// lifetime. Their number is about normally distributed. Its autocorrelation r falls linearly from 1
+// to 0 over one lifetime.
+//
+// The autocorrelation of being in the worst states is (P(both) − e²)/(e(1 − e)), and falls faster.
+// Here dP/dr is the bivariate normal density (Plackett, Biometrika 41, 1954). The result is 1
+// divided by the integral of this autocorrelation over time, from −1 to +1 lifetimes. The integral
+// is ∫√((1−r)/(1+r))·exp(−u²/(1+r))dr/(π·e(1−e)) for r from 0 to 1. u is the normal quantile of 1 −
+// e.
 func PerLifetime(e float64) float64 {
 	u := NormalQuantile(1 - e)
 	const steps = 400
 	sum := 0.0
-	for i := range steps { // substituting r = 1 − x² makes the root smooth at both ends
+	for i := range steps { // with r = 1 − x² the integrand is smooth at both ends
 		x := (float64(i) + 0.5) / steps
 		sum += 2 * x * x / math.Sqrt(2-x*x) * math.Exp(-u*u/(2-x*x)) / steps
 	}
 	return math.Pi * e * (1 - e) / sum
 }
 
-// Persistence is a correction for the means of equal parts of a window. These means differ less
-// than if the parts were independent; Persistence is the factor. The window is as long as the
-// given number of lifetimes of a request. The factor is 1 if a part has at least three
-// lifetimes. The interval of a mean then is at most 3 % too short.
+// Persistence is a correction factor for the means of equal parts of a window. The window is as
+// long as the given number of lifetimes of a request. A request may run in several parts, so the
+// means differ less than independent means would.
 //
-// In a server without a queue (see PerLifetime), the mean of a window of L lifetimes has the
-// variance V(L) = 2∫(L−τ)(1−τ)dτ/L² for τ from 0 to min(1, L), as a share of the variance at a
-// moment. The spread of m parts shows only (V(L/m) − V(L))/(m − 1) of it.
+// The factor is 1 if a part has at least three lifetimes. The interval of a mean is then at most 3
+// % too short.
+//
+// In a server without a queue (see PerLifetime), set the variance at one moment to 1. The mean over
+// a window of L lifetimes then has the variance V(L) = 2∫(L−τ)(1−τ)dτ/L² for τ from 0 to min(1, L).
+// The spread of m parts would suggest only (V(L/m) − V(L))/(m − 1). The factor is the root of the
+// quotient.
 func Persistence(lifetimes float64, parts int) float64 {
 	m := float64(parts)
 	if parts < 2 || !(lifetimes > 0) || lifetimes >= 3*m {
@@ -125,9 +135,10 @@ func Persistence(lifetimes float64, parts int) float64 {
 }
 
 // MeanEffect is the design effect of the mean of a measured quantity. It is estimated from the
-// variance of block means (batch means: Law and Kelton, Simulation Modeling and Analysis,
-// chapter 9). It shows dependence even if no observation is bad; ShareEffect does not. Empty
-// blocks do not count. The result is 1 for fewer than two blocks, and +Inf if a value is NaN.
+// variance of block means (batch means: Law and Kelton, Simulation Modeling and Analysis, chapter
+// 9). Unlike ShareEffect, it shows dependence even if no observation is bad.
+//
+// Empty blocks do not count. The result is 1 for fewer than two blocks, and +Inf if a value is NaN.
 func MeanEffect(blocks []Ascending) float64 {
 	var means, sizes []float64
 	n := 0.0
@@ -145,9 +156,9 @@ func MeanEffect(blocks []Ascending) float64 {
 		return 1
 	}
 	mean, s2 := moments(blocks...)
-	// v is the variance of the mean. As in ShareEffect, blocks are weighted by size, so that a
-	// short block does not look noisy. With B blocks of equal size v is the variance between
-	// block means, divided by B.
+	// v is the variance of the mean. Blocks are weighted by size, so that a short block does not
+	// look noisy (see ShareEffect). For B blocks of equal size, v is the variance between block
+	// means divided by B.
 	v := 0.0
 	for i, m := range means {
 		d := sizes[i] / n * (m - mean)
@@ -157,19 +168,22 @@ func MeanEffect(blocks []Ascending) float64 {
 	if math.IsNaN(s2 + v) {
 		return math.Inf(1)
 	}
-	// If all values are equal, v and s2 contain only rounding noise.
+	// If all values are equal, the variances v and s2 contain only rounding errors.
 	if noise := 1e-12 * math.Abs(mean); v <= noise*noise || s2 <= noise*noise {
 		return 1
 	}
 	return v / (s2 / n)
 }
 
-// Effective is the number of independent requests that n requests count as. It divides the
-// number of observations by a design effect: once for groups, and once for each quantity. The
-// function discounted corrects each design effect for a small number of groups. The smallest
-// quotient is the result, but at most n. If some requests failed, so that a quantity has fewer
-// values than n, its quotient is scaled to n. A quantity without values is ignored. alpha is the
+// Effective is the number of independent requests that n requests count as; at most n. alpha is the
 // error of the plan.
+//
+// Effective divides the number of observations by a design effect: once for groups, and once for
+// each quantity. The smallest quotient is the result. The function discounted corrects each design
+// effect for a small number of groups.
+//
+// If some requests failed, a quantity has fewer values than n. Its quotient is then scaled to n. A
+// quantity without values is ignored.
 func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float64) float64 {
 	seen, b := 0.0, 0
 	for _, g := range groups {
@@ -195,13 +209,16 @@ func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float6
 	return effective
 }
 
-// discounted is a design effect as verdicts use it; it is at least 1. Even for independent
-// observations an effect that is estimated from b groups varies by chance, with the standard
-// deviation of χ²/(b−1), which is √(2/(b−1)). This is subtracted first. The rest above 1 is
-// multiplied by (t/z)⁴. Korn and Graubard use (t/z)², but skewed rounds hide more of their
-// spread than normal ones. Both choices come from simulation (make characteristics). With them
-// the error is as promised for rounds in which a tenth to nine tenths of the variance is shared
-// and exponential. They hardly reduce the number of independent requests.
+// discounted corrects a design effect that was estimated from b groups. The result is at least 1.
+//
+// Even for independent observations, such an estimate varies by chance. Its standard deviation is
+// that of χ²/(b−1), which is √(2/(b−1)). This is subtracted first. The rest above 1 is multiplied
+// by (t/z)⁴. Korn and Graubard use (t/z)², but skewed rounds hide more of their spread than normal
+// rounds.
+//
+// Both steps come from simulations (make characteristics). With them the error is as promised even
+// if rounds share a tenth to nine tenths of the variance, with an exponential distribution. Both
+// steps hardly reduce the number of independent requests.
 func discounted(effect float64, b int, alpha float64) float64 {
 	if b < 2 {
 		return 1

@@ -6,23 +6,25 @@ import (
 	"slices"
 )
 
-// mostFlips is the largest number of sign patterns that are tried. For n ≤ 12 units all 2^n
+// mostFlips is the largest number of sign patterns that are tried. Up to n = 12 units, all 2^n
 // patterns are tried.
 const mostFlips = 1 << 12
 
-// Flips returns a p-value for each of several quantities that were measured in the same units,
-// which are rounds. It is the chance that any quantity comes out so far above 0 if no quantity
-// is truly above 0.
+// Flips returns a p-value for each of several quantities. All quantities are measured in the same
+// units, which are rounds. The p-value is the chance that any quantity is so far above 0, if no
+// quantity is truly above 0.
 //
-// The p-values are adjusted for the number of quantities (step-down max-t: Westfall and Young,
-// Resampling-Based Multiple Testing, 1993, algorithm 4.1, with random flips of signs). All
-// values of a unit have their signs flipped together, so quantities that agree count as one
-// test. A quantity far below 0 does not weaken the others. Flips assumes that units are
-// independent, and that a value is as likely to be above its mean as below it.
+// The p-values are adjusted for the number of quantities. The method is step-down max-t (Westfall
+// and Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1) with random flips of signs.
+// The signs of all values of a unit flip together, so quantities that agree count as one test. A
+// quantity far below 0 does not weaken other quantities.
 //
-// quantities[j][i] is quantity j in unit i; all quantities have the same number of units. The
-// smallest possible p is 2^-n for n units. p is 1 for a quantity without finite values, and for
-// one without spread that is not above 0.
+// Flips assumes that units are independent. It also assumes that a value is as likely to be above
+// its mean as below it.
+//
+// quantities[j][i] is quantity j in unit i. All quantities have the same number of units. With n
+// units the smallest possible p is 2^-n. p is 1 for a quantity without finite values. It is also 1
+// if all values of the quantity are equal and not above 0.
 func Flips(quantities [][]float64) []float64 {
 	p, order := make([]float64, len(quantities)), make([]int, len(quantities))
 	scaled, observed := make([][]float64, len(quantities)), make([]float64, len(quantities))
@@ -41,8 +43,8 @@ func Flips(quantities [][]float64) []float64 {
 		}
 		return 0
 	})
-	// reached[k] counts sign patterns. A pattern counts if with its signs quantity k, or a
-	// quantity after it in the order, is at least as large as quantity k was measured.
+	// reached[k] counts sign patterns that are at least as extreme as the measurement of quantity
+	// k. Under such a pattern, quantity k or a later quantity in the order is at least that large.
 	reached, flips := make([]int, len(order)), 0
 	for signs := range turned(n) {
 		flips++
@@ -74,10 +76,12 @@ func Flips(quantities [][]float64) []float64 {
 	return p
 }
 
-// studentized divides values by the root of the sum of their squares. Flipping signs does not
-// change this root, so the t statistic grows with the sum of the values. Values with a mean
-// below 0 are first shifted to mean 0. Otherwise flipping their signs would put them far above 0
-// and hide other quantities. studentized returns nil and -Inf if there is nothing to flip.
+// studentized divides values by the root of the sum of their squares, and returns the sum of the
+// results. Flipping signs does not change the root, so the t statistic grows with this sum.
+//
+// Values with a mean below 0 are first shifted to mean 0. Otherwise flipping their signs would put
+// them far above 0 and hide other quantities. studentized returns nil and -Inf if no value can be
+// flipped.
 func studentized(x []float64) (scaled []float64, sum float64) {
 	mean, _ := Moments(x)
 	moved := min(mean, 0)
@@ -95,9 +99,9 @@ func studentized(x []float64) (scaled []float64, sum float64) {
 	return scaled, mean * float64(len(x)) / root
 }
 
-// turned yields sign patterns for n units. Bit i of a pattern is set if the sign of unit i is
-// flipped. It yields all patterns if they are few, otherwise a fixed sample that includes the
-// pattern without flips.
+// turned yields patterns of signs for n units. Bit i of a pattern is set if the sign of unit i is
+// flipped. If there are few patterns, it yields all of them. Otherwise it yields a fixed sample
+// that includes the pattern without flips.
 func turned(n int) func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
 		if n < 64 && 1<<n <= mostFlips {

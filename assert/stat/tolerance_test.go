@@ -8,7 +8,7 @@ import (
 
 func TestToleranceFactor(t *testing.T) {
 	// These factors are from the standard tables (Natrella, Experimental Statistics, NBS Handbook
-	// 91, table A-7), which have three decimals.
+	// 91, table A-7). The tables have three decimals.
 	tests := []struct {
 		n                   int
 		content, confidence float64
@@ -36,8 +36,8 @@ func TestToleranceFactor(t *testing.T) {
 }
 
 func TestToleranceBound(t *testing.T) {
-	// The logarithms 0 and 2 have mean 1 and variance 2. With k = √2 the bound is exp(1 + √2·√2) =
-	// e³.
+	// The logarithms of the two values are 0 and 2, with mean 1 and variance 2. With k = √2 the
+	// bound is exp(1 + √2·√2) = e³.
 	if got := ToleranceBound([]float64{1, math.E * math.E}, math.Sqrt2); math.Abs(got-math.Exp(3)) > 1e-9 {
 		t.Errorf("ToleranceBound = %g, want e³", got)
 	}
@@ -48,16 +48,16 @@ func TestToleranceBound(t *testing.T) {
 	}
 }
 
-// At the limit of a p95 one request in 20 exceeds the limit. Such a server hardly ever passes by
-// the tolerance bound. This holds if requests are independent, if they drift slowly within a
-// round, and if they shift from round to round.
+// A server whose p95 is exactly at the limit almost never passes by the tolerance bound. One in 20
+// of its requests exceeds the limit. The test covers independent requests, slow drifts within a
+// round, and shifts between rounds.
 func TestLongToleranceBoundHardlyPassesAtTheLimit(t *testing.T) {
 	const runs, rounds, each, sigma = 2000, 10, 20, 0.4
 	k := ToleranceFactor(rounds, 0.95, 0.95)
 	limit := math.Exp(sigma * NormalQuantile(0.95))
 	for _, tt := range []struct {
 		name       string
-		rho, shift float64 // correlation of neighbours; share of the variance between rounds
+		rho, shift float64 // rho: correlation of neighbours; shift: share of variance of rounds
 	}{{"independent", 0, 0}, {"AR(1) 0.9", 0.9, 0}, {"shifted rounds", 0, 0.8}, {"both", 0.9, 0.5}} {
 		r := rand.New(rand.NewPCG(7, 11))
 		passed := 0

@@ -1,13 +1,14 @@
-// Package verdict holds the possible results of a check: the outcomes and their combination, the
-// verdict with everything that explains it, the cause of an error, and the exit codes. Decisions
-// use only fields, because messages are for people.
+// Package verdict defines the results of checks: outcomes, verdicts, causes of errors and exit
+// codes.
+//
+// Code must decide by the fields of a verdict. Messages are for people.
 package verdict
 
 import "fmt"
 
-// Outcome is the result of one check. Outcomes are ordered, and the combination of two outcomes is
-// the larger one; Skipped does not count. The zero value is Pending, which counts as an error at
-// the end of a run.
+// Outcome is the result of one check. Outcomes are ordered. The combination of two outcomes is the
+// larger one, and Skipped does not count. The zero value is Pending, which is an error at the end
+// of a run.
 type Outcome int
 
 const (
@@ -16,7 +17,7 @@ const (
 	Pass
 	Inconclusive
 	Fail
-	Error // could not be measured, or the measurement is invalid
+	Error // not measured, or the measurement is invalid
 )
 
 func (o Outcome) String() string {
@@ -37,7 +38,7 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("Outcome(%d)", int(o))
 }
 
-// The exit codes of tokgate, a stable interface.
+// The exit codes of tokgate. They are a stable interface.
 const (
 	ExitPass         = 0
 	ExitFail         = 1
@@ -47,8 +48,8 @@ const (
 	ExitInterrupted  = 130
 )
 
-// ExitCode is the exit code of a run with the outcome o. Any outcome other than a
-// pass, a failure or inconclusive means that the run could not be measured.
+// ExitCode returns the exit code of a run with the outcome o. Outcomes other than Pass, Fail and
+// Inconclusive mean that the run could not be measured.
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Pass:
@@ -61,9 +62,10 @@ func (o Outcome) ExitCode() int {
 	return ExitError
 }
 
-// Combine returns the largest outcome in the list, without verdicts that only warn. The outcome is
-// an error if nothing was measured, or if nothing was judged although the plan requires something
-// (measureOnly is false). why explains an error that no verdict in the list explains; otherwise "".
+// Combine returns the largest outcome in the list. Verdicts that only warn do not count. The
+// outcome is an error if nothing was measured. It is also an error if nothing was judged, unless
+// measureOnly is set. why explains an error that no verdict in the list explains; otherwise it is
+// "".
 func Combine(list []Verdict, measureOnly bool) (outcome Outcome, why string) {
 	outcome = Pass
 	judged, measured := false, false

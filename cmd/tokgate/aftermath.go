@@ -17,12 +17,14 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// supervisedName is the environment variable of a supervised run with the pid of its
-// supervisor. The run's file descriptor 3 reaches its end when the supervisor ends. The run
-// writes to file descriptor 4 that it ended normally.
+// supervisedName is the environment variable that tells a run the pid of its supervisor.
+//
+// The run also gets two file descriptors. Descriptor 3 reaches its end when the supervisor ends. To
+// descriptor 4 the run writes that it ended normally.
 const supervisedName = "TOKGATE_SUPERVISED"
 
-// pid returns the process id that users see and may kill: the supervisor's if there is one.
+// pid returns the process id that users see and may kill. It is the supervisor's, if there is a
+// supervisor.
 func (a *app) pid() int {
 	if s, ok := a.getenv(supervisedName); ok {
 		if pid, err := strconv.Atoi(s); err == nil {
@@ -32,8 +34,8 @@ func (a *app) pid() int {
 	return os.Getpid()
 }
 
-// aftermath runs after a crash. It ends the servers that the run left, and writes
-// reports of what was recorded, as errors. Its exit code is never 0.
+// aftermath runs after a run has crashed. It ends the servers of the run, and writes reports of
+// what was recorded. The outcome of each report is error, and the exit code is never 0.
 func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, stored []map[string]*metric.Run, o runOptions) error {
 	began, err := time.Parse(time.RFC3339Nano, o.crashed)
 	if err != nil {
@@ -47,7 +49,7 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 	for i, p := range plans {
 		run, _, err := record.Read(dirs[i])
 		if err != nil || run.Started.Before(began) {
-			continue // the crash came before the run of this plan began
+			continue // the crash came before the run of this plan
 		}
 		void(run, "tokgate itself crashed during the run")
 		out := o.out
@@ -59,7 +61,7 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 	return measureError(errors.New("tokgate itself crashed: nothing that it measured counts"), "please report it, with the lines above")
 }
 
-// void invalidates a run and gives the reason: its measurements are shown, without a
+// void invalidates a run for the given reason. Its measurements are still shown, but get no
 // verdict.
 func void(run *metric.Run, why string) {
 	if run == nil {

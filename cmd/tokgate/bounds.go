@@ -14,17 +14,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// bounds limits the resources for loading one plan. Single functions and files have smaller limits.
-// These bounds are the last resort, for plans that use many of them.
+// bounds limits the resources for loading one plan. Each function and each file has its own, lower
+// limit. The bounds stop a plan that uses many of them.
 type bounds struct {
-	cpu    time.Duration // CPU time and not real time, so that a busy machine refuses no plan
+	cpu    time.Duration // limit on CPU time; a busy machine must not refuse a plan
 	memory uint64        // bytes of the heap
 }
 
 var loadBounds = bounds{cpu: 2 * time.Second, memory: 256 << 20}
 
-// dataBounds limits the plan together with its data files. One data file costs little, but for_each
-// may read the same file ten thousand times.
+// dataBounds limits the resources for a plan together with its data files. One data file costs
+// little, but for_each may read the same file ten thousand times.
 var dataBounds = bounds{cpu: time.Minute, memory: 4 << 30}
 
 type loaded struct {
@@ -32,14 +32,14 @@ type loaded struct {
 	diags hcl.Diagnostics
 }
 
-// spending measures the CPU time and the memory for loading a plan. Data files do not count here;
-// they have bounds of their own.
+// spending measures the CPU time and the memory for loading a plan. Data files have their own
+// bounds and do not count.
 type spending struct {
 	bounds
-	all  bounds // limits on the totals of the process, data files included
+	all  bounds // limits on plan and data files together
 	mu   sync.Mutex
-	cpu  time.Duration // CPU time of the process at the beginning, plus the time spent on data files since
-	heap uint64        // heap in bytes when loading began, plus the heap that data files have taken
+	cpu  time.Duration // CPU time of the process when loading began, plus the CPU time spent on data files
+	heap uint64        // bytes of the heap when loading began, plus the bytes taken by data files
 	data bool          // a data file is being read
 }
 
@@ -48,8 +48,8 @@ func spendingNow(b bounds) *spending {
 	return &spending{bounds: b, all: bounds{cpu + dataBounds.cpu, heap + dataBounds.memory}, cpu: cpu, heap: heap}
 }
 
-// reading calls the function read, which reads a data file. The resources for that do not count
-// towards the plan's bounds.
+// reading calls read, a function that reads a data file. The CPU time and memory of that call do
+// not count towards the plan's bounds.
 func (s *spending) reading(read func()) {
 	s.mu.Lock()
 	s.data = true
@@ -66,11 +66,11 @@ func (s *spending) reading(read func()) {
 	read()
 }
 
-// collect starts the garbage collector before the bound on memory is reached, because garbage
-// counts as memory.
+// collect starts the garbage collector when the heap has reached three quarters of the memory
+// bound. Otherwise garbage would count towards the bound.
 func (s *spending) collect() { debug.SetMemoryLimit(int64(s.heap + s.memory/4*3)) }
 
-// over returns which bound is exceeded, in words; "" if all are kept.
+// over says which bound is exceeded; "" if none is.
 func (s *spending) over() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,10 +88,11 @@ func (s *spending) over() string {
 	return ""
 }
 
-// within calls the function load, which loads a plan. If load uses more than the bounds b, within
-// returns an error, and the process then ends, because nothing else can stop load. Data files have
-// bounds of their own, so load must read each data file inside the function reading, which it gets
-// as its argument.
+// within calls load, which loads a plan. It returns an error if load uses more than the bounds b.
+// The caller must then end the process, because nothing else can stop load.
+//
+// Data files have their own bounds. So load must read every data file inside the function reading,
+// which it gets as its argument.
 func (b bounds) within(path string, load func(reading func(read func())) loaded) loaded {
 	if b == (bounds{}) {
 		return load(nil)
@@ -123,8 +124,7 @@ func tooCostly(path, what string) loaded {
 	}}}
 }
 
-// spent is the CPU time of the process, and the size of its heap in bytes, including
-// garbage.
+// spent returns the CPU time of the process, and the size of its heap in bytes, including garbage.
 func spent() (cpu time.Duration, heap uint64) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

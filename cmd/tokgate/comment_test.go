@@ -17,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// pulls stands for a repository on GitHub. It has one open pull request, number 17 of team:feature,
-// with comments.
+// pulls stands for a repository on GitHub. It has one open pull request, number 17 from the branch
+// team:feature, with comments.
 type pulls struct {
 	dir string // folder with gh, pulls.json and comments.json
 }
@@ -39,7 +39,7 @@ func said(id int, login, body string) prComment {
 	return c
 }
 
-// newPulls makes a stand-in for GitHub: a program gh that answers from files and runs the
+// newPulls makes a stand-in for GitHub. It is a program gh that answers from files, and applies the
 // caller's jq filters.
 func newPulls(t *testing.T, comments ...prComment) *pulls {
 	t.Helper()
@@ -102,7 +102,7 @@ func (p *pulls) comments(t *testing.T) (list []prComment) {
 	return list
 }
 
-// runEnded is the event of a finished run of the gate on a commit.
+// runEnded returns the event that GitHub sends when a run of the gate on a commit has ended.
 func runEnded(event, sha string) map[string]any {
 	return map[string]any{"workflow_run": map[string]any{
 		"event": event, "conclusion": "failure", "id": 9.0, "head_sha": sha, "head_branch": "feature", "html_url": "https://github.com/team/serving/actions/runs/9",
@@ -132,14 +132,14 @@ func resultsOf(t *testing.T, name string, change func(*report.Document)) string 
 	return b.String()
 }
 
-// commented runs the workflow of the docs that comments on a pull request. The map results has the
-// text of results.json for each results folder.
+// commented runs the workflow in docs that comments on a pull request. results holds the text of
+// results.json for each results folder.
 func commented(t *testing.T, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
 	t.Helper()
 	return commentedBy(t, read(t, filepath.Join(repository, "docs", "workflows", "comment.yml")), p, when, event, results)
 }
 
-// commentedBy is like commented, for any workflow.
+// commentedBy runs the given workflow, as commented does with the documented workflow.
 func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
 	t.Helper()
 	c := newCheckout(t, "")
@@ -181,8 +181,8 @@ func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map
 	return job
 }
 
-// The test runs both workflows that `init --upgrade --github` writes. The first validates the plan
-// and compares it with the base branch. The second comments the results on the pull request.
+// The test runs the two workflows that `init --upgrade --github` writes. One workflow validates the
+// plan and compares it with the base branch. The other comments the results on the pull request.
 func TestLongWorkflowInit(t *testing.T) {
 	o := initOptions{file: "perf/gate.hcl", github: true}
 	o.answers = starter.Answers{Engine: "vllm", File: o.file, Image: "vllm/vllm-openai:v1", Model: "Qwen/Qwen3-8B", UseCases: []string{"code_completion"}, Upgrade: true}
@@ -241,7 +241,7 @@ func TestLongWorkflowComment(t *testing.T) {
 		name, when, sha string
 		before          []prComment
 		results         string
-		says            []string // texts that each comment must contain at the end of the test
+		says            []string // texts that the comments must contain at the end
 	}{
 		{"green, first", "always", "abc", nil, green, []string{"## ✅ PASS"}},
 		{"red, first", "always", "abc", nil, red, []string{"## 🛑 ERROR"}},
@@ -282,8 +282,8 @@ func TestLongWorkflowComment(t *testing.T) {
 	}
 }
 
-// All texts of a hostile artifact are escaped in the comment. A results file that cannot be read is
-// left out.
+// The comment escapes every text of a hostile artifact. It leaves out a results file that cannot be
+// read.
 func TestLongWorkflowCommentHostile(t *testing.T) {
 	const evil = "<!-- tokgate:chatbot-2 -->\n<script>alert(1)</script> ![x](https://evil.example/x.png) @everyone <img src=x> [y](https://evil.example)"
 	hostile := func(d *report.Document) {
@@ -345,7 +345,7 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 	}
 }
 
-// Comments are written only for runs of pull requests.
+// The workflow comments only on runs of pull requests.
 func TestLongWorkflowCommentEvents(t *testing.T) {
 	p := newPulls(t)
 	for _, event := range []string{"push", "schedule", "workflow_dispatch"} {

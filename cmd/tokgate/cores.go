@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// onAllCores calls do(0) to do(n-1), on one goroutine for each core. It is a metric.Each. If calls
-// panic, onAllCores panics with the value of the first panic.
+// onAllCores calls do once for each number from 0 to n-1, with one goroutine for each core. If
+// calls panic, it panics with the value of the first panic. It is a metric.Each.
 func onAllCores(n int, do func(i int)) {
 	var (
 		next    atomic.Int64

@@ -31,8 +31,8 @@ var (
 	crashSeed = flag.Uint64("crash-seed", 1, "of the times at which TestCrashes does")
 )
 
-// crashPlan gates a server that answers within a few milliseconds, so the gate must never fail. A
-// stop of the generator for several seconds must not count against the server.
+// crashPlan gates a server that answers within a few milliseconds, so the gate must never fail. If
+// the generator stops for several seconds, the server must not be blamed.
 const crashPlan = `
 gate {
   decide = "estimate"
@@ -69,10 +69,10 @@ const (
 	emptied    = "removed folder"
 )
 
-// crashWays lists the ways to disturb a run, with the number of runs for each.
+// crashWays lists the ways to disturb a run, and the number of runs for each way.
 var crashWays = map[string]int{killRun: 34, killParent: 33, killBoth: 33, stop: 100, brokenPipe: 20, emptied: 20}
 
-// disturb disturbs the run that was started.
+// disturb disturbs the current run in the given way.
 func (l *life) disturb(way string, r *rand.Rand) {
 	switch run := l.measuring(); way {
 	case killRun:
@@ -93,7 +93,8 @@ func (l *life) disturb(way string, r *rand.Rand) {
 	}
 }
 
-// measuring returns the process that measures; an impossible pid if there is none.
+// measuring returns the pid of the process that measures. If there is none, it returns an
+// impossible pid.
 func (l *life) measuring() int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid))
 	for _, path := range lists {
@@ -105,12 +106,12 @@ func (l *life) measuring() int {
 	return 1 << 30
 }
 
-// TestCrashes runs the gate in real processes, and disturbs it at a random time as machines, people
-// and CI systems do. It kills the run, its supervisor or both with kill -9, stops the run for 0.2
-// to 8 s, closes the reader of its output, or removes its results folder.
+// TestCrashes runs the gate in real processes, and disturbs each run at a random time. It kills the
+// run, its supervisor or both with kill -9, stops the run for 0.2 to 8 s, closes the reader of its
+// output, or removes its results folder.
 //
-// A run may pass only with all its evidence. A run may not fail because of what was done to
-// tokgate. The next run must clean up everything. The test takes real time; `make crashes` runs it.
+// A run may pass only if its recording is complete. It may not fail because of the disturbance. The
+// next run must clean up everything. The test takes real time; `make crashes` runs it.
 func TestCrashes(t *testing.T) {
 	if *crashes == 0 {
 		t.Skip("make crashes")
@@ -151,9 +152,9 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// crash runs the gate, disturbs it at a random time and checks its result. The parameter whole is
-// the duration of an undisturbed run. The gate must also clean up what earlier runs left in its
-// folders.
+// crash runs the gate, disturbs it at a random time, and checks its result. The gate must also
+// clean up what earlier runs left in its folders. The parameter whole is the duration of an
+// undisturbed run.
 func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, err error) {
 	cmd := osexec.Command(l.program, "run", "--out", l.out, filepath.Join(l.dir, "test.hcl"))
 	cmd.Env = l.environ
@@ -179,7 +180,7 @@ func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, e
 		return code, fmt.Errorf("after %v: exit %d: %w\n%s", after.Round(time.Millisecond), code, err, said)
 	}
 	if way == killBoth {
-		l.undisturbed() // the next run must end what is left
+		l.undisturbed() // the next run must end the processes that this run left
 	}
 	for _, pid := range l.mine() {
 		if l.alive(pid) {
@@ -189,7 +190,7 @@ func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, e
 	return code, nil
 }
 
-// judge checks the exit code of a disturbed run, and what it left.
+// judge checks the exit code of a disturbed run and the files that it left.
 func (l *life) judge(way string, code int) error {
 	killed := strings.HasPrefix(way, "kill")
 	switch {
@@ -207,7 +208,7 @@ func (l *life) judge(way string, code int) error {
 			return err
 		}
 		// A passed run removes the folder of its notes at the end. A run that did not pass must
-		// explain itself in its error.
+		// report an error.
 		if left, _ := os.ReadDir(l.out); code == assert.ExitPass && len(left) > 0 {
 			return fmt.Errorf("it passed, and leaves %v", left)
 		}
@@ -221,7 +222,7 @@ func (l *life) judge(way string, code int) error {
 	case doc.ExitCode != assert.ExitPass:
 		return nil
 	}
-	// The run passed, so the whole evidence must be there.
+	// The run passed, so its recording must be complete.
 	run, problems, err := record.Read(l.out)
 	if err != nil || len(problems) > 0 || run.Recording != doc.Recording || len(run.Levels[0].MeasuredSamples()) != 60 {
 		return fmt.Errorf("it passed, and of its recording %v %w", problems, err)
@@ -238,8 +239,8 @@ func (l *life) document() (*report.Document, error) {
 	return report.ReadDocument(f)
 }
 
-// undisturbed runs the gate without a disturbance. It checks that the gate removes what earlier
-// runs left, and leaves nothing itself. It returns how long the run took.
+// undisturbed runs the gate without disturbing it, and returns how long it took. The gate must
+// remove what earlier runs left, and leave nothing itself.
 func (l *life) undisturbed() time.Duration {
 	began := time.Now()
 	l.start()
@@ -273,8 +274,7 @@ func (l *life) mine() (pids []int) {
 	return pids
 }
 
-// alive reports whether a process is still running. If it is, alive waits a moment for its end
-// before it says so.
+// alive reports whether a process is still running. It first waits a few seconds for its end.
 func (l *life) alive(pid int) bool {
 	for range 50 {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -22,8 +22,8 @@ import (
 
 var damage = flag.Float64("damage", 0.02, "the share of its 2,000 edits and 10,000 flipped bits that TestLongDamage does")
 
-// evidence holds the files of a failed gate. For each file it has the commands that read the file,
-// and their results on the undamaged file.
+// evidence holds the files of a failed gate. For each file it has the commands that read it. It
+// also has the results of these commands on the undamaged file.
 type evidence struct {
 	t        *testing.T
 	n        *diskNight
@@ -74,7 +74,8 @@ func newEvidence(t *testing.T) *evidence {
 
 func (e *evidence) files() []string { return slices.Sorted(maps.Keys(e.readers)) }
 
-// worseNights makes a history whose last night is worse.
+// worseNights writes a history of nights in which the last night is worse than the nights before
+// it.
 func worseNights(t *testing.T, n *diskNight) {
 	doc, err := n.document(n.path("results/results.json"))
 	if err != nil {
@@ -93,10 +94,11 @@ func worseNights(t *testing.T, n *diskNight) {
 	}
 }
 
-// TestLongDamage damages the files that a failed gate left: it edits lines and fields, and
-// flips single bits. Nothing panics, and no command has a better result than on the
-// undamaged file. An edit with recomputed checks is a forgery, which only a sum stored
-// elsewhere can detect; the test then only checks for panics.
+// TestLongDamage damages the files of a failed gate: it edits lines and fields, and flips single
+// bits. Nothing may panic. No command may give a better result than on the undamaged file.
+//
+// An edit with recomputed checksums is a forgery. Only a checksum stored elsewhere could detect it,
+// so there the test only checks for panics.
 func TestLongDamage(t *testing.T) {
 	alone(func(t *testing.T) {
 		e := newEvidence(t)
@@ -106,7 +108,7 @@ func TestLongDamage(t *testing.T) {
 			name := e.files()[i%len(e.files())]
 			edited, what := edit(rng, e.original[name])
 			if unseen := name == "worse/1999-11.jsonl" && (what == "lines left out" || what == "cut"); unseen || bytes.Equal(edited, e.original[name]) {
-				continue // without these lines the history is still consistent
+				continue // without these lines the history is shorter, but still consistent
 			}
 			said["refused or as bad, edited: "+name] += e.try(name, what, edited, false)
 			said["forged, and no panic: "+name] += e.try(name, what+", with its checks made anew", reseal(name, edited), true)
@@ -124,8 +126,8 @@ func TestLongDamage(t *testing.T) {
 	})(t)
 }
 
-// try runs all commands that read a file on its damaged version. It returns 1, so that the caller
-// can add up the calls.
+// try damages a file and runs all commands that read it. It returns 1, so that the caller can add
+// up the calls.
 func (e *evidence) try(name, what string, damaged []byte, forged bool) int {
 	path := e.n.path(name)
 	if err := os.WriteFile(path, damaged, 0o644); err != nil {
@@ -147,7 +149,8 @@ func (e *evidence) try(name, what string, damaged []byte, forged bool) int {
 	return 1
 }
 
-// edit changes a file of JSON lines, or of one object, and describes the change.
+// edit changes one file at random, and describes the change. src is a file of JSON lines, or one
+// JSON object.
 func edit(rng *rand.Rand, src []byte) (edited []byte, what string) {
 	lines := bytes.SplitAfter(src, []byte("\n"))
 	if bytes.HasPrefix(src, []byte("{\n")) {
@@ -185,7 +188,7 @@ func edit(rng *rand.Rand, src []byte) (edited []byte, what string) {
 	return bytes.Join(lines, nil), what
 }
 
-// change changes one place inside a value.
+// change changes a JSON value at one random place. It returns what it did.
 func change(rng *rand.Rand, value *any) string {
 	switch v := (*value).(type) {
 	case map[string]any:
@@ -233,8 +236,8 @@ func deep(n int) (v any) {
 	return v
 }
 
-// reseal computes the checks of a file again. It does not use the code under test: it was written
-// from the descriptions of the formats.
+// reseal computes the checksums of a file again. It shares no code with the product: it follows the
+// descriptions of the file formats.
 func reseal(name string, src []byte) []byte {
 	if strings.HasSuffix(name, ".json") {
 		return report.Seal(src)
@@ -255,7 +258,7 @@ func reseal(name string, src []byte) []byte {
 			line = line[:len(line)-1]
 		}
 		if strings.HasPrefix(name, "worse/") {
-			sum = [sha256.Size]byte{} // the check of a history line depends on that line only
+			sum = [sha256.Size]byte{} // the checksum of a history line covers only that line
 		}
 		sum = sha256.Sum256(append(sum[:], line...))
 		fmt.Fprintf(&out, `%s,"check":"%s"}`+"\n", line, hex.EncodeToString(sum[:8]))

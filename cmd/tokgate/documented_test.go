@@ -33,8 +33,8 @@ func pages(t *testing.T) []string {
 	return append(docs, filepath.Join(repository, "README.md"), filepath.Join(repository, "CONTRIBUTING.md"))
 }
 
-// fencedPlan matches a plan or a data set in the documentation. If a file name follows the
-// language, the commands of the page use it as that file.
+// fencedPlan matches a plan or a data set in the documentation. A file name may follow the
+// language. The commands of the page then use the block as that file.
 var fencedPlan = regexp.MustCompile("(?s)```(?:hcl|jsonl)([^\n]*)\n(.*?)```")
 
 var configMap = regexp.MustCompile(`(?m)^  \S+\.hcl: \|\n((?:    .*\n)+)`)
@@ -76,7 +76,7 @@ func TestLongDocumentedPlans(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 
-// Every file to which the documentation links exists, with the linked section.
+// Every link in the documentation leads to an existing file and section.
 func TestLongDocumentedLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
@@ -95,7 +95,7 @@ func TestLongDocumentedLinks(t *testing.T) {
 	}
 }
 
-// Users' questions are answered at most two clicks from the README.
+// Answers to users' questions are at most two clicks away from the README.
 func TestDocumentedAnswers(t *testing.T) {
 	clicks := map[string]int{"../../README.md": 0}
 	for at := 0; at < 2; at++ {
@@ -137,8 +137,8 @@ func TestDocumentedAnswers(t *testing.T) {
 // generated matches the generated parts of pages.
 var generated = regexp.MustCompile(`(?s)<!-- [\w.]+(?: [\w.]+)? -->\n.*?<!-- (?:/|end of )`)
 
-// The documentation stays short enough to be read. The generated reference, the list of messages
-// and the studies do not count.
+// The documentation has a limit on its words, so that people can read it. The generated reference,
+// the list of messages and the studies do not count.
 func TestDocumentedInFewWords(t *testing.T) {
 	const most = 20_000
 	total := 0
@@ -159,7 +159,7 @@ func TestDocumentedInFewWords(t *testing.T) {
 	}
 }
 
-// anchors returns the sections of a page as GitHub names them.
+// anchors returns the anchors of a page's sections, as GitHub names them.
 func anchors(page string) []string {
 	var out []string
 	for line := range strings.Lines(page) {
@@ -175,7 +175,7 @@ func anchors(page string) []string {
 type command struct {
 	line  string
 	words []string // without the program
-	code  int      // the exit code in a comment after the command, such as "# exit 1"
+	code  int      // expected exit code, from a comment after the command such as "# exit 1"
 	whole bool     // true for a command in a code block, false for a command inside a sentence
 }
 
@@ -189,7 +189,7 @@ var (
 	word       = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
 )
 
-// commands returns the commands of tokgate and of make, in the order of the page.
+// commands returns the tokgate commands and the make commands of a page, each in order.
 func commands(t *testing.T, page string) (ours, make []command) {
 	t.Helper()
 	src := read(t, page)
@@ -237,15 +237,15 @@ func commands(t *testing.T, page string) (ours, make []command) {
 	return ours, make
 }
 
-// parse checks a command line with the real commands, their flags and, if it is
-// complete, their arguments.
+// parse checks a command line with the flags of the real command. If the command is complete, it
+// also checks the arguments.
 func (c command) parse() error {
 	root := (&app{}).root()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	words := c.words
 	if !c.whole {
-		// A command in a sentence may end in "…", which stands for the rest.
+		// In a sentence, "…" at the end of a command stands for its remaining arguments.
 		if i := slices.Index(words, "…"); i >= 0 {
 			words = words[:i]
 		}
@@ -269,9 +269,10 @@ func (c command) parse() error {
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// Every command in the documentation parses, and every make target exists. On a page
-// with named plans the commands are run in order, in a folder with these plans. They
-// run in virtual time, with the built-in server in place of a URL. A command that
+// Every command in the documentation parses, and every make target exists. If a page names its
+// plans, its commands run in order, in a folder with these plans.
+//
+// The commands run in virtual time, with the built-in server in place of a URL. A command that
 // needs a real server is only validated.
 func TestLongDocumentedCommands(t *testing.T) {
 	makefile := read(t, filepath.Join(repository, "Makefile"))
@@ -327,7 +328,7 @@ func TestLongDocumentedCommands(t *testing.T) {
 				}
 			}
 			for name := range plans {
-				if !isPlanFile(name) { // another plan of the page reads this file as data
+				if !isPlanFile(name) { // a plan of the page reads this file as data
 					continue
 				}
 				t.Errorf("no command of the page tries %s", name)
@@ -340,8 +341,8 @@ func TestLongDocumentedCommands(t *testing.T) {
 	}
 }
 
-// runnable returns the words with which the test runs the command. It returns nil for a command
-// that is not run.
+// runnable returns the words of the command as the test runs it. It returns nil if the test does
+// not run the command.
 func (c command) runnable(t *testing.T, url string) []string {
 	t.Helper()
 	if !c.whole || len(c.words) == 0 || !slices.Contains([]string{"init", "validate", "plan", "run", "judge", "report", "fmt", "schema", "version"}, c.words[0]) {
@@ -361,7 +362,7 @@ func (c command) runnable(t *testing.T, url string) []string {
 		}
 	}
 	if strings.HasPrefix(plan, "plans/") {
-		return []string{"validate", plan} // other tests run the shipped plans
+		return []string{"validate", plan} // other tests run the plans in plans/
 	}
 	if src := read(t, plan); !slices.Contains(args, "--simulate") && realTarget.MatchString(src) {
 		return validated(args)
@@ -382,12 +383,12 @@ func (c command) runnable(t *testing.T, url string) []string {
 	return append(args, "--quiet")
 }
 
-// realTarget matches the first line of a block for a real server. It matches only at the beginning
-// of a line, because comments may contain the same words.
+// realTarget matches the beginning of a block for a real server. The block must begin a line,
+// because comments may contain the same words.
 var realTarget = regexp.MustCompile(`(?m)^\s*(endpoint|process|container) \{`)
 
-// validated returns the command `tokgate validate` for the plan of a run, with the run's variables.
-// The test cannot do more if the plan's server is missing.
+// validated returns the command `tokgate validate` for the plan of run, a tokgate command line. It
+// keeps the variables of run. It is used where the plan's server is missing.
 func validated(run []string) []string {
 	args := []string{"validate"}
 	for i, a := range run {
@@ -400,7 +401,7 @@ func validated(run []string) []string {
 	return args
 }
 
-// conforms checks the results in a folder against their schema.
+// conforms checks that the results in a folder follow their schema.
 func conforms(t *testing.T, dir string) {
 	t.Helper()
 	var schema jsonschema.Schema
@@ -427,7 +428,7 @@ func conforms(t *testing.T, dir string) {
 	}
 }
 
-// The map in CONTRIBUTING.md lists every package with its idea.
+// The map in CONTRIBUTING.md lists every package and the idea behind it.
 func TestDocumentedPackages(t *testing.T) {
 	page := read(t, filepath.Join(repository, "CONTRIBUTING.md"))
 	found := 0
@@ -457,8 +458,8 @@ var (
 	verb          = regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z]`)
 )
 
-// Every message that troubleshooting explains exists in the source, with … for the
-// parts that are filled in.
+// Every message on the troubleshooting page exists in the source. There … stands for the parts that
+// are filled in.
 func TestLongTroubleshootingQuotes(t *testing.T) {
 	var texts []string
 	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {

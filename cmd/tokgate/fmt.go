@@ -83,7 +83,8 @@ func (f *formatter) file(path string) error {
 	return nil
 }
 
-// firstDifference returns the first line, 1-based, in which a differs from b.
+// firstDifference returns the number of the first line in which a differs from b. Lines count from
+// 1.
 func firstDifference(a, b []byte) int {
 	n := 1
 	for i := 0; i < min(len(a), len(b)) && a[i] == b[i]; i++ {
@@ -121,7 +122,7 @@ func (f *formatter) stdin() error {
 	return f.result()
 }
 
-// format formats src, and prints errors; ok is false if it does not parse.
+// format formats src, and prints its errors. ok is false if src cannot be parsed.
 func (f *formatter) format(src []byte, name string) (out []byte, ok bool, err error) {
 	t, err := f.terminal(f.Err)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// gatewayPlan gates an endpoint behind everything that a company may put in front of
-// it. It has secrets in every form that a plan allows.
+// gatewayPlan gates an endpoint behind a company's gateway. Its secrets have every form that a plan
+// allows.
 const gatewayPlan = `
 variable "key" {
   type      = string
@@ -48,9 +48,9 @@ const (
 	gatewayToken = "team-token-357"
 )
 
-// The run works through a private certificate authority, HTTP/1.1 or HTTP/2,
-// unrequested compression, a redirect, an API key, and a gateway that repeats the
-// key. No secret is in any file or on the screen.
+// The run works through a gateway. The gateway has a private certificate authority, speaks HTTP/1.1
+// or HTTP/2, compresses without being asked, redirects, requires an API key, and repeats the key in
+// its answers. No secret is in any file or on the screen.
 func TestLongGateway(t *testing.T) {
 	for _, major := range []int{1, 2} {
 		t.Run(fmt.Sprintf("HTTP/%d", major), inBubble(func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestLongGateway(t *testing.T) {
 	}
 }
 
-// flushed is a response writer that compresses each write and sends it at once.
+// flushed is a response writer that compresses every write and sends it at once.
 type flushed struct {
 	http.ResponseWriter
 	z *gzip.Writer
@@ -131,7 +131,7 @@ func (f flushed) Flush() {
 	f.ResponseWriter.(http.Flusher).Flush()
 }
 
-// secretless fails if s contains a recognisable part of a secret, in any quoting.
+// secretless fails if s contains a recognisable piece of a secret, however it is quoted.
 func secretless(t *testing.T, name, s string) {
 	t.Helper()
 	for _, part := range []string{"-246", "quoted", "token-357", "literal-135"} {
@@ -141,5 +141,6 @@ func secretless(t *testing.T, name, s string) {
 	}
 }
 
-// tenth selects every tenth request after the first 20, which identify the server.
+// tenth selects every tenth request. It leaves out the first 20 requests, which identify the
+// server.
 func tenth(n int64) bool { return n > 20 && n%10 == 0 }

@@ -50,10 +50,10 @@ func (s *step) write(name, text string) string {
 	return name
 }
 
-// stepResult is the runner's view of a step.
+// stepResult is what the runner sees of a step.
 type stepResult struct {
 	code     int
-	log      string // both streams, one after the other
+	log      string // standard output and then standard error
 	commands []runner.Command
 	outputs  map[string]string
 	summary  string
@@ -83,8 +83,7 @@ func (s *step) read(name string) string {
 	return string(b)
 }
 
-// annotations returns the errors and warnings of the step, such as "error p.hcl:20 title". The
-// commands that fold the log are left out.
+// annotations returns the errors and warnings of the step, such as "error p.hcl:20 title".
 func (r stepResult) annotations() []string {
 	list := []string{}
 	for _, c := range r.commands {
@@ -134,7 +133,7 @@ func TestActionsRun(t *testing.T) {
 			if _, err := os.Stat(r.outputs["junit"]); err != nil {
 				t.Error(err)
 			}
-			// The log folds the phases of a run, but not the verdict.
+			// The log folds each phase of a run. The verdict is not folded.
 			groups, open := []string{}, false
 			for _, c := range r.commands {
 				switch c.Name {
@@ -154,7 +153,8 @@ func TestActionsRun(t *testing.T) {
 	}
 }
 
-// With several plans in one step the worst verdict counts, and each plan has a line.
+// With several plans in one step, the worst verdict is the step's verdict. Each plan has its own
+// line.
 func TestActionsRunSeveral(t *testing.T) { alone(testActionsRunSeveral)(t) }
 
 func testActionsRunSeveral(t *testing.T) {
@@ -171,7 +171,7 @@ func testActionsRunSeveral(t *testing.T) {
 	}
 }
 
-// Every command shows what is wrong with a plan at its line.
+// Every command reports an error in a plan at its line.
 func TestActionsDiagnose(t *testing.T) {
 	typo := fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `tftt = "p95 < 2s"`)
 	for _, args := range [][]string{{"validate"}, {"validate", "--json"}, {"plan"}, {"run"}} {
@@ -181,7 +181,7 @@ func TestActionsDiagnose(t *testing.T) {
 			if r.code != assert.ExitPlan || !slices.Contains(r.annotations(), "error p.hcl:20 Unsupported argument") {
 				t.Errorf("exit code %d, annotations %q", r.code, r.annotations())
 			}
-			// Only commands that run or judge have a verdict.
+			// Only commands that run or judge a plan have a verdict.
 			want := map[string]string{}
 			if args[0] == "run" {
 				want = map[string]string{"verdict": "invalid", "exit-code": "2", "capacity": "", "capacity-kind": "", "results": "", "junit": "", "recording": ""}
@@ -206,8 +206,8 @@ func TestActionsFormat(t *testing.T) {
 	}
 }
 
-// An error in the command line gives an annotation without a file or line. The outputs of the step
-// show the error to later steps.
+// An error in the command line gives an annotation without file and line. The outputs of the step
+// also report the error.
 func TestActionsUsage(t *testing.T) {
 	for _, args := range [][]string{{"run"}, {"run", "--junitt", "x", "p.hcl"}, {"run", "absent.hcl"}, {"judge", "x"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
@@ -253,8 +253,8 @@ func testActionsUnwritable(t *testing.T) {
 	}
 }
 
-// A night that is worse than earlier nights has an annotation at the history block of the plan, and
-// a table in the summary.
+// A night that is worse than earlier nights is annotated at the history block of the plan. The
+// summary of the step has a table of it.
 func TestActionsNightly(t *testing.T) {
 	for _, severity := range []string{"error", "warning"} {
 		t.Run(severity, func(t *testing.T) {
@@ -291,7 +291,7 @@ func TestActionsNightly(t *testing.T) {
 	}
 }
 
-// `history check` has an annotation and outputs of its own in GitHub Actions, like `run`.
+// In GitHub Actions, `history check` writes its own annotation and outputs, as `run` does.
 func TestActionsHistoryCheck(t *testing.T) {
 	s := newStep(t)
 	if err := os.Mkdir(filepath.Join(s.workspace, "h"), 0o755); err != nil {
@@ -303,9 +303,8 @@ func TestActionsHistoryCheck(t *testing.T) {
 	}
 }
 
-// Whatever a server prints in its errors, the runner reads only our commands. The
-// server is a real process, whose output goes through a pipe and a log. It ends by
-// itself, however long that takes.
+// Nothing that a server prints in its errors can become a command for the runner. The server is a
+// real process whose output goes through a pipe and a log.
 func TestActionsForeignText(t *testing.T) {
 	s := newStep(t)
 	plan := fmt.Sprintf(smallPlan, "URL", `ttft = "p95 < 2s"`)

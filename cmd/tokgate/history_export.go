@@ -47,7 +47,7 @@ judges nothing.`,
 	return cmd
 }
 
-// errLines is the error for lines that could not be read. The output does not contain these lines.
+// errLines is the error that lists unreadable lines. The output does not contain these lines.
 type errLines []string
 
 func (e errLines) Error() string { return strings.Join(e, "; ") }

@@ -42,8 +42,8 @@ workload "w" {
 }
 `
 
-// A run of a plan with a history block adds the first night to the history. Copies of the run make
-// later nights. A worse night fails until a pin accepts it.
+// A run of a plan with a history block starts the history. Changed copies of the run add more
+// nights. A worse night fails until a pin accepts it.
 func TestNightly(t *testing.T) { inBubble(testNightly)(t) }
 
 func testNightly(t *testing.T) {
@@ -89,13 +89,13 @@ func testNightly(t *testing.T) {
 		}
 		tokgate(t, "history", "add", dir, folder).check(t, assert.ExitPass)
 	}
-	if err := os.RemoveAll(dir); err != nil { // the nights of this test are older than the run
+	if err := os.RemoveAll(dir); err != nil { // begin a new history: its nights are older
 		t.Fatal(err)
 	}
 	for n := range 13 {
 		night(n, 1)
 	}
-	// The last of 13 nights is 8 days old, but only 3 days are allowed.
+	// 13 nights were added. The last night is 8 days old, but the plan allows only 3 days.
 	junit := filepath.Join(t.TempDir(), "j.xml")
 	tokgate(t, "history", "check", dir, "--junit", junit).check(t, assert.ExitError, "8 days ago, longer than the 3 days allowed")
 	if got := read(t, junit); !strings.Contains(got, `errors="1"`) || !strings.Contains(got, "8 days ago") {
@@ -105,8 +105,9 @@ func testNightly(t *testing.T) {
 	for _, age := range []string{"0", "200h"} {
 		tokgate(t, "history", "check", dir, "--max-age", age).check(t, assert.ExitPass, "PASS", "13 nights")
 	}
-	// Two nights make the verdict an error: an unreadable line, which may be tonight's, and a night
-	// with a date in the future, which would stay the last night for years.
+	// Each of two lines makes the verdict an error. One line is unreadable, and may be the last
+	// night. The other line is a night with a future date, which would stay the last night for
+	// years.
 	month := filepath.Join(dir, doc.Started.AddDate(0, 0, 12-20).UTC().Format("2006-01")+".jsonl")
 	whole := read(t, month)
 	for tail, words := range map[string]string{
@@ -159,7 +160,7 @@ func TestHistoryUsage(t *testing.T) {
 	}
 }
 
-// If a plan does not set ignore, its history gets the default.
+// A plan that does not set ignore gets the default.
 func TestHistoryIgnore(t *testing.T) {
 	p, diags := decode.File(decode.Options{Path: writePlan(t, nightlyPlan)})
 	if diags.HasErrors() || p.History == nil || p.History.Ignore != plan.HistoryIgnore {
@@ -167,7 +168,7 @@ func TestHistoryIgnore(t *testing.T) {
 	}
 }
 
-// A night records the job that ran it, from the variables of the CI.
+// A night records the CI job that ran it. The data come from the CI's environment variables.
 func TestCIJob(t *testing.T) {
 	for _, tt := range []struct {
 		env  map[string]string

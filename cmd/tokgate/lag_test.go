@@ -22,9 +22,9 @@ var (
 	lagLog = flag.String("lag-log", "", "against this log of the built-in server, a `file`")
 )
 
-// TestLag compares the TTFT that `make lag` measured with the TTFT in the server's own log, and
-// prints the difference, in a closed loop and at several rates. Both logs are matched in the order
-// in which the requests were sent.
+// TestLag compares the TTFT that `make lag` measured with the TTFT in the server's own log. It
+// prints the difference for a closed loop and for several rates. The requests of both logs are
+// matched by the order of sending.
 func TestLag(t *testing.T) {
 	if *lagRun == "" {
 		t.Skip("make lag")

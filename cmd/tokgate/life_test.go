@@ -22,9 +22,10 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// lifePlan starts a server. Its verbs are the server's gpus attribute, its command, and the number
-// of requests. A request takes 70 ms, so 4,000 requests take more than two minutes, which is long
-// enough for the tests. All prompts are made before the first measured request.
+// lifePlan is a plan that starts a server. Its three verbs are the gpus attribute and the command
+// of the server, and the number of requests. A request takes 70 ms, so 4,000 requests take more
+// than two minutes. That is long enough for the tests. All prompts are made before the first
+// measured request.
 const lifePlan = `
 gate {
   decide = "estimate"
@@ -51,10 +52,11 @@ workload "w" {
 }
 `
 
-// life is a tokgate process with a server process, as in CI. Its tests check what happens
-// to both when the operating system signals or kills processes, or when files or the disk
-// fail. No test checks a time or a verdict, because a stalled machine may have kept the
-// slots idle.
+// life runs a tokgate process with a server process, as in CI. Its tests check what happens to both
+// processes when the system signals or kills them, or when files or the disk fail.
+//
+// The tests check no times, and no verdicts that depend on times. A stalled machine may keep slots
+// idle.
 type life struct {
 	*child   // the latest
 	t        *testing.T
@@ -79,11 +81,10 @@ func newLife(t *testing.T) *life {
 			l.environ = append(l.environ, v)
 		}
 	}
-	// The servers run this test binary too, and inherit the variable that turns it
-	// into tokgate.
+	// The servers inherit the variable that turns this test binary into tokgate.
 	l.environ = append(l.environ, "TOKGATE_STATE_DIR="+l.state(), asProgram+"=real")
 	t.Cleanup(func() {
-		// Servers left by a failed test would disturb other tests.
+		// The servers of a failed test would disturb other tests.
 		for _, group := range l.groups() {
 			_ = syscall.Kill(-group, syscall.SIGKILL)
 		}
@@ -93,8 +94,9 @@ func newLife(t *testing.T) *life {
 
 func (l *life) state() string { return filepath.Join(l.dir, "state") }
 
-// serve returns the command of the built-in server for a plan. If the parameter before is a shell
-// script, the command is that script, with SERVE replaced by the command of the server.
+// serve returns a command for a plan that starts the built-in server. If before is not "", it is a
+// shell script that becomes the command. In the script, SERVE stands for the built-in server's
+// command.
 func (l *life) serve(before string) string {
 	if before == "" {
 		return fmt.Sprintf(`[%q, "sim", "--listen", "127.0.0.1:{port}"]`, l.program)
@@ -117,7 +119,7 @@ func (l *life) start(args ...string) {
 	l.child = begin(l.t, cmd)
 }
 
-// under waits until requests are being measured.
+// under waits until the run measures requests.
 func (l *life) under() {
 	l.t.Helper()
 	l.until("w at 2 on s")
@@ -130,8 +132,8 @@ func (l *life) check(code int, words ...string) (said string) {
 	return said
 }
 
-// says waits for the run to end, and checks that it printed the words. Any exit code is
-// accepted, because a stalled machine may have made the run invalid.
+// says waits for the run to end, and checks that it printed the words. It accepts any exit code,
+// because a stalled machine may have made the run invalid.
 func (l *life) says(words ...string) (said string) {
 	l.t.Helper()
 	code, said := l.wait()
@@ -139,7 +141,7 @@ func (l *life) says(words ...string) (said string) {
 	return said
 }
 
-// groups lists the process groups in tokgate's notes on its servers.
+// groups lists the process groups of the servers that tokgate has notes on.
 func (l *life) groups() []int {
 	var out []int
 	notes, _ := filepath.Glob(filepath.Join(l.state(), "*.server.json"))
@@ -147,7 +149,8 @@ func (l *life) groups() []int {
 		var note struct {
 			Group int `json:"group"`
 		}
-		// A running program writes its note in place, so a reader may meet it half written.
+		// A running program overwrites its note, so a read may return half of a note. Then read it
+		// again.
 		for range 100 {
 			raw, err := os.ReadFile(path)
 			if err != nil || json.Unmarshal(raw, &note) == nil {
@@ -161,8 +164,8 @@ func (l *life) groups() []int {
 	return out
 }
 
-// gone reports whether no process of the group runs. Zombies do not count, because
-// they remain if nobody waits for orphans.
+// gone reports whether no process of the group runs. Zombies do not count, because they may stay
+// for ever if nobody waits for them.
 func (l *life) gone(group int) bool {
 	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
 		return true
@@ -178,7 +181,7 @@ func (l *life) gone(group int) bool {
 	return len(stats) > 0
 }
 
-// reports checks that all reports exist, are well formed, and contain the words.
+// reports checks that all reports exist and are well formed, and that each contains the words.
 func (l *life) reports(code int, words ...string) {
 	l.t.Helper()
 	wellFormed(l.t, filepath.Join(l.out, "junit.xml"))
@@ -199,8 +202,8 @@ func (l *life) reports(code int, words ...string) {
 	}
 }
 
-// A run is interrupted once, twice, or by SIGTERM as in a CI system. Each time the server is ended,
-// if necessary by SIGKILL, and the reports are written.
+// A run is interrupted once, interrupted twice, or ended by SIGTERM as in a CI system. Each time
+// the server must end, if necessary by SIGKILL. The reports must be written.
 func TestInterrupted(t *testing.T) {
 	const stubborn = `trap "" TERM INT; SERVE & wait; while :; do sleep 1000; done`
 	for _, tt := range []struct {
@@ -223,7 +226,7 @@ func TestInterrupted(t *testing.T) {
 				t.Fatalf("%d servers are noted, want one", len(groups))
 			}
 			for i, s := range tt.signals {
-				if i > 0 { // two equal signals in quick succession arrive as one
+				if i > 0 { // two equal signals in quick succession would arrive as one
 					l.until("stopping: ")
 				}
 				l.signal(s)
@@ -241,7 +244,7 @@ func TestInterrupted(t *testing.T) {
 }
 
 // After kill -9 of a run its server is gone, and the reports say that nothing was measured. After
-// kill -9 of the run's supervisor the run ends as if it was interrupted.
+// kill -9 of the run's supervisor, the run ends as after an interrupt.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
@@ -271,11 +274,10 @@ func TestKilled(t *testing.T) {
 	l.under()
 	group := l.groups()[0]
 	l.signal(os.Kill)
-	l.wait() // returns when both processes have ended, because they share one output
+	l.wait() // waits for both processes, because they share one output
 	l.nothing("the supervisor", group)
 
-	// The run and its supervisor are killed together. The next run removes the server that they
-	// left.
+	// Kill the run and its supervisor together. They leave a server, which the next run must end.
 	l.start()
 	l.under()
 	group = l.groups()[0]
@@ -287,7 +289,8 @@ func TestKilled(t *testing.T) {
 	l.nothing("both", group)
 }
 
-// run returns the process that measures, whose supervisor is the started process.
+// run returns the pid of the process that measures. It is a child of the supervisor, which is the
+// process that l started.
 func (l *life) run() int {
 	l.t.Helper()
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid)) // children by thread
@@ -323,16 +326,16 @@ func (l *life) nothing(after string, group int) {
 	}
 }
 
-// notes lists the notes on the servers of a run. It leaves out what a run stores for the next run,
-// such as the calibration.
+// notes lists the notes on the servers of a run. It leaves out files for later runs, such as the
+// calibration.
 func (l *life) notes() ([]os.DirEntry, error) {
 	kept := []lease.Memory{lease.Starts, lease.Counts, lease.Calibrations}
 	entries, err := os.ReadDir(l.state())
 	return slices.DeleteFunc(entries, func(e os.DirEntry) bool { return slices.Contains(kept, lease.Memory(filepath.Ext(e.Name()))) }), err
 }
 
-// If the reader of the output closes the pipe, the run continues. Its exit code is still the one of
-// its verdict.
+// If the reader of the output closes the pipe, the run continues. The verdict still decides its
+// exit code.
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
@@ -353,7 +356,7 @@ func TestBrokenPipe(t *testing.T) {
 	l.reports(code)
 }
 
-// If two runs want the same GPU, the second run fails and names the first.
+// If two runs want the same GPU, the second run fails and names the first run.
 func TestTwoRunsOnOneGPU(t *testing.T) {
 	l := newLife(t)
 	bin := t.TempDir()
@@ -377,10 +380,10 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 	l.check(assert.ExitInterrupted, "gpu 1 x NVIDIA H100 80GB HBM3")
 }
 
-// If a server fails there is never a verdict, and every report quotes the last lines of the
-// server's log.
+// If a server fails, the run has no verdict. Every report quotes the last lines of the server's
+// log.
 func TestServerFails(t *testing.T) {
-	// The server prints its own pid, for a test to kill it.
+	// The shell prints the server's pid, so that the test can kill the server.
 	const noted = `SERVE & echo "pid $!"; wait $!`
 	for _, tt := range []struct {
 		name  string
@@ -391,8 +394,8 @@ func TestServerFails(t *testing.T) {
 		{"runs out of memory at start", `: {port}; echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB" >&2; exit 1`, false,
 			[]string{"ended by itself: exit status 1; it ran out of memory: torch.OutOfMemoryError", "Tried to allocate"}},
 		{"dies", noted, true, []string{"the server's process ended by itself: exit status 137"}},
-		// The message depends on the time: the server was restarted, or it "no longer answers" if
-		// the restart takes longer than the load.
+		// Two messages are possible. Either the server was restarted, or it "no longer answers"
+		// because the restart takes longer than the load.
 		{"is started again by its supervisor", `while :; do ` + noted + `; done`, true, []string{"the server "}},
 		{"a flag it does not know", `SERVE --nonsense`, false, []string{"ended by itself: exit status 2", "unknown flag"}},
 	} {

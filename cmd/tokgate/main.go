@@ -17,12 +17,11 @@ import (
 
 func main() { os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})) }
 
-// leastFiles is the minimum number of open files. With fewer, the Go runtime would end the process
-// with exit code 2, which means that the plan is wrong.
+// leastFiles is the smallest allowed limit on open files. With fewer, the Go runtime could end the
+// process with exit code 2, which would mean that the plan is wrong.
 const leastFiles = 32
 
-// program calls Main for a real process. It also protects against crashes of the run and against
-// closed outputs.
+// program calls Main in a real process. It also handles crashes of the run and closed outputs.
 func program(args []string, s Streams) int {
 	if n, known := server.OpenFiles(); known && n < leastFiles {
 		fmt.Fprintf(s.Err, "tokgate: this process may open %d files, and needs at least %d\n  hint: raise ulimit -n\n", n, leastFiles)
@@ -39,8 +38,8 @@ func program(args []string, s Streams) int {
 	return code
 }
 
-// Main runs one command line and returns the exit code. Everything that a command
-// needs from the process is an argument, so that tests can call it directly.
+// Main runs one command line and returns the exit code. It gets everything about the process as
+// arguments, so that tests can call it directly.
 func Main(ctx context.Context, args, environ []string, s Streams) int {
 	return (&app{Streams: s, environ: environ, meter: server.Meter()}).main(ctx, args)
 }
@@ -49,11 +48,11 @@ func (a *app) main(ctx context.Context, args []string) int {
 	out := &output{Writer: a.Out}
 	a.Out, a.Err = out, &output{Writer: a.Err}
 	root := a.root()
-	root.SetArgs(append([]string{}, args...)) // nil would stand for the arguments of the process
+	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	cmd, err := execute(ctx, root)
 	var exit *exitError
 	if out.err != nil && !errors.As(err, &exit) {
-		// A result that could not be written is an error.
+		// If a result could not be written, that is an error.
 		err = measureError(fmt.Errorf("could not write the output: %w", out.err))
 	}
 	if err == nil {
@@ -67,8 +66,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return a.endStep(cmd, exit)
 }
 
-// execute runs a command. It returns an error if a recording in a temporary file can no longer be
-// read.
+// execute runs a command. It returns an error if the command can no longer read a recording in a
+// temporary file.
 func execute(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer func() {
 		switch lost := recover().(type) {
@@ -143,7 +142,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	return root
 }
 
-// completion adds cobra's completion command. Here an unknown shell is an error.
+// completion adds cobra's completion command. Unlike in cobra, an unknown shell is an error.
 func (a *app) completion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd() // the command keeps the output that is set now
 	for _, c := range root.Commands() {

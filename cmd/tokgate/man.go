@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// manCommand writes the man pages of releases from the help texts, so that both
-// always agree.
+// manCommand writes the man pages of a release from the help texts, so that both agree.
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -19,8 +18,8 @@ func (a *app) manCommand() *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b := buildInfo()
-			// The pages have the date of the commit, so that the same commit always gives the same
-			// pages. If that date is unknown, they have the date 1970-01-01.
+			// The date of the pages is that of the commit, so that one commit always gives the same
+			// pages. If it is unknown, the date is 1970-01-01.
 			date, err := time.Parse(time.RFC3339, b.Date)
 			if err != nil {
 				date = time.Unix(0, 0).UTC()
@@ -41,7 +40,7 @@ func (a *app) manCommand() *cobra.Command {
 	}
 }
 
-// withoutFooter removes the date, and the line that names the library which made the page.
+// withoutFooter removes the date from the page, and the line about the library that made the page.
 func withoutFooter(cmd *cobra.Command) {
 	cmd.DisableAutoGenTag = true
 	for _, c := range cmd.Commands() {

@@ -36,9 +36,9 @@ var (
 // peer is a load generator.
 type peer struct {
 	name, program string
-	version       string // name in PyPI, to find the installed version; "" for the version of this repository
+	version       string // name in PyPI, to find the installed version; "" for this repository's generator
 	command       func(l peerLoad) []string
-	// times are the TTFTs of the requests that completed, in seconds.
+	// times reads the TTFTs of the completed requests from the generator's results, in seconds.
 	times func(folder string) ([]float64, error)
 }
 
@@ -49,7 +49,7 @@ type peerLoad struct {
 }
 
 const (
-	peerInput, peerOutput = 200, 64 // tokens of a request and its answer
+	peerInput, peerOutput = 200, 64 // prompt tokens of a request, and tokens of its answer
 	peerModel             = "tokgate-sim"
 )
 
@@ -98,17 +98,16 @@ storage: {local_storage: {path: %s}}
 	}},
 }
 
-// peerRun holds what a run of a generator cost, and what the server saw of it.
+// peerRun holds the cost of a generator's run, and what the server saw of the run.
 type peerRun struct {
 	cpu            time.Duration // CPU time of the generator and its child processes
-	memory         int64         // largest memory in bytes of the generator and its child processes together
-	chunks         int           // number of chunks that the server wrote
+	memory         int64         // largest memory of the generator with its child processes, in bytes
+	chunks         int           // number of chunks that the server sent
 	first, servers []float64     // TTFTs in seconds, from the generator's results and from the server's log
 }
 
-// TestPeers measures load generators side by side. Each sends the same load to the built-in server.
-// On a machine with two cores or more, generator and server have one core each. `make peers` calls
-// it.
+// TestPeers measures load generators with the same load on the built-in server. With two cores or
+// more, the generator and the server have one core each. `make peers` calls it.
 func TestPeers(t *testing.T) {
 	if *peersDir == "" {
 		t.Skip("make peers")
@@ -144,8 +143,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// row measures a generator in a short closed loop, in a long one, and in a burst. The cost of its
-// chunks is the difference between the two loops.
+// row measures a generator in a short closed loop, in a long closed loop, and in a burst. The
+// difference between the two loops is the cost of the additional chunks.
 func (p *peer) row(t *testing.T, dir string) string {
 	name := p.name
 	if p.version != "" {
@@ -167,8 +166,7 @@ func (p *peer) row(t *testing.T, dir string) string {
 		float64(chunk)/1e3, (long.cpu - chunk*time.Duration(long.chunks)).Seconds(), long.memory>>20, long.beside(), len(long.first), burst.beside(), len(burst.first))
 }
 
-// beside returns how much larger the generator's TTFTs are than the TTFTs in the server's log, at
-// several percentiles.
+// beside writes the generator's TTFT minus the server's own TTFT, in ms, at p50 and p99.
 func (r *peerRun) beside() string {
 	at := func(share float64) string {
 		mine, its := quantile(r.first, share), quantile(r.servers, share)
@@ -226,7 +224,7 @@ func (p *peer) run(t *testing.T, dir string, inFlight, requests int) (*peerRun, 
 	}
 	stop()
 	if _, exited := errors.AsType[*osexec.ExitError](err); err != nil && (!exited || p.version != "") {
-		return nil, fmt.Errorf("%w, see %s", err, said.Name()) // only tokgate may exit with an error, if its gate fails
+		return nil, fmt.Errorf("%w, see %s", err, said.Name()) // tokgate may exit with an error if its gate fails
 	}
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if r.first, err = p.times(folder); err != nil || len(r.first) == 0 {
@@ -248,7 +246,7 @@ func (p *peer) run(t *testing.T, dir string, inFlight, requests int) (*peerRun, 
 	return r, nil
 }
 
-// peerServer starts the built-in server, and returns when it listens.
+// peerServer starts the built-in server. It returns when the server listens.
 func peerServer(log string) (url string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -283,8 +281,8 @@ func peerServer(log string) (url string, stop func(), err error) {
 	return "", nil, fmt.Errorf("the server does not listen on %s", address)
 }
 
-// onCore returns a command that is bound to one core by the program taskset. If there is only one
-// core, or no taskset, the command is not bound.
+// onCore returns a command that runs on one core, by the program taskset. Without taskset, or with
+// only one core, the command may run anywhere.
 func onCore(core int, program string, args ...string) *osexec.Cmd {
 	if taskset, err := osexec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
 		return osexec.Command(taskset, append([]string{"-c", strconv.Itoa(core), program}, args...)...)
@@ -292,8 +290,8 @@ func onCore(core int, program string, args ...string) *osexec.Cmd {
 	return osexec.Command(program, args...)
 }
 
-// treeMemory is the memory of a process and all its descendants in bytes. Shared memory counts
-// once.
+// treeMemory returns the memory of a process and all its descendants, in bytes. Shared memory
+// counts once.
 func treeMemory(root int) (sum int64) {
 	parents := map[int]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

@@ -31,14 +31,14 @@ var reference = flag.String("reference", "", "write docs/reference.md from simul
 
 // system is one of the published systems.
 type system struct {
-	name  string // name of its part of docs/reference.md
-	file  string // name of its plan and of its published figures
-	quick string // workload to simulate in every test run; "" simulates all workloads, and checks the system's part of the page
-	// promised is the largest allowed median error of the fitted figures, by server
-	// ("" for all).
+	name  string // name of the system's part of docs/reference.md
+	file  string // base name of the system's plan and of its published figures
+	quick string // workload to simulate in every test run; "" simulates all and checks docs/reference.md
+	// promised is the largest allowed median error of the fitted figures of each server. The key ""
+	// stands for all servers.
 	promised map[string]float64
-	// draws is the number of simulator seeds whose results are averaged. Speculative decoding is
-	// random, so with few requests one seed can be off by several percent.
+	// draws is the number of simulations whose results are averaged, each with its own seed.
+	// Speculative decoding is random. So with few requests one seed can be off by several percent.
 	draws int
 }
 
@@ -55,35 +55,35 @@ func (s system) plan() string { return filepath.Join("..", "..", "plans", "refer
 // published holds the printed values of a report.
 type published struct {
 	Title, Publisher string
-	// Speed is how the report averages the speeds of many streams, which the report itself does not
-	// state. "of mean time" is the mean number of tokens divided by the mean time. Any other value
-	// is the mean of the speeds.
+	// Speed is how the report averages the speeds of many streams. With "of mean time" the average
+	// is the mean number of tokens divided by the mean time. With any other value it is the mean of
+	// the speeds.
 	Speed   string
 	Figures []figure
 	// Answers holds the decision table of an A/B article.
 	Answers []struct{ Workload, Printed string }
 }
 
-// figure is one printed value.
+// figure is one printed value of a report.
 type figure struct {
-	Server   string // key of the server, if there are several
-	Against  string // the server to which a change in percent refers; "" if the figure is not a change
+	Server   string // key of the server, if the plan has several servers
+	Against  string // server to which a percentage change refers; "" if the figure is not a change
 	Workload string
 	Level    string // or "capacity"
 	Metric   string
-	Printed  string // "~8.1 s": the value as printed, with "~" if the report interpolated it
+	Printed  string // value as printed, such as "~8.1 s"; "~" means that the report interpolated it
 	Exceeded bool   // the report marks the value as beyond its threshold
 	OfMean   bool   `json:"-"` // see published.Speed
-	Fitted   *bool  // false if the value was not used to fit the simulator profile
-	Derived  string // how the value follows from printed ones, if it is not printed itself
-	// Impossible explains why no server can show the value.
+	Fitted   *bool  // false if the value was not used to fit the simulator's profile
+	Derived  string // how the value follows from printed values, if it is not printed
+	// Impossible explains why no server can have the published value.
 	Impossible string
 	Why        string // it differs
 }
 
 func (f figure) fitted() bool { return f.Impossible == "" && (f.Fitted == nil || *f.Fitted) }
 
-// value reads the printed number, in base units.
+// value parses the printed value, in base units.
 func (f figure) value() (v float64, ok bool) {
 	number, unit, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(f.Printed, "~"), "+"), " ")
 	v, err := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
@@ -96,8 +96,8 @@ func (f figure) value() (v float64, ok bool) {
 	return v, err == nil
 }
 
-// half returns half a unit of the last printed digit, in the base unit of the metric. A printed
-// value can be wrong by that much.
+// half returns half a unit of the last printed digit, in the base unit of the metric. This is the
+// largest rounding error of a printed value.
 func (f figure) half() float64 {
 	number, unit, _ := strings.Cut(f.Printed, " ")
 	_, decimals, _ := strings.Cut(strings.TrimSuffix(number, "%"), ".")
@@ -108,7 +108,7 @@ func (f figure) half() float64 {
 	return half
 }
 
-// where names the level for people.
+// where writes the level of the figure for people.
 func (f figure) where() string {
 	name, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
 	level := strings.TrimPrefix(f.Level, "burst ")
@@ -131,16 +131,14 @@ type simulation struct {
 	again    []*simulation // simulations of the same plan with other seeds
 }
 
-// repeat simulates the plan again with the other simulator seeds, and stores the results in
-// m.again.
+// repeat simulates the plan again with each other simulator seed. It stores the results in m.again.
 func (s system) repeat(t *testing.T, m *simulation) {
 	for seed := 2; seed <= s.draws; seed++ {
 		m.again = append(m.again, s.simulate(t, fmt.Sprintf("simulator_seed=%d", seed)))
 	}
 }
 
-// simulate returns what `run --simulate` measures for the system's plan, without
-// reports.
+// simulate runs the system's plan in simulation, without reports, and returns the result.
 func (s system) simulate(t *testing.T, vars ...string) *simulation {
 	t.Helper()
 	p := s.decoded(t, vars)
@@ -173,7 +171,7 @@ func (s system) command(dir string, vars []string) []string {
 	return args
 }
 
-// judged reads and judges the run in dir.
+// judged reads the recorded run in dir, and judges it.
 func (s system) judged(t *testing.T, dir string, vars []string) *simulation {
 	t.Helper()
 	run, problems, err := record.Read(dir)
@@ -194,10 +192,10 @@ func (m *simulation) level(server, workload, name string) *metric.Level {
 	return nil
 }
 
-// window is the time over which rates are taken.
+// window returns the time window over which the plan takes rates.
 func (m *simulation) window() metric.Window { return m.plan.Gate.Window }
 
-// measure returns the value of a figure in the simulated run, as the mean over the seeds.
+// measure returns the simulated value of a figure, as the mean over the seeds.
 func (m *simulation) measure(f figure) (v float64, ok bool) {
 	v, ok = m.one(f)
 	for _, a := range m.again {
@@ -207,7 +205,8 @@ func (m *simulation) measure(f figure) (v float64, ok bool) {
 	return v / float64(1+len(m.again)), ok
 }
 
-// one returns the value of a figure in one simulated run, by the formula of the published report.
+// one returns the value of a figure in one simulated run. It uses the formula of the published
+// report.
 func (m *simulation) one(f figure) (v float64, ok bool) {
 	if f.Level == "capacity" {
 		return 0, false
@@ -228,7 +227,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	case "sum_of_speeds":
 		v, ok := streamSpeed(l, false)
 		return float64(l.N) * v, ok
-	case "scaling_efficiency": // from the speeds of single streams, as in the published reports
+	case "scaling_efficiency": // from the speeds of single streams, as the published reports do
 		a, ok1 := streamSpeed(l, false)
 		b, ok2 := streamSpeed(one, false)
 		return a / b, ok1 && ok2
@@ -239,7 +238,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 		return e * float64(l.N), ok
 	case "accept_length":
 		return of(l.Value(f.Metric, m.window(), nil, one))
-	case "itl": // mean over the requests of each request's mean gap between chunks
+	case "itl": // mean gap between chunks of each request, averaged over requests
 		sum, n := 0.0, 0
 		for _, s := range l.MeasuredSamples() {
 			if s.Completed() && s.Chunks > 1 {
@@ -248,13 +247,13 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 			}
 		}
 		return sum / float64(n), n > 0
-	case "prefill_speed": // prompt tokens divided by the server's own prefill times
+	case "prefill_speed": // prompt tokens divided by the time that the server spent on prefill
 		h, why := l.Histogram("prefill")
 		return float64(l.Asked.Input) * h.N() / h.Sum, why == ""
 	case "queue_wait":
 		h, why := l.Histogram("queue_wait")
 		return h.Sum / h.N(), why == ""
-	case "context_over_wait": // called prefill speed in the SGLang report
+	case "context_over_wait": // the SGLang report calls this prefill speed
 		h, why := l.Histogram("queue_wait")
 		ttft, ok := mean("ttft", l)
 		return float64(l.Asked.Input) / (ttft - h.Sum/h.N()), ok && why == ""
@@ -265,10 +264,12 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	return mean(f.Metric, l)
 }
 
-// streamSpeed is the speed of one stream as the published reports define it: an answer's
-// tokens divided by the time from its first chunk to its last, averaged over requests. With
-// ofMean it is the mean number of tokens divided by the mean time. A first chunk with many
-// tokens makes it higher than the metric speed.
+// streamSpeed returns the speed of one stream, as the published reports define it. The speed of an
+// answer is its tokens divided by the time from its first chunk to its last. streamSpeed is the
+// mean of these speeds. With ofMean it is the mean number of tokens divided by the mean time.
+//
+// The metric speed leaves out the tokens of the first chunk. So streamSpeed is higher if this chunk
+// has many tokens.
 func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
 	if l == nil {
 		return 0, false
@@ -288,9 +289,9 @@ func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
 	return speeds / float64(n), n > 0
 }
 
-// queue returns the burst size at which the mean TTFT reaches 3 s. It interpolates between the
-// burst below and the burst above 3 s. The published scenario report rounds this size down and
-// calls it the largest safe queue.
+// queue returns the burst size at which the mean TTFT reaches 3 s. It interpolates between the two
+// nearest bursts. The published scenario report rounds this size down and calls it the largest safe
+// queue.
 func (m *simulation) queue(workload string) (float64, bool) {
 	type point struct{ n, ttft float64 }
 	var points []point
@@ -337,7 +338,7 @@ func (s system) published(t *testing.T) published {
 	return p
 }
 
-// show formats the value v in the unit of the printed figure.
+// show formats v in the unit in which the figure is printed.
 func (f figure) show(v float64) string {
 	number, unit, _ := strings.Cut(f.Printed, " ")
 	switch {
@@ -359,7 +360,7 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// errorsOf holds the errors of the fitted figures, by server, ascending.
+// errorsOf holds the errors of the fitted figures of each server, in ascending order.
 type errorsOf map[string][]float64
 
 func (e errorsOf) add(server string, err float64) {
@@ -376,17 +377,18 @@ func within(errs []float64, limit float64) int {
 	return n
 }
 
-// page is the part of docs/reference.md on one system, with its results.
+// page is one system's part of docs/reference.md, with its results.
 type page struct {
 	text     strings.Builder
 	fitted   errorsOf // relative errors
 	all      []float64
 	impossib int
-	verdicts [3]int // numbers: equal verdicts, different ones near the threshold (10 %), others
+	verdicts [3]int // numbers of verdicts: equal, unequal near the threshold, unequal elsewhere
 	bad      []string
 }
 
-// page compares the published figures with the measurements of two runs of the plan.
+// page compares the published figures with the simulation theirs, which runs as published. The
+// simulation ours runs the same plan under tokgate's conditions.
 func (s system) page(t *testing.T, p published, theirs, ours *simulation) *page {
 	t.Helper()
 	out := &page{fitted: errorsOf{}}
@@ -456,7 +458,7 @@ var titles = map[string]string{
 	"p99_tpot": "TPOT p99", "p99_itl": "ITL p99", "accept_length": "accept length",
 }
 
-// limits writes the published capacities, and next to them the capacities that our searches found.
+// limits writes the published capacities next to the capacities that our searches found.
 func (out *page) limits(p published, theirs, ours *simulation) {
 	w := &out.text
 	head := false
@@ -498,8 +500,7 @@ func bound(n int) string {
 	return strconv.Itoa(n)
 }
 
-// judged compares the verdicts of our simulation with the verdicts that follow from the published
-// figures.
+// judged compares our simulation's verdicts with those that follow from the published figures.
 func (out *page) judged(p published, theirs *simulation) {
 	w := &out.text
 	var lines []string
@@ -511,7 +512,7 @@ func (out *page) judged(p published, theirs *simulation) {
 		want, _ := f.value()
 		passed, limit := v.Outcome == assert.Pass, theirs.limit(f)
 		if got, ok := theirs.measure(f); ok && len(theirs.again) > 0 {
-			passed = got < limit == (f.Metric != "speed") // the mean over all seeds decides, not one seed
+			passed = got < limit == (f.Metric != "speed") // the mean over all seeds decides
 		}
 		near := math.Abs(want/limit-1) <= 0.1
 		switch {
@@ -549,9 +550,9 @@ func side(past bool) string {
 	return "within it"
 }
 
-// safe handles reports that print only the largest burst with an acceptable TTFT. For bursts up to
-// that size the verdict of the plan should be pass, for larger bursts fail. It counts and lists the
-// verdicts that differ.
+// safe judges reports that print only the largest burst with an acceptable TTFT. The plan should
+// pass for bursts up to that size, and fail for larger bursts. safe counts the verdicts, and lists
+// those that differ.
 func (out *page) safe(p published, f figure, theirs *simulation) (lines []string) {
 	printed, _ := f.value()
 	for _, l := range theirs.run.Levels {
@@ -579,7 +580,7 @@ func (out *page) safe(p published, f figure, theirs *simulation) (lines []string
 	return lines
 }
 
-// verdict returns the verdict on the threshold that the published report sets for a figure. It
+// verdict returns the verdict on the threshold that the published report sets on a figure. It
 // returns nil if there is no such threshold.
 func (m *simulation) verdict(f figure) *assert.Verdict {
 	for i, v := range m.verdicts.List {
@@ -590,7 +591,7 @@ func (m *simulation) verdict(f figure) *assert.Verdict {
 	return nil
 }
 
-// bounded returns the metric of the threshold that the published report sets for a figure.
+// bounded returns the metric of the threshold that the published report sets on a figure.
 func (f figure) bounded() string {
 	if f.Metric == "speed" {
 		return "request_speed"
@@ -598,7 +599,7 @@ func (f figure) bounded() string {
 	return f.Metric
 }
 
-// limit returns the limit of the threshold on a figure.
+// limit returns the limit of the plan's threshold on a figure.
 func (m *simulation) limit(f figure) float64 {
 	for _, w := range m.plan.Workloads {
 		if w.Address() != f.Workload {
@@ -615,10 +616,10 @@ func (m *simulation) limit(f figure) float64 {
 	return math.NaN()
 }
 
-// turns is the plan of the A/B article, changed so that the two servers take turns.
+// turns is the plan of the A/B article, but its two servers take turns.
 var turns = system{name: "spark in turns", file: systems[4].file + "-ab"}
 
-// change returns the comparison's value of a figure that is a change.
+// change returns the simulation's value of a figure that is a change.
 func (m *simulation) change(f figure) *compare.Change {
 	stat := metric.Stat{Kind: metric.Mean}
 	name, ok := strings.CutPrefix(f.Metric, "p99_")
@@ -640,8 +641,8 @@ func (m *simulation) change(f figure) *compare.Change {
 	return nil
 }
 
-// answer returns the decision of a comparison about a workload, such as "yes" or "no"; "" if there
-// is no decision.
+// answer returns the decision of the given comparison for a workload, such as "yes" or "no". It
+// returns "" if there is no decision.
 func (m *simulation) answer(compare, workload string) string {
 	for _, c := range m.verdicts.Comparisons {
 		for _, d := range c.Decisions {
@@ -653,14 +654,14 @@ func (m *simulation) answer(compare, workload string) string {
 	return ""
 }
 
-// bounded writes a change with its bounds.
+// bounded writes a change with the two bounds of its interval.
 func bounded(c *compare.Change) string {
 	return fmt.Sprintf("%s (%s to %s)", compare.FormatChange("", c.Change.V, false), compare.FormatChange("", c.Low.V, false), compare.FormatChange("", c.High.V, false))
 }
 
-// deltas writes the changes in the A/B article, as our comparisons report them. It has two parts:
-// what changes without speculation if the requests are no longer in lock-step, and what speculation
-// changes if the requests are not in lock-step.
+// deltas writes the changes that the A/B article reports, as our comparisons measure them. The
+// first part shows what changes without speculation if the requests are no longer in lock-step. The
+// second part shows what speculation changes if the requests are not in lock-step.
 func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string {
 	var w strings.Builder
 	rows := func(against string, row func(test string, f figure, a, b, c *compare.Change)) {
@@ -695,8 +696,8 @@ func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string
 	return w.String()
 }
 
-// peaks writes the published peak throughput. Next to it are the throughput of our simulation by
-// the formula of the published report, and the throughput by the wall clock.
+// peaks writes a table of the published peak throughputs. Each row also has our simulation's
+// throughput, both by the formula of the published report and by the wall clock.
 func peaks(t *testing.T, m map[string]*simulation) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "| system | published | formula | measured by it | by the wall clock | most of any level |\n|---|---|---|---|---|---|\n")
@@ -726,7 +727,8 @@ func peaks(t *testing.T, m map[string]*simulation) string {
 	return w.String()
 }
 
-// measured runs the binary on the system's plan, and adds its cost to a table.
+// measured runs the binary on the system's plan, and returns the run. It adds the cost of the run
+// to a table.
 func (s system) measured(t *testing.T, binary string, costs *strings.Builder, vars ...string) *simulation {
 	t.Helper()
 	dir := t.TempDir()
@@ -755,8 +757,8 @@ func (s system) measured(t *testing.T, binary string, costs *strings.Builder, va
 	return m
 }
 
-// watchMemory reads the peak memory of a process ten times a second until most is called,
-// which returns it in KiB. It is 0 if /proc does not show it.
+// watchMemory reads the peak memory of a process ten times a second. most stops it and returns the
+// peak in KiB, or 0 if /proc does not show it.
 func watchMemory(pid int) (most func() int64) {
 	ended, result := make(chan bool), make(chan int64)
 	go func() {
@@ -779,7 +781,7 @@ func watchMemory(pid int) (most func() int64) {
 	return func() int64 { ended <- true; return <-result }
 }
 
-// summary is a line for each system.
+// summary returns a table with one row for each system.
 func summary(pages map[string]*page) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "| system | fitted figures | median error | 90 %% within | within 20 %% | all figures within 20 %% | verdicts as published |\n|---|---|---|---|---|---|---|\n")
@@ -808,7 +810,7 @@ func summary(pages map[string]*page) string {
 	return w.String()
 }
 
-// check finds promised contents that the pages lack.
+// check reports what the documentation promises about the system and the page does not show.
 func (s system) check(t *testing.T, p *page) {
 	for _, b := range p.bad {
 		t.Errorf("%s: %s", s.name, b)
@@ -841,8 +843,8 @@ func between(doc, name string) (head, part, tail string, ok bool) {
 }
 
 // The plans of the published systems are valid and can be simulated. The plan that takes only a
-// second is run whole, and must give the results in docs/reference.md. Of the other plans a part is
-// run.
+// second runs whole, and must give the results in docs/reference.md. Of each other plan, only one
+// workload runs.
 func TestLongReference(t *testing.T) {
 	doc := read(t, filepath.Join("..", "..", "docs", referenceDoc))
 	for _, s := range systems {
@@ -876,7 +878,7 @@ func TestLongReference(t *testing.T) {
 	}
 }
 
-// If the servers of the A/B article take turns, our decisions are the decisions of the article.
+// With servers that take turns, our decisions are the same as in the A/B article.
 func TestLongReferenceTurns(t *testing.T) {
 	m := turns.simulate(t)
 	answers := systems[4].published(t).Answers
@@ -898,7 +900,7 @@ func TestLongReferenceTurns(t *testing.T) {
 	}
 }
 
-// TestLongReferenceDocument writes docs/reference.md: make reference.
+// TestLongReferenceDocument writes docs/reference.md. `make reference` calls it.
 func TestLongReferenceDocument(t *testing.T) {
 	if *reference == "" {
 		t.Skip("it is written when -reference names the binary to measure")

@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// simulatedPlan can only be simulated: its server does not exist, its secret is not set, and a real
+// simulatedPlan can only be simulated. Its server does not exist, and its secret is not set. A real
 // run would take half an hour.
 const simulatedPlan = `server "gpu" {
   engine = "vllm"
@@ -81,8 +81,8 @@ func TestLongSimulate(t *testing.T) {
 	tokgate(t, "plan", path).check(t, assert.ExitPass, "by the simulation in "+dir)
 }
 
-// judgedAlike judges a recording on 1, 2 and 8 processors, and checks that all files are equal to
-// the byte.
+// judgedAlike judges a recording on 1, 2 and 8 processors. It checks that each time all files have
+// the same bytes.
 func judgedAlike(t *testing.T, dir, path string) {
 	t.Helper()
 	again, want := filepath.Join(t.TempDir(), "again"), map[string]string{}
@@ -134,7 +134,7 @@ func TestCannotSimulate(t *testing.T) {
 	}
 }
 
-// A simulated run can be interrupted too.
+// An interrupt also ends a simulated run.
 func TestSimulationIsInterrupted(t *testing.T) {
 	long := regexp.MustCompile(`requests    = .*`).ReplaceAllString(simulatedPlan, "requests = 100000")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -143,7 +143,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 	r.check(t, assert.ExitInterrupted, "interrupted")
 }
 
-// The shipped plans for a first try pass without a server.
+// The plans that are shipped for a first try pass in a simulation.
 func TestLongShippedPlansSimulate(t *testing.T) {
 	for _, name := range []string{"demo", "capacity", "conversations", "pull-request"} {
 		path := filepath.Join("..", "..", "plans", name+".hcl")
@@ -151,8 +151,8 @@ func TestLongShippedPlansSimulate(t *testing.T) {
 	}
 }
 
-// A context that exceeds the profile is found before anything starts. It is an error
-// if the simulator is gated or --simulate is set, and otherwise a warning.
+// A prompt that is longer than the profile's context is found before the servers start. If the
+// simulator is gated, or with --simulate, it is an error. Otherwise it is a warning.
 func TestContextOfTheSimulator(t *testing.T) {
 	const src = `
 server "s" {

@@ -14,9 +14,10 @@ import (
 )
 
 // BenchmarkStart runs a small gate on the built-in server in a new process. It reports two times
-// until the first measured request: from the start of the process, and from the ready server. The
-// first run calibrates the load generator and learns how the server counts tokens. Later runs read
-// both from the state folder.
+// until the first measured request: from the start of the process, and from the ready server.
+//
+// The first run calibrates the load generator, and learns how the server counts tokens. Later runs
+// read both results from the state folder.
 func BenchmarkStart(b *testing.B) {
 	plan := writePlan(b, `gate { decide = "estimate" }
 server "s" {
@@ -64,7 +65,8 @@ workload "w" {
 	}
 }
 
-// started runs a plan with a state folder, and returns its recording and when the process began.
+// started runs a plan with a state folder. It returns the recording, and the time at which the
+// process began.
 func started(b *testing.B, plan, state string) (*metric.Run, time.Time) {
 	out := filepath.Join(b.TempDir(), "out")
 	cmd := exec.Command(os.Args[0], "run", "--out", out, plan)

@@ -56,8 +56,8 @@ must_detect names.`,
 	return cmd
 }
 
-// strength plants regressions in a plan, args[0], or in a recorded run of it, in the folder
-// args[1]. It prints which of them the gate notices.
+// strength plants regressions in the server of a plan, args[0]. If args[1] is given, it plants them
+// in the recorded run of the plan in that folder. It prints which regressions the gate notices.
 func (a *app) strength(ctx context.Context, args []string, in inputs, runs int, unprotected bool) error {
 	if runs < 1 {
 		return usageError("", "--runs must be at least 1: %d", runs)
@@ -117,7 +117,7 @@ func (a *app) showStrength(r *strength.Result) error {
 	return nil
 }
 
-// needNoticed returns an error if the gate does not notice a regression that must_detect names.
+// needNoticed returns an error if the gate misses a regression that must_detect names.
 func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {
@@ -142,11 +142,12 @@ func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 	return usageError("", "%s: the gate would not notice what it must, nothing was started", p.Path)
 }
 
-// demandedRuns is the number of simulated runs for each regression that a plan must notice. At most
-// one of the runs may miss the regression.
+// demandedRuns is the number of simulated runs for each regression that a plan must notice. The
+// gate may miss the regression in at most one of the runs.
 const demandedRuns = 20
 
-// needDemanded simulates the regressions that the plans must notice.
+// needDemanded simulates the regressions that the plans say they must notice. It returns an error
+// if the gate does not notice one.
 func (a *app) needDemanded(ctx context.Context, plans []*plan.Plan) error {
 	for _, p := range plans {
 		demanded := strength.Demanded(p)
@@ -171,8 +172,8 @@ func (a *app) needDemanded(ctx context.Context, plans []*plan.Plan) error {
 	return nil
 }
 
-// simulated returns a function that plants a regression in the plan's simulators and runs the gate
-// in virtual time.
+// simulated returns a function that plants a regression in the plan's simulators. The function then
+// runs the gate in virtual time.
 func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run) strength.Try {
 	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
 		change := func(s *plan.Server, profile *sim.Profile) bool {
@@ -194,7 +195,7 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 	}
 }
 
-// asksServers reports whether the plan requires something of a metric that servers or GPUs report.
+// asksServers reports whether the plan has a requirement on a metric that servers or GPUs report.
 func asksServers(p *plan.Plan) bool {
 	said := func(m metric.Def) bool { return m.Source != metric.Client }
 	return len(p.Asserts) > 0 || slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return s.Telemetry.Require != (plan.Require{}) }) ||
@@ -209,7 +210,7 @@ func asksServers(p *plan.Plan) bool {
 	})
 }
 
-// simulateChanged runs and judges a plan in virtual time, on changed profiles.
+// simulateChanged runs a plan in virtual time with changed profiles, and judges the run.
 func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int, change func(*plan.Server, *sim.Profile)) (assert.Verdicts, error) {
 	run, err := simulatedRun(ctx, p, seed, change)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/report/progress"
 )
 
-// terminal describes an output stream.
+// terminal describes the output stream as a terminal.
 type terminal struct {
 	isTTY bool
 	width int // columns
@@ -44,8 +44,8 @@ func (a *app) terminal(w io.Writer) (terminal, error) {
 	return t, nil
 }
 
-// columns is the width of an output that is not a terminal: COLUMNS, or the width of
-// a CI log.
+// columns returns the width of an output that is not a terminal. It is COLUMNS, or the usual width
+// of a CI log.
 func (a *app) columns() int {
 	v, _ := a.getenv("COLUMNS")
 	if n, err := strconv.Atoi(v); err == nil && n >= 20 {
@@ -54,7 +54,7 @@ func (a *app) columns() int {
 	return 120
 }
 
-// getenv returns a variable of the environment that Main got.
+// getenv returns a variable from the environment that was given to Main.
 func (a *app) getenv(name string) (string, bool) {
 	for _, kv := range a.environ {
 		if k, v, _ := strings.Cut(kv, "="); k == name {
@@ -64,8 +64,8 @@ func (a *app) getenv(name string) (string, bool) {
 	return "", false
 }
 
-// complain prints an error, if there is one, and hints on what to do. Each is one line. For
-// a terminal long lines are wrapped, because the terminal would break them inside words.
+// complain prints an error, if there is one, and hints on what to do. The error and each hint are
+// one line. For a terminal it wraps long lines, because a terminal would break them inside words.
 func (a *app) complain(err error, hints ...string) {
 	say := func(lead, s string) { fmt.Fprintln(a.Err, lead+s) }
 	if t, unknown := a.terminal(a.Err); unknown == nil && t.isTTY {
@@ -79,7 +79,7 @@ func (a *app) complain(err error, hints ...string) {
 	}
 }
 
-// output remembers whether a write to it failed.
+// output is a writer that remembers its first error.
 type output struct {
 	io.Writer
 	err error // the first
@@ -88,7 +88,7 @@ type output struct {
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
-		return len(b), nil // the reader has closed the pipe; the reports contain everything
+		return len(b), nil // the reader has closed the pipe; reports in files have everything
 	}
 	if err != nil && o.err == nil {
 		o.err = err

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// untold finds thresholds on metrics that a server will not report, which would end
-// as errors after the load.
+// untold finds thresholds on metrics that a server will not report. Without untold, they would be
+// errors only after the load.
 func untold(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, w := range p.Workloads {
@@ -33,7 +33,7 @@ func untold(p *plan.Plan) hcl.Diagnostics {
 						Detail:   fmt.Sprintf("%s of %s will have no value: %s.", t.Metric.Name, s.Address(), why),
 						Subject:  &rng,
 					})
-					break // one diagnostic is enough for all servers of the threshold
+					break // one diagnostic per threshold is enough
 				}
 			}
 		}
@@ -41,7 +41,8 @@ func untold(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// untoldBy explains why a server will not report a metric; "" if the server may report it.
+// untoldBy explains why a server will not report a metric. It returns "" if the server may report
+// it.
 func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 	switch t := s.Telemetry; m.Source {
 	case metric.Server:
@@ -70,8 +71,7 @@ const telemetryOff = "telemetry is off there"
 // starts reports whether tokgate starts the server.
 func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
-// untoldByGPUs explains why a server will have no GPU telemetry. It returns "" if telemetry is
-// possible.
+// untoldByGPUs explains why a server will have no GPU telemetry; "" if telemetry is possible.
 func untoldByGPUs(s *plan.Server) string {
 	t := s.Telemetry
 	switch {

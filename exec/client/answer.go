@@ -10,36 +10,36 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Answer is a Stream that fills in a Sample. It knows only events and times, not HTTP, SSE or JSON,
-// so that the same rules apply over a socket and in virtual time.
+// Answer is a Stream that fills in a Sample. It knows only events and times, but no HTTP, SSE or
+// JSON. So the same rules apply over a socket and in virtual time.
 //
-//   - The first token is the first event with content, reasoning or a tool call. A delta with only
-//     a role does not count, and an empty delta does not count.
-//   - Usage is the last usage that counted something. If Usage counts tokens of reasoning and no
-//     text of reasoning was sent, the server made these tokens before the first chunk.
-//   - An answer is complete if it had a token and a finish_reason, and the stream then ended by
-//     itself or said [DONE]. Some servers never send [DONE]. An answer without a token is empty,
-//     and an answer without a finish_reason is truncated.
-//   - An answer without usage can be complete; its Sample.Usage is nil. The verdicts decide what a
-//     missing count means.
+//   - The first token is the first event with content, reasoning or a tool call. A delta that is
+//     empty or has only a role does not count.
+//   - Usage is the last usage that counted something. Usage may count reasoning tokens although no
+//     reasoning was sent. Then the server made these tokens before the first chunk.
+//   - An answer is complete if it had a token and a finish_reason, and the stream then ended. Some
+//     servers never send [DONE]. An answer without a token is empty. An answer without a
+//     finish_reason is truncated.
+//   - An answer without usage can be complete. Its Sample.Usage is nil, and the verdicts decide
+//     what that means.
 //
 // After End, Reset makes an Answer ready for the next request.
 type Answer struct {
 	sample   *metric.Sample
 	done     func(*metric.Sample)
 	usage    metric.Usage
-	told     int  // tokens that events reported, up to and including the first chunk
-	reasoned int  // tokens of reasoning, from usage
+	told     int  // tokens that events reported, until the end of the first chunk
+	reasoned int  // number of reasoning tokens, from the usage
 	aloud    bool // some reasoning was sent
-	keep     int  // number of further bytes of text that may be kept
+	keep     int  // number of bytes of text that may still be recorded
 	kept     kept
 	reply    reply
 	ended    bool // End was called
 	closed   bool // [DONE] was read
 }
 
-// NewAnswer returns an Answer that fills in the sample s. End calls the function done if it is not
-// nil. The caller has set the identity, InputAsked and OutputAsked of s.
+// NewAnswer returns an Answer that fills in the sample s. When the answer ends, it calls done,
+// which may be nil. The caller must have set the identity, InputAsked and OutputAsked of s.
 func NewAnswer(s *metric.Sample, done func(*metric.Sample)) *Answer {
 	a := new(Answer)
 	a.Reset(s, done)
@@ -51,11 +51,11 @@ func (a *Answer) Reset(s *metric.Sample, done func(*metric.Sample)) {
 	*a = Answer{sample: s, done: done}
 }
 
-// Keep makes the Answer keep up to n bytes of the answer's text. It is called before the
-// request is sent.
+// Keep makes the Answer record up to n bytes of the answer's text. Call it before the request is
+// sent.
 func (a *Answer) Keep(n int) { a.keep, a.kept.on = n, true }
 
-// Said returns what was kept of the answer.
+// Said returns the recorded part of the answer.
 func (a *Answer) Said() Said { return a.kept.said() }
 
 // reply is the part of an answer's content that is kept.
@@ -65,12 +65,12 @@ type reply struct {
 	cut  bool
 }
 
-// KeepReply makes the Answer keep up to n bytes of the content of the answer. The caller calls it
-// before it sends the request.
+// KeepReply makes the Answer record up to n bytes of the answer's content. Call it before the
+// request is sent.
 func (a *Answer) KeepReply(n int) { a.reply.most = n }
 
-// Reply returns the content that was kept, without reasoning. whole is true if nothing of the
-// content was left out.
+// Reply returns the recorded content of the answer, without reasoning. whole reports whether that
+// is all of the content.
 func (a *Answer) Reply() (text string, whole bool) { return unquote(a.reply.text), !a.reply.cut }
 
 // Sample returns the sample that the Answer fills in. The sample is complete after End.
@@ -79,16 +79,16 @@ func (a *Answer) Sample() *metric.Sample { return a.sample }
 // Sent records when the first byte was written.
 func (a *Answer) Sent(at time.Duration) { a.sample.Sent = at }
 
-// Reconnect counts one reconnect after a dead kept-alive connection.
+// Reconnect counts one reconnect because of a dead kept-alive connection.
 func (a *Answer) Reconnect() { a.sample.Reconnects++ }
 
-// Headers records the answer's head.
+// Headers records when the answer's status line came, and its status.
 func (a *Answer) Headers(at time.Duration, status int) {
 	a.sample.Headers, a.sample.Status = at, status
 }
 
-// maxGaps limits the memory that is reserved for gaps at the first chunk. For a longer answer the
-// memory grows as needed.
+// maxGaps limits the memory that the first chunk reserves for gaps. A longer answer gets more
+// memory as needed.
 const maxGaps = 8192
 
 // Event records one event. Events after an error event or [DONE] are ignored.
@@ -137,9 +137,8 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 	}
 	if s.Chunks == 1 {
 		s.First = at
-		// Some events count their own tokens, and continuous usage counts all tokens so far. Both
-		// include tokens whose text was held back. That is right, because the server made those
-		// tokens before the first chunk.
+		// FirstTokens includes tokens whose text was held back, because the server made them before
+		// the first chunk. Counts in events and continuous usage both include them.
 		s.FirstTokens = a.told
 		if s.FirstTokens == 0 {
 			s.FirstTokens = e.Made
@@ -159,7 +158,7 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 	}
 }
 
-// End decides the outcome of the request.
+// End ends the answer and decides the outcome of the request.
 func (a *Answer) End(at time.Duration, err error) {
 	if a.ended {
 		return
@@ -173,7 +172,7 @@ func (a *Answer) End(at time.Duration, err error) {
 			u.Hidden = a.reasoned
 			s.FirstTokens = max(s.FirstTokens, u.Hidden)
 		}
-		s.Usage = &u // copy the usage, because the Answer may be used again
+		s.Usage = &u // copy the usage, because the next request may overwrite a.usage
 	}
 	if s.Failure == nil {
 		s.Failure = a.failure(err)
@@ -185,14 +184,14 @@ func (a *Answer) End(at time.Duration, err error) {
 
 func (a *Answer) failure(err error) *metric.Failure {
 	s := a.sample
-	if err != nil && !a.closed { // after [DONE] the answer is complete
+	if err != nil && !a.closed { // an error after [DONE] does not count: the answer is complete
 		kind := metric.FailTruncated
 		if s.Status == 0 {
 			kind = metric.FailConnect
 		}
 		message := err.Error()
 		if e, ok := errors.AsType[*Error](err); ok {
-			// The sample has the status itself.
+			// The sample records the status itself.
 			kind, message, s.RetryAfter = e.Kind, e.Message, e.RetryAfter
 		} else if errors.Is(err, context.DeadlineExceeded) {
 			kind = metric.FailTimeout

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// The client sends requests outside the load too, such as the list of models. Whatever the server
-// answers, the client reads it or returns an *Error of bounded length.
+// The client also sends requests outside of the load, such as for the list of models. Whatever the
+// server answers, the client must read it or return an *Error of limited length.
 func FuzzAnswers(f *testing.F) {
 	var status int
 	var body []byte

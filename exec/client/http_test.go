@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// outcome is the part of a sample that does not depend on time.
+// outcome is the part of a sample that does not depend on timing.
 type outcome struct {
 	Chunks      int             `json:"chunks"`
 	FirstTokens int             `json:"first_tokens,omitempty"`
@@ -41,8 +41,8 @@ func outcomeOf(s *metric.Sample) outcome {
 	return outcome{s.Chunks, s.FirstTokens, s.FirstAnswer != 0, s.Finish, s.Usage, s.Failure}
 }
 
-// Every stream in testdata, in the forms that real servers send, gives the same
-// outcome however it is split into reads.
+// Every stream in testdata gives the same outcome, however its bytes are split into reads. The
+// streams have the forms that real servers send.
 func TestStreams(t *testing.T) {
 	files, err := filepath.Glob("testdata/streams/*.sse")
 	if err != nil || len(files) < 15 {
@@ -101,7 +101,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// The error has the server's own words, in whatever form the server sends them.
+// The error contains the server's own message, whatever the form of the response.
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -186,7 +186,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A server that dies in the middle of an answer truncates it.
+// If a server dies in the middle of an answer, the failure is "truncated".
 func TestBrokenMidway(t *testing.T) {
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n")
@@ -199,7 +199,7 @@ func TestBrokenMidway(t *testing.T) {
 	}
 }
 
-// If an answer said [DONE], the client waits for its end no longer than linger.
+// After [DONE], the client waits for the end of the answer, but at most for the time linger.
 func TestConnectionStaysOpenAfterDone(t *testing.T) {
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -262,7 +262,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// Answers that are not streams may be compressed, and refusals too.
+// Answers that are not streams may be compressed. So may refusals.
 func TestCompressedUnary(t *testing.T) {
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		status, body := http.StatusTooManyRequests, `{"error":{"message":"no quota"}}`
@@ -283,7 +283,7 @@ func TestCompressedUnary(t *testing.T) {
 		t.Errorf("status %d, failure (-want +got):\n%s", s.Status, d)
 	}
 
-	// This answer claims to be compressed but is not.
+	// This answer falsely claims to be compressed.
 	h = serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = io.WriteString(w, "plain")
@@ -412,9 +412,9 @@ func TestKeyAndRedirects(t *testing.T) {
 	}
 }
 
-// liar is a server that answers one request on each connection, promises to keep the connection
-// alive, and closes it. Before it closes the first connection, it waits until it knows that the
-// client has read the whole answer.
+// liar starts a server that breaks its promise to keep connections alive. On each connection it
+// answers the given number of requests. Then it reads one more request, and closes the connection
+// without an answer.
 func liar(t *testing.T, answers int) (url string, requests *tally) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -440,8 +440,8 @@ func liar(t *testing.T, answers int) (url string, requests *tally) {
 					good(stringWriter{&body}, 8)
 					_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nKeep-Alive: timeout=5, max=100\r\nContent-Length: %d\r\n\r\n%s", body.Len(), body.String())
 				}
-				// Read and drop the next request on this connection, as if it arrived while the
-				// server was closing the connection.
+				// Read the next request and drop it, as if it arrived while the server was closing
+				// the connection.
 				if readRequest(conn) {
 					requests.add("dropped")
 				}
@@ -471,8 +471,8 @@ func readRequest(conn net.Conn) bool {
 	}
 }
 
-// If a kept-alive connection breaks under a request, that costs one reconnect, and the sample
-// counts it. Later requests need no reconnect.
+// A kept-alive connection that breaks under a request costs one reconnect. The sample counts it,
+// and later requests need none.
 func TestReconnect(t *testing.T) {
 	url, requests := liar(t, 2)
 	var said []string
@@ -488,8 +488,8 @@ func TestReconnect(t *testing.T) {
 		}
 		reconnects = append(reconnects, s.Reconnects)
 	}
-	// The first connection brings two answers and then breaks at the third request, which is sent
-	// again. From then on each request has a connection of its own.
+	// The first connection brings two answers. It breaks at the third request, which is sent again.
+	// Every later request has its own new connection.
 	if d := cmp.Diff([]int{0, 0, 1, 0, 0, 0}, reconnects); d != "" {
 		t.Errorf("reconnects (-want +got):\n%s", d)
 	}
@@ -504,8 +504,8 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// A server that announces that it closes each connection is believed: nothing dies,
-// and nothing is sent twice.
+// The client respects a server that announces that it closes each connection. No request dies, and
+// none is sent twice.
 func TestConnectionClose(t *testing.T) {
 	var seen tally
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -525,7 +525,8 @@ func TestConnectionClose(t *testing.T) {
 	}
 }
 
-// A kept-alive connection carries further requests. A fresh connection carries only one.
+// A kept-alive connection carries all ten requests. Without keep-alive each request has its own
+// connection.
 func TestKeepAlive(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		var seen tally
@@ -545,7 +546,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// If the server closes a fresh connection without an answer, the failure is the server's.
+// If the server closes a new connection without an answer, the failure is the server's.
 func TestClosedWithoutAnswer(t *testing.T) {
 	url, requests := liar(t, 0)
 	h := dial(t, Config{}, url)
@@ -558,7 +559,7 @@ func TestClosedWithoutAnswer(t *testing.T) {
 	}
 }
 
-// Names that go-openai refuses are allowed.
+// The client allows model names that go-openai refuses.
 func TestModelNames(t *testing.T) {
 	for _, model := range []string{"o1", "o3-distill-llama", "gpt-5", "gpt-4o", "gpt-3.5-turbo", ""} {
 		for _, api := range []string{"chat", "completions"} {
@@ -609,7 +610,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// A server that speaks only HTTP/2 without TLS can be measured on request.
+// A plan can measure a server that speaks only HTTP/2 without TLS.
 func TestH2C(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 || r.TLS != nil {
@@ -634,8 +635,8 @@ func TestH2C(t *testing.T) {
 	}
 }
 
-// A refusal may ask the client to wait for some seconds or until a date. The client never waits
-// longer than metric.MaxRetryAfter.
+// A server that refuses a request may ask the client to wait for some seconds or until a date. The
+// client waits at most metric.MaxRetryAfter.
 func TestRetryAfter(t *testing.T) {
 	for _, tt := range []struct {
 		header string
@@ -659,8 +660,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// The cases show to which addresses a server may redirect a request. The API key is sent only to
-// the host in the plan.
+// The cases say to which addresses a server may redirect a request. The API key goes only to the
+// host in the plan.
 func TestRedirect(t *testing.T) {
 	for _, tt := range []struct {
 		from, to string

@@ -10,8 +10,8 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// typedEvent returns an event as the types of go-openai read it. These types lack vLLM's name for
-// reasoning, and the token counts in a chunk.
+// typedEvent returns an event as the types of go-openai read it. These types know neither vLLM's
+// name for reasoning nor the token counts in a chunk.
 func typedEvent(t *testing.T, data []byte) Event {
 	var chat openai.ChatCompletionStreamResponse
 	var text openai.CompletionResponse
@@ -44,7 +44,7 @@ func typedEvent(t *testing.T, data []byte) Event {
 	return e
 }
 
-// walk reads every recorded chunk in the same way as the types of go-openai.
+// walk reads every recorded chunk as the types of go-openai do.
 func TestWalkReadsAsGoOpenAI(t *testing.T) {
 	files, _ := filepath.Glob("testdata/streams/*.sse")
 	compared := 0
@@ -62,7 +62,7 @@ func TestWalkReadsAsGoOpenAI(t *testing.T) {
 			var got Event
 			var usage Usage
 			if kind != frameData || walk(data, &got, &usage) != nil || got.Err != "" {
-				continue // other tests cover [DONE], junk and errors
+				continue // other tests cover [DONE], invalid JSON and errors
 			}
 			want := typedEvent(t, data)
 			want.Tokens, want.Made, want.Reasoning = got.Tokens, got.Made, want.Reasoning || got.Reasoning

@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// page is a fixed answer of the test server. The map of pages has keys of the form "METHOD path" or
-// "METHOD path body".
+// page is a fixed answer of the test server. Pages are found by "METHOD path" or "METHOD path
+// body".
 type page struct {
 	status int
 	body   string
@@ -115,7 +115,7 @@ func TestHealthAndVersion(t *testing.T) {
 	}
 }
 
-// Each case is one form of tokenizer request.
+// Each case is one kind of tokenizer request.
 func TestTokenize(t *testing.T) {
 	vllm := map[string]page{
 		`POST /tokenize {"add_generation_prompt":true,"chat_template_kwargs":{"enable_thinking":false},"messages":[{"role":"user","content":"hi"}],"model":"m"}`: {200, `{"count":4,"max_model_len":99,"tokens":[1,2,3,4]}`},
@@ -127,12 +127,12 @@ func TestTokenize(t *testing.T) {
 		`POST /tokenize {"add_special":true,"content":"\u003cu\u003ehi\u003ca\u003e","parse_special":true}`:                   {200, `{"tokens":[1,2,3]}`},
 		`POST /tokenize {"add_special":true,"content":"hi","parse_special":true}`:                                             {200, `{"tokens":[1,2]}`},
 		`POST /tokenize {"add_special":false,"content":"hi","parse_special":false}`:                                           {200, `{"tokens":[2]}`},
-		`POST /tokenize`: {200, `{"tokens":[]}`}, // the server's tokens of a body without content
+		`POST /tokenize`: {200, `{"tokens":[]}`}, // the response to a request without content
 	}
 	for _, tt := range []struct {
 		name, engine string
 		pages        map[string]page
-		want         map[string]int // tokens by API; an API without a tokenizer is missing
+		want         map[string]int // token counts by API; an API without a tokenizer is missing
 	}{
 		{"vllm", "vllm", vllm, map[string]int{"chat": 4, "completions": 2, "": 1}},
 		{"sglang", "sglang", vllm, map[string]int{"completions": 2, "": 1}},
@@ -170,7 +170,7 @@ func TestTokenize(t *testing.T) {
 func TestTokens(t *testing.T) {
 	for _, tt := range []struct {
 		src  string
-		want []int // nil if it is not a list of tokens
+		want []int // nil if src is not a list of tokens
 	}{
 		{"[]", []int{}}, {" [ ] ", []int{}}, {"[7]", []int{7}}, {"[1, 22,\n333]", []int{1, 22, 333}},
 		{"null", nil}, {`"1,2"`, nil}, {"[[1],2]", nil}, {`[{"id":1}]`, nil}, {`["1"]`, nil}, {"[null]", nil}, {"[true]", nil}, {"3", nil},
@@ -209,8 +209,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// A page may never answer, answer very slowly, or send an endless answer. The client then waits no
-// longer than the time limit and reads no more bytes than the limit.
+// A page may send no answer, a very slow answer, or an endless answer. Each time the client must
+// respect its limits on time and on bytes.
 func TestQuestionsAreBounded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		handler http.HandlerFunc

@@ -12,17 +12,18 @@ import (
 	"time"
 )
 
-// poller watches kernel sockets with one epoll instance, in one goroutine. So a chunk costs one
-// read: no switch to a waiting goroutine, and no second read that finds nothing. While no socket
-// has bytes, the runtime's own poller waits for the epoll instance.
+// poller reads kernel sockets with one epoll instance, in one goroutine. So each chunk costs one
+// read. There is no switch to a waiting goroutine, and no second read that finds nothing.
+//
+// While no socket has bytes, the runtime's own poller waits for the epoll instance.
 type poller struct {
 	ep    int
-	mu    sync.Mutex // protects each turn of the poller, and found in every line
+	mu    sync.Mutex // locked while the poller handles events; also protects watched.found
 	sends atomic.Int64
 
 	events []syscall.EpollEvent
 	found  []finding
-	spare  []*reader // few, because few streams are inside an event at one time
+	spare  []*reader // unused readers; few, because few streams are within an event at one time
 
 	lines struct {
 		sync.Mutex
@@ -30,8 +31,8 @@ type poller struct {
 	}
 }
 
-// finding holds the result of one read of a line. The poller holds the lock of the line until the
-// finding is passed on.
+// finding holds the bytes of one read of a line. The poller keeps the line locked until it has
+// passed the finding on.
 type finding struct {
 	l   *line
 	b   []byte
@@ -39,24 +40,24 @@ type finding struct {
 	err error
 }
 
-// watched holds the state of a line for its watcher. The zero value means that a goroutine of its
-// own watches the line.
+// watched holds the state of a line for its poller. In the zero value, the line has no poller, and
+// its own goroutine reads it.
 type watched struct {
 	by    *poller
-	found bool // a finding waits to be passed on; only the poller uses this field
+	found bool // the poller has news of this connection; only the poller uses found
 }
 
-// socket is a connection that the runtime's poller does not know, so that a packet does not also
-// wake that poller. Reads and writes do not wait.
+// socket is a connection outside the runtime's poller, so that a packet does not wake that poller
+// too. Its reads and writes do not block.
 type socket struct {
-	mu            sync.RWMutex // protects closed; read-locked while the descriptor is used
+	mu            sync.RWMutex // protects closed; locked for reading while fd is used
 	fd            int
 	closed        bool
 	local, remote net.Addr
 }
 
-// unpolled takes a kernel socket away from the runtime's poller. Any other connection
-// stays as it is.
+// unpolled removes a TCP connection from the runtime's poller. It returns any other connection
+// unchanged.
 func unpolled(conn net.Conn) net.Conn {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok || polling() == nil {
@@ -79,7 +80,7 @@ func unpolled(conn net.Conn) net.Conn {
 	return s
 }
 
-// do calls f while the socket is open, and again if a signal interrupts it.
+// do calls f if the socket is open. It calls f again if a signal interrupts it.
 func (s *socket) do(op string, f func() (int, error)) (n int, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -95,12 +96,12 @@ func (s *socket) do(op string, f func() (int, error)) (n int, err error) {
 	return n, nil
 }
 
-// failed returns the error of an operation in the form of package net.
+// failed wraps an error of an operation as package net does.
 func (s *socket) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.NewSyscallError(op, err)}
 }
 
-// Read reads without waiting. It returns EAGAIN if no bytes have come.
+// Read reads without waiting. It returns EAGAIN if no bytes are waiting.
 func (s *socket) Read(b []byte) (int, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -110,8 +111,8 @@ func (s *socket) Read(b []byte) (int, error) {
 	return s.read(b)
 }
 
-// read reads without waiting. The caller holds the lock of the line, and the socket is closed only
-// under that lock.
+// read reads without waiting. The caller must hold the lock of the line, because the socket is
+// closed only under that lock.
 func (s *socket) read(b []byte) (int, error) {
 	n, err := readNow(s.fd, b)
 	for err == syscall.EINTR {
@@ -126,8 +127,8 @@ func (s *socket) read(b []byte) (int, error) {
 	return n, err
 }
 
-// write writes what the kernel accepts at once, and the rest in a goroutine if the
-// server reads slowly or is far away.
+// write sends what the kernel accepts at once. If the server reads slowly or is far away, a
+// goroutine sends the rest.
 func (s *socket) write(b []byte) {
 	for {
 		n, err := s.do("write", func() (int, error) { return writeNow(s.fd, b) })
@@ -161,7 +162,7 @@ func (s *socket) Close() error {
 	return syscall.Close(s.fd)
 }
 
-// interrupt ends the connection. A goroutine that reads from a copy of the socket then stops too.
+// interrupt ends the connection. So it also stops a goroutine that reads from a copy of the socket.
 func (s *socket) interrupt() {
 	_, _ = s.do("shutdown", func() (int, error) { return 0, syscall.Shutdown(s.fd, syscall.SHUT_RDWR) })
 }
@@ -197,13 +198,13 @@ var (
 	oncePoller sync.Once
 )
 
-// polling returns the poller of this process.
+// polling returns the poller of this process, or nil if it has none.
 func polling() *poller {
 	oncePoller.Do(func() { onlyPoller = newPoller() })
 	return onlyPoller
 }
 
-// newPoller returns a poller; nil if the system does not allow one.
+// newPoller returns a poller. It returns nil if the system does not allow one.
 func newPoller() *poller {
 	ep, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil || syscall.SetNonblock(ep, true) != nil {
@@ -239,15 +240,14 @@ func (l *line) poll() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.by = polling(); !l.gone && l.again() != nil {
-		// The poller could not watch the line, for lack of memory. The call then fails like a call
-		// on a dead connection.
+		// The poller has no memory to watch the line. Then fail the call, as on a dead connection.
 		l.conn.(*socket).interrupt()
 		l.arrived(nil, l.d.h.config.Now(), io.ErrUnexpectedEOF)
 	}
 	return true
 }
 
-// again makes the poller watch the line, for the first time or again.
+// again makes the poller watch the line, also if it watched the line before.
 func (l *line) again() error {
 	s := l.conn.(*socket)
 	l.by.lines.Lock()
@@ -276,7 +276,7 @@ func (l *line) unwatch() {
 	}
 }
 
-// rest gives the read buffer back while the line waits for bytes.
+// rest gives the read buffer back. A line without a buffer waits for bytes.
 func (l *line) rest() {
 	if l.by != nil && l.rd != nil {
 		readers.Put(l.rd)
@@ -285,22 +285,24 @@ func (l *line) rest() {
 }
 
 // mostFound is the largest number of findings that wait to be passed on. readAgain is the number of
-// findings that the poller passes on before it reads again. The head of an answer takes as long as
-// several reads, and meanwhile more has come.
+// findings that the poller passes on before it reads again. Passing on the head of an answer takes
+// as long as several reads, so more bytes have come by then.
 const (
 	mostFound = 1024
 	readAgain = 16
 )
 
-// between reports whether the line needs none of the bytes that were read: the last event is over,
-// and the next has not begun.
+// between reports whether the line is between two events. Then it needs none of the bytes that were
+// read.
 func (l *line) between() bool {
 	return l.call != nil && l.call.frames > 0 && l.rd != nil && l.rd.split.between()
 }
 
-// turn first reads all bytes that have come, and then passes them on, so that the work on one chunk
-// does not delay the timestamp of the next. more is true if there may be further bytes without a
-// further event, because the runtime's poller announces only bytes that arrive later.
+// turn reads all waiting bytes first, and then passes them on. So the work on one chunk does not
+// delay the timestamp of the next.
+//
+// more means that further bytes may wait without a further event. The runtime's poller announces
+// only bytes that arrive later.
 func (p *poller) turn() (more bool) {
 	more = p.find()
 	for i := 0; i < len(p.found); i++ {
@@ -324,8 +326,8 @@ func (p *poller) turn() (more bool) {
 	return more
 }
 
-// find reads once from every line with bytes. It leaves out a line whose earlier finding still
-// waits to be passed on.
+// find reads once from every line that has bytes. It skips a line with a finding that still waits
+// to be passed on.
 func (p *poller) find() (more bool) {
 	if len(p.found) >= mostFound {
 		return true
@@ -350,7 +352,7 @@ func (p *poller) find() (more bool) {
 	return more
 }
 
-// read reads once from a line. The line stays locked until the result is passed on.
+// read reads once from a line. It leaves the line locked until the result is passed on.
 func (p *poller) read(l *line, ready uint32) (more bool) {
 	l.mu.Lock()
 	if l.gone || l.aside != nil {
@@ -373,8 +375,8 @@ func (p *poller) read(l *line, ready uint32) (more bool) {
 	return n == len(room) || ready&^syscall.EPOLLIN != 0 && err == nil
 }
 
-// beside runs the function aside, which reads an answer that is not a plain stream. Then it gives
-// the line back to the poller.
+// beside runs aside, a function that reads an answer that is not a plain stream. Then it gives the
+// line back to the poller.
 func (l *line) beside(aside func()) {
 	aside()
 	l.mu.Lock()
@@ -385,8 +387,8 @@ func (l *line) beside(aside func()) {
 	}
 }
 
-// look is called between two of many sends in a row. On every eighth call it reads the bytes that
-// have come, so that they need not wait for the end of the sends.
+// look is called between sends that follow one another. Every eighth call reads the waiting bytes,
+// so that they need not wait until all sends are done.
 func (l *line) look() {
 	p := l.by
 	if p == nil || p.sends.Add(1)%8 != 0 || !p.mu.TryLock() {

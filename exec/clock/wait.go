@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Until runs the clock until done returns true. If Wait fails before that, Until returns its
-// error. Call Until only from the loop.
+// Until runs the clock until done returns true. If the clock's Wait fails before that, Until
+// returns its error. Call Until only from the clock's loop.
 func Until(ctx context.Context, c Clock, done func() bool) error {
 	for !done() {
 		if err := c.Wait(ctx); err != nil {
@@ -16,11 +16,11 @@ func Until(ctx context.Context, c Clock, done func() bool) error {
 	return nil
 }
 
-// Shared is a clock on which several sequences of code wait in turns. While Yield is set,
-// waiting lets another sequence run, and whoever set Yield runs the clock.
+// Shared is a clock for several sequences of code that take turns. If Yield is set, Wait lets
+// another sequence run. The code that set Yield runs the clock.
 type Shared struct {
 	Clock
-	Yield func() // returns after something has happened; if nil, waiting runs the clock itself
+	Yield func() // lets others run until something has happened; if nil, Wait runs the clock
 }
 
 // Wait implements Clock.
@@ -32,7 +32,7 @@ func (s *Shared) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Sleep runs the clock for d. Call it only from the loop.
+// Sleep runs the clock for the time d. Call it only from the clock's loop.
 func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	over := false
 	stop := c.Timer(c.Now()+d, func() { over = true })
@@ -40,10 +40,11 @@ func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	return Until(ctx, c, func() bool { return over })
 }
 
-// Await runs the clock while f works in a goroutine, and returns the result of f. So the loop
-// does not stop while something slow is done. f must end when its context ends. Await always
-// waits for f, so that nothing keeps running. Call Await only from the loop, and not on a
-// virtual clock, which cannot wait for a goroutine.
+// Await runs f in a goroutine and returns its result. The clock keeps running while f works. f must
+// return when its context ends, because Await always waits for f.
+//
+// Call Await only from the clock's loop, and never on a virtual clock, which cannot wait for a
+// goroutine.
 func Await[T any](ctx context.Context, c Clock, f func(context.Context) (T, error)) (T, error) {
 	var value T
 	var err error
@@ -59,9 +60,9 @@ func Await[T any](ctx context.Context, c Clock, f func(context.Context) (T, erro
 	return value, err
 }
 
-// WithTimeout is context.WithTimeout on a clock. The context ends with the cause
-// context.DeadlineExceeded once d has passed and the loop ran. Call cancel from the
-// loop when the context is no longer needed.
+// WithTimeout is context.WithTimeout on a clock. When d has passed, the clock's loop ends the
+// context with the cause context.DeadlineExceeded. Call cancel from the loop when the context is no
+// longer needed.
 func WithTimeout(ctx context.Context, c Clock, d time.Duration) (_ context.Context, cancel func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	stop := c.Timer(c.Now()+d, func() { end(context.DeadlineExceeded) })

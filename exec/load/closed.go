@@ -6,25 +6,25 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Backoff is how long a slot waits after a failed warm-up or filler request, so that
-// keeping up the load does not flood a server that refuses requests. After a failed
-// measured request the slot goes on at once, as the plan asks.
+// Backoff is how long a slot waits after a failed warm-up or filler request. These requests keep up
+// the load, and must not flood a server that refuses them. After a failed measured request the slot
+// goes on at once, as the plan asks.
 const Backoff = 100 * time.Millisecond
 
 // Closed describes one round of a closed loop with Slots requests in flight.
 type Closed struct {
 	Slots   int           // at least 1
 	Due     int           // number of measured requests; the minimum if For is set
-	For     time.Duration // time in which measured requests are started; 0 ends the round with Due
+	For     time.Duration // time in which measured requests start; 0 if Due ends the round
 	Warmup  int           // warm-up requests, divided among the slots
 	Probes  int           // warm-up requests sent before the round; the round continues their Order
 	Fill    bool          // warm up until every slot has started: the ramp has no measured request
-	Proven  bool          // the level is known to work: failed warm-up does not end the round
+	Proven  bool          // the level is known to work, so a failed warm-up does not end the round
 	Stagger time.Duration // time between the first starts of consecutive slots
 	Pause   time.Duration // time between a slot's answer and its next request
 }
 
-// AtOnce is the number of slots that start at the same moment; 0 if they start one
+// AtOnce returns the number of slots that start at the same moment. It returns 0 if slots start one
 // after another.
 func (c Closed) AtOnce() int {
 	if c.Stagger > 0 {
@@ -33,7 +33,7 @@ func (c Closed) AtOnce() int {
 	return c.Slots
 }
 
-// First is the time from the beginning of the round to the first start of a slot.
+// First returns the time from the beginning of the round to the first start of a slot.
 func (c Closed) First(slot int) time.Duration { return time.Duration(slot) * c.Stagger }
 
 // Turn is one request of a slot.
@@ -43,16 +43,16 @@ type Turn struct {
 	Order int // number of the request within its phase, in order of start
 }
 
-// Decision is what a slot does next.
+// Decision tells a slot what to do next.
 type Decision int
 
 const (
 	// Send the turn.
 	Send Decision = iota
-	// Hold means that the caller should ask again after the next Ended or the next Send of any
+	// Hold means that the slot sends nothing yet. Ask again after the next Ended or Send of any
 	// slot.
 	Hold
-	// Rest means that the slot has nothing more to do in this round.
+	// Rest means that the slot sends no more requests in this round.
 	Rest
 )
 
@@ -61,7 +61,7 @@ type Loop struct {
 	closed Closed
 	slots  []slotState
 
-	closing                                      bool // no further measured request starts
+	closing                                      bool // no more measured requests start
 	startedSlots                                 int
 	warmFine                                     int // warm-up requests that completed
 	warmFailed                                   int
@@ -71,7 +71,7 @@ type Loop struct {
 type slotState struct {
 	started bool
 	failed  bool // its last request
-	warm    int  // warm-up requests still to send
+	warm    int  // number of warm-up requests that the slot must still send
 }
 
 // Begin returns the state at the beginning of a round.
@@ -83,7 +83,7 @@ func (c Closed) Begin() *Loop {
 	return l
 }
 
-// Next decides what a free slot does when its time has come.
+// Next decides what a slot does when its next turn is due.
 func (l *Loop) Next(slot int) (Turn, Decision) {
 	s := &l.slots[slot]
 	if l.Over() {
@@ -106,8 +106,7 @@ func (l *Loop) Next(slot int) (Turn, Decision) {
 		if !s.failed {
 			return Turn{}, Hold // another slot sent this slot's first warm-up request
 		}
-		// Warm up until one request completes, or until so many have failed that the level is given
-		// up; see Doomed.
+		// Warm up until one request completes, or until Doomed gives the level up.
 		return l.turn(slot, metric.Warmup, &l.warmOrder)
 	case l.measuredOrder < l.closed.Due || !l.closing:
 		return l.turn(slot, metric.Measured, &l.measuredOrder)
@@ -121,7 +120,7 @@ func (l *Loop) turn(slot int, phase metric.Phase, order *int) (Turn, Decision) {
 	return t, Send
 }
 
-// Ended records the end of a turn, and returns the time until its slot is due again.
+// Ended records the end of a turn. It returns the time until the slot's next turn is due.
 func (l *Loop) Ended(t Turn, failed bool) (after time.Duration) {
 	l.slots[t.Slot].failed = failed
 	switch t.Phase {
@@ -141,26 +140,26 @@ func (l *Loop) Ended(t Turn, failed bool) (after time.Duration) {
 	return l.closed.Pause
 }
 
-// Doomed reports that ColdFailures warm-up requests failed and none completed. The level is then
-// given up, because measuring would only add failures. A server that fails only sometimes is
-// measured.
+// Doomed reports whether to give up the level: ColdFailures warm-up requests have failed, and none
+// has completed. Measuring would only add failures. A server that fails only sometimes is measured.
 func (l *Loop) Doomed() bool {
 	return !l.closed.Proven && l.closed.Warmup > 0 && l.warmFine == 0 && l.warmFailed >= ColdFailures(l.closed.Slots)
 }
 
-// ColdFailures is the number of failed warm-up requests after which a level of n requests in flight
-// is given up if no warm-up request completed. It is ten, or two for each slot if that is more.
+// ColdFailures is the number of warm-up requests that may fail before a level is given up. The
+// level has n requests in flight, and no warm-up request has completed. The number is 10 or 2·n,
+// whichever is larger.
 func ColdFailures(n int) int { return max(10, 2*n) }
 
-// Close ends the sending of measured requests. It is called when the time For has passed since the
-// first measured request. The round then waits for the requests in flight.
+// Close ends the sending of measured requests. Call it when the time For has passed since the first
+// measured request. The round then waits for the requests in flight.
 func (l *Loop) Close() {
 	l.closing = true
 	l.closed.Due = max(l.closed.Due, l.measuredOrder)
 }
 
-// Due is the number of measured requests of the round. If For is set, the number is known
-// once the round is closed.
+// Due is the number of measured requests of the round. If For is set, it is known only after the
+// round is closed.
 func (l *Loop) Due() int { return l.closed.Due }
 
 // Over reports whether every measured request has ended.

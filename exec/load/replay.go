@@ -8,17 +8,17 @@ import (
 
 // Replay is one window of recorded traffic: requests are due at their recorded times.
 type Replay struct {
-	// At holds the time at which each request is due, from the beginning of the window,
-	// in order. The first Warm requests are due before it, the next Due are measured,
-	// and the others follow.
+	// At holds the time at which each request is due, from the beginning of the window, in order.
+	// The first Warm requests are a warm-up before the window. The next Due requests are measured.
+	// The remaining requests only keep up the load.
 	At        []time.Duration
 	Warm, Due int
-	began     time.Duration // time at which the window begins
+	began     time.Duration // time of the beginning of the window
 	next      int
 }
 
-// Begin returns the replay. Its first request is due at the time at. Without a warm-up the window
-// begins at that time too.
+// Begin returns the replay with the first request due at the time at. Without a warm-up the window
+// also begins at that time.
 func (r Replay) Begin(at time.Duration) *Replay {
 	r.began = at
 	if r.Warm > 0 {
@@ -27,10 +27,11 @@ func (r Replay) Begin(at time.Duration) *Replay {
 	return &r
 }
 
-// Window is the time at which the window begins.
+// Window returns the time of the beginning of the window.
 func (r *Replay) Window() time.Duration { return r.began }
 
-// Next returns the next request and when it is due; ok is false if there is none.
+// Next returns the next request and the time at which it is due. ok is false after the last
+// request.
 func (r *Replay) Next() (t Turn, at time.Duration, ok bool) {
 	if r.next == len(r.At) {
 		return Turn{}, 0, false
@@ -51,8 +52,8 @@ func (r *Replay) Turn(i int) Turn {
 	return Turn{Phase: metric.Filler, Order: i - r.Warm - r.Due}
 }
 
-// Index returns the index in At of the request with the given phase and order; -1 if there
-// is none.
+// Index returns the index in At of the request with the given phase and order. It returns -1 if
+// there is no such request.
 func (r *Replay) Index(phase metric.Phase, order int) int {
 	first, n := 0, r.Warm
 	switch phase {

@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/exec/load"
 )
 
-// Each server in the table runs at most a given number of requests at once and reads a given number
-// of prompts per second. Its speed in tokens per second depends on how many requests run. The
-// column most is the largest number of requests that the saturation may have in flight.
+// The servers in the table differ in how many requests they run at once, in their speed, and in how
+// many prompts they read per second. The column most is the largest number of requests that the
+// saturation may have in flight.
 func TestSaturation(t *testing.T) {
 	type server struct {
 		in      int
@@ -17,34 +17,36 @@ func TestSaturation(t *testing.T) {
 		prompts int // a second
 	}
 	flat := func(int) float64 { return 1000 }
-	// The server makes 719 tokens per second with 256 requests in flight, 837 with 512, 911 with
-	// 1,024 and 953 with 2,048. The last step makes it 4.6 % faster.
+	// The server makes 719 tok/s with 256 requests in flight, 837 with 512, 911 with 1,024, and 953
+	// with 2,048. The last doubling adds only 4.6 %.
 	shared := func(in int) float64 { return 1000 * float64(in) / float64(100+in) }
 	for _, tt := range []struct {
 		name   string
 		s      server
 		most   int
 		n      int
-		after  int // time of the decision in seconds; the first ten are the warm-up
+		after  int // time of the decision in seconds; the warm-up is the first 10 s
 		enough float64
 	}{
 		// 224 of 256 wait.
 		{"a queue", server{32, flat, 1e6}, 4096, 256, 10, 0},
-		// At 256 requests in flight 56 wait, which is less than a quarter. At 512 requests in
-		// flight 312 wait.
+		// With 256 requests in flight, 56 requests wait, which is less than a quarter. With 512 in
+		// flight, 312 wait.
 		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 11, 0},
-		// One second after the increase no request waits, but twice as many requests are no faster.
+		// 1 s after the increase no request waits any more. But with twice as many requests in
+		// flight the server is no faster.
 		{"all at once, no faster", server{1e6, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		{"all at once, faster", server{1e6, shared, 1e6}, 4096, 2048, 10 + 11 + 11 + 11, 0},
-		// At 512 requests in flight the speed is 837 tok/s, and the search stops at 800 tok/s.
+		// At 512 requests in flight the speed is 837 tok/s. That is enough, because the search
+		// stops at 800 tok/s.
 		{"fast enough", server{1e6, shared, 1e6}, 4096, 512, 10 + 11, 800},
 		{"no more may be", server{1e6, shared, 1e6}, 300, 300, 10 + 11, 0},
 		{"no more may be at all", server{1e6, shared, 1e6}, 256, 256, 10, 0},
-		// The number of requests rises by 256, 512 and 1,024. The server reads that many more
-		// prompts in about 3, 5 and 10 s, and 10 s later each step is settled.
+		// The requests in flight increase by 256, 512 and 1,024. Reading the new prompts takes
+		// about 3, 5 and 10 s. 10 s later each increase has settled.
 		{"long prompts", server{1e6, shared, 100}, 4096, 2048, 10 + 13 + 15 + 20, 0},
-		// The number of requests rises by 256 and 512, and the server takes 13 and 24 s to read
-		// that many more prompts. A further step would take longer than half a minute.
+		// The requests in flight increase by 256 and 512. The server takes 13 and 24 s to read the
+		// new prompts. For another increase it would take more than half a minute.
 		{"very long prompts", server{1e6, shared, 20}, 4096, 1024, 12 + 23 + 34, 0},
 		{"too long prompts", server{1e6, shared, 12}, 4096, 256, 20, 0},
 	} {

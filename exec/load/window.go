@@ -8,25 +8,25 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Window is the measured window of a round.
+// Window is the time in which a round is measured.
 type Window struct {
 	Start, End time.Duration // equal if there is no window
 	Busy       float64       // see metric.Round.Busy
 }
 
-// span is the time from the field from, inclusive, to the field to, exclusive.
+// span is the time interval [from, to).
 type span struct{ from, to time.Duration }
 
-// ClosedWindow finds the measured window of a round of a closed loop with n slots. It
-// begins when a measured request has started and every slot has started once. It ends
-// when the last measured request has ended, or when the first slot has stopped for
-// good (after its pause), whichever is first. Ramp and drain are left out.
+// ClosedWindow finds the measured window of a round of a closed loop with n slots. The window
+// leaves out ramp and drain. It begins when a measured request has started and every slot has
+// started once. It ends with the last measured request. It ends earlier if a slot stops for good
+// (after its pause).
 //
-// Busy is the share of the slots' time in the window that is spent with a request in
-// flight, in the declared pause after one, or waiting because the server asked for
-// it. A request that could never be sent counts from its scheduled time. Busy is 0 if
-// there is no window. It shows whether the load was the declared one, and no
-// threshold of a plan applies to it.
+// Busy is the share of the slots' time in the window in which a slot is occupied. A slot is
+// occupied by a request in flight, by the declared pause after a request, and by a wait that the
+// server asked for. A request that was never sent counts from its scheduled time. Busy is 0 if
+// there is no window. It shows whether the load was as declared. No threshold of a plan applies to
+// Busy.
 func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	slots := make([][]span, n)
 	firstMeasured, lastMeasured := time.Duration(-1), time.Duration(-1)
@@ -68,7 +68,7 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	}
 	var busy time.Duration
 	for _, spans := range slots {
-		reached := start // slot time before this moment is already counted
+		reached := start // busy time is counted up to here
 		for _, s := range spans {
 			from, to := max(s.from, reached), min(s.to, end)
 			if to > from {
@@ -80,9 +80,9 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	return Window{Start: start, End: end, Busy: float64(busy) / (float64(n) * float64(end-start))}
 }
 
-// BurstWindow is the window of a burst of n requests, from the instant at which all
-// were due until the last one ended. A burst has no slots to keep busy, so Busy is
-// the share of its requests that were sent at all.
+// BurstWindow returns the window of a burst of n requests. It begins when the requests are due, and
+// ends with the last request. A burst has no slots, so Busy is the share of requests that were
+// sent.
 func BurstWindow(samples []*metric.Sample, n int) Window {
 	var w Window
 	sent, found := 0, false

@@ -6,9 +6,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// A prompt of parts has the length of all its parts. Two prompts share the tokens of the parts
-// that they share, and in addition at most what a server puts around a prompt. In another round
-// the same parts have another text.
+// A prompt of parts is as long as its parts together. Two prompts share the tokens of the parts
+// that they share. In addition they share at most the tokens that a server puts around a prompt. In
+// another round the same parts have other text.
 func TestParts(t *testing.T) {
 	block := func(key uint64, tokens int) traffic.Part {
 		return traffic.Part{Key: key * 0x9e3779b97f4a7c15, Tokens: tokens}
@@ -18,7 +18,7 @@ func TestParts(t *testing.T) {
 		{block(1, 64), block(2, 64), block(4, 64), block(5, 7)}, // shares 128
 		{block(1, 64), block(6, 64), block(3, 30)},              // 64
 		{block(7, 64), block(2, 64), block(3, 30)},              // none
-		{block(1, 64), block(2, 64), block(3, 21)},              // 149, with the first prompt
+		{block(1, 64), block(2, 64), block(3, 21)},              // shares all 149 tokens
 	}
 	want := [][]int{{158, 128, 64, 0, 149}, {0, 199, 64, 0, 128}, {0, 0, 158, 0, 64}, {0, 0, 0, 158, 0}, {0, 0, 0, 0, 149}}
 	for _, tt := range fakes {
@@ -50,9 +50,8 @@ func TestParts(t *testing.T) {
 					for same < min(len(texts[i]), len(texts[j])) && texts[i][same] == texts[j][same] {
 						same++
 					}
-					// Two prompts may share words by chance. If words have
-					// several tokens, the last words of a cut part may be
-					// chosen because they fit.
+					// Two prompts may share words by chance. If a word has several tokens, the last
+					// words of a cut part are chosen so that its length fits.
 					if low := want[i][j] - f.around - m.costs; same < low || same > want[i][j]+mostBehind+12 {
 						t.Errorf("prompts %d and %d share %d tokens, want about %d", i, j, same, want[i][j])
 					}

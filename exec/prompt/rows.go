@@ -8,17 +8,17 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Rows returns the rows of a data set for one start of a server. It is not safe for
+// Rows is an iterator over the rows of a data set, for one start of a server. It is not safe for
 // concurrent use.
 type Rows struct {
 	set    *traffic.Dataset
 	order  []int
 	shares []float64
 	used   []bool // rows that were returned
-	fits   []fit  // how each row gets its length, by place in the order; nil if rows keep theirs
+	fits   []fit  // how each row gets its length, in the order of rows; nil if rows keep theirs
 }
 
-// NewRows returns the rows of set in their order, or shuffled by a seed.
+// NewRows returns the rows of set in their order. If shuffled, the seed decides the order.
 func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 	r := &Rows{set: set, order: make([]int, len(set.Rows)), shares: set.Shares(), used: make([]bool, len(set.Rows))}
 	for i := range r.order {
@@ -32,13 +32,15 @@ func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 	return r
 }
 
-// byBytes bounds an estimate: a part's share of a prompt's tokens is at most byBytes times its
+// byBytes limits an estimate. A part's share of a prompt's tokens is at most byBytes times its
 // share of the prompt's bytes.
 const byBytes = 1.25
 
-// Prompt returns the prompt of a request. Measured requests are numbered from 0 over all that
-// the server gets. No row is repeated before every row was sent. Requests that are not measured
-// get rows from the end of the order.
+// Prompt returns the prompt of a request. number is the number of the request among the server's
+// requests with the same purpose, from 0.
+//
+// Measured requests take the rows in order, and repeat a row only after all rows were sent. Other
+// requests take rows from the end of the order.
 func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	n := len(r.order)
 	if number %= n; phase != metric.Measured {
@@ -49,8 +51,8 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	if r.fits != nil {
 		whole := p.Bytes()
 		p = r.fitted(number, r.fits[number])
-		// The text that was cut off is not shared with other rows. So the same shared text is
-		// a larger share of the shorter prompt.
+		// The removed text was not shared with other rows. So the shared text is now a larger share
+		// of the prompt.
 		share *= max(1, float64(whole)/float64(p.Bytes()))
 	}
 	p.Row, p.Shared = i+1, min(share, 1)
@@ -61,7 +63,7 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	return p
 }
 
-// Of returns a row as it is sent.
+// Of returns the prompt that is sent for a row.
 func Of(row *traffic.Row) client.Prompt {
 	return client.Prompt{Text: row.Prompt, Messages: row.Messages, Output: row.MaxTokens, Fields: row.Fields()}
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// group returns the key of the text that all prompts of the group begin with.
+// group returns the key of the text with which all prompts of the group begin.
 func (k Key) group() Key { return Key{Workload: k.Workload, Phase: "shared", Order: k.Shared.Group} }
 
-// behind returns how many tokens are added to a shared prefix of text. The server may put up to
-// that many tokens after a prompt, and they count as the prompt's own. Without the addition the
-// shared prefix would be too short, and a whole block of a cache would be lost.
+// behind returns how many tokens are added to a shared prefix of text. The server may put that many
+// tokens after a prompt, and counts them as the prompt's own tokens. Without the addition the
+// shared prefix would be too short, and the cache would lose a whole block.
 func (m *Maker) behind() int {
 	if m.ids != nil || m.perToken > 0 {
 		return 0
@@ -22,7 +22,7 @@ func (m *Maker) behind() int {
 const mostBehind = 32
 
 // makeShared returns text that begins with the prefix of the prompt's group. The words after the
-// prefix make the prompt unique: the first of them encode its number.
+// prefix make the prompt unique, because the first of them encode its number.
 func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 	group := k.group()
 	head := k.Shared.Tokens + m.behind()
@@ -50,8 +50,8 @@ func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 	return b.String(), nil
 }
 
-// proportionalShared makes a prompt with a shared prefix for a server that estimates tokens from
-// bytes. For other servers see makeShared.
+// proportionalShared makes a prompt with a shared prefix, if tokens are estimated from bytes.
+// Otherwise see makeShared.
 func (m *Maker) proportionalShared(h uint64, k Key, tokens int) (string, error) {
 	group := k.group()
 	whole, err := m.proportional(m.hash(group), group, tokens)

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Prompts of a group share the requested number of tokens, and in addition at most as many as a
-// server puts around a prompt. Prompts of different groups share no more than any two prompts
-// do. Every prompt has the requested length.
+// Prompts of a group share the requested number of tokens. In addition they share at most the
+// tokens that a server puts around a prompt. Prompts of different groups share no more than
+// unrelated prompts. Every prompt has the requested length.
 func TestSharedPrefixes(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,9 +53,8 @@ func TestSharedPrefixes(t *testing.T) {
 					case a.Shared.More == 64 && b.Shared.More == 64:
 						low, high = low+64, high+64
 					}
-					// Two words encode the number of a prompt. Two prompts may
-					// have one of these words in common, and the words that
-					// differ may begin with the same tokens.
+					// Two words of a prompt encode its number. Two prompts may have one of these
+					// words in common. Their other words may begin with the same tokens.
 					if same < low-f.around || same > high+8 {
 						t.Fatalf("%+v and %+v share %d tokens, want %d to %d", a, b, same, low, high)
 					}
@@ -65,8 +64,8 @@ func TestSharedPrefixes(t *testing.T) {
 	}
 }
 
-// If tokens are estimated from bytes, two prompts share as many bytes as the shared tokens are
-// estimated to take.
+// The tokens of this server are estimated from bytes. Prompts then share the bytes that the shared
+// tokens take by the estimate.
 func TestSharedEstimates(t *testing.T) {
 	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
 	f := &fake{t: estimate, around: 12}
@@ -96,8 +95,8 @@ func TestSharedEstimates(t *testing.T) {
 		p, err := m.MakeParts(Key{}, list)
 		return near(p, err, 300*len(keys))
 	}
-	// Prompts of a group share 500 tokens. These are 1,850 bytes, including about 44 bytes of
-	// the template.
+	// Prompts of a group share 500 tokens, which are 1,850 bytes. About 44 of these bytes are the
+	// template.
 	if n := same(of(1, 0), of(1, 1)); n < 1750 || n > 1950 {
 		t.Errorf("two of a group share %d bytes", n)
 	}

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// wants yields probes, the most important first. The function Next takes the first probe that the
-// budget allows. The confirmation comes last and gets the rest of the budget.
+// wants yields the probes that the search wants, most important first. Next takes the first probe
+// that the budget allows. The confirmation is last and gets the rest of the budget.
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
@@ -19,7 +19,7 @@ func (s *Search) wants() iter.Seq[Probe] {
 	}
 }
 
-// repeat measures a level again, on fresh samples, if the load generator was saturated.
+// repeat measures a level again on new requests, if the load generator was saturated.
 func (s *Search) repeat() (Probe, bool) {
 	pass, _ := s.bounds()
 	for _, l := range s.levels {
@@ -30,8 +30,8 @@ func (s *Search) repeat() (Probe, bool) {
 	return Probe{}, false
 }
 
-// settle measures a contradiction once more on fresh samples. A contradiction is a level that
-// passes above a level that fails. The failing level comes first: if it now passes, the
+// settle measures a contradiction once more on new requests. In a contradiction, a level passes
+// above a level that fails. The failing level is measured first. If it now passes, the
 // contradiction is gone.
 func (s *Search) settle() (Probe, bool) {
 	var fail *level // the nearest below
@@ -48,8 +48,8 @@ func (s *Search) settle() (Probe, bool) {
 	return Probe{}, false
 }
 
-// gate returns a probe of the required level, with all its looks, as long as that level is
-// undecided.
+// gate returns a probe of the required level with all its looks. ok is false once that level is
+// decided.
 func (s *Search) gate() (Probe, bool) {
 	r := s.opts.Require
 	pass, fail := s.bounds()
@@ -65,8 +65,8 @@ func (s *Search) gate() (Probe, bool) {
 	return Probe{}, false
 }
 
-// early extends a level while the ladder is still climbing. It does not if undecided levels are far
-// apart: a deep probe of one level then uses the requests better.
+// early extends a level while the ladder is still climbing. If undecided levels are far apart, it
+// does nothing, because a deep probe of one level uses the requests better.
 func (s *Search) early() (Probe, bool) {
 	if s.wide() {
 		return Probe{}, false
@@ -74,8 +74,8 @@ func (s *Search) early() (Probe, bool) {
 	return s.extend()
 }
 
-// extend adds samples to an inconclusive level inside the bracket, if the remaining looks can
-// decide it. It takes the level that needs the fewest further requests.
+// extend adds requests to an inconclusive level inside the bracket, if its remaining looks can
+// decide it. It takes the level that needs the fewest additional requests.
 func (s *Search) extend() (Probe, bool) {
 	var best Probe
 	cost := math.MaxInt
@@ -96,13 +96,14 @@ func (s *Search) extend() (Probe, bool) {
 	return best, cost < math.MaxInt
 }
 
-// rung returns the next step of the ladder: a lower level while nothing passes, a higher level
-// while nothing fails. It returns none if the bracket has both sides. It also returns none if the
-// ladder ends where the generator was saturated, because the level before that could not be
-// measured either.
+// rung returns the next step of the ladder. It is a lower level while nothing passes, and a higher
+// level while nothing fails. ok is false if the bracket has both sides.
+//
+// ok is also false if the ladder ends where the generator was saturated. The level before that
+// could not be measured either.
 func (s *Search) rung() (Probe, bool) {
 	if s.ceiling <= s.opts.From {
-		return Probe{}, false // even the smallest level cannot be measured
+		return Probe{}, false // the generator was saturated at every level
 	}
 	if len(s.levels) == 0 {
 		return s.first(s.clamp(s.begin()), Ladder)
@@ -123,8 +124,8 @@ func (s *Search) rung() (Probe, bool) {
 	return Probe{}, false
 }
 
-// begin returns the first level, which is just below the last known limit. If the limit has not
-// moved, this level and the next one lie on both sides of it.
+// begin returns the first level of the search. If an earlier search found a limit, it is just below
+// that limit, and the next level is just above.
 func (s *Search) begin() int {
 	if s.opts.Start > 0 {
 		return s.opts.Start - s.stride()
@@ -132,16 +133,16 @@ func (s *Search) begin() int {
 	return s.opts.Begin
 }
 
-// stride returns the distance from the last known limit to the first levels on both sides of it. It
-// is an eighth of the limit, and at least the resolution. A level that far from the limit is
-// usually decided at the first look.
+// stride is the distance from the last known limit to the nearest levels of the search. It is an
+// eighth of the limit, but at least the resolution. At that distance the first look usually decides
+// a level.
 func (s *Search) stride() int {
 	return max(s.resolution(s.opts.Start), (s.opts.Start+7)/8)
 }
 
-// up returns the next level above hi. Without a last known limit that is 2·hi. Around the last
-// known limit the levels are one stride below it, one stride above it, and then twice as far above
-// it each time. The lower of the two counts.
+// up returns the next level above hi, at most 2·hi. Around the last known limit, start, the next
+// level may be lower. There the levels are start−d, start+d, start+2d, start+4d and so on, where d
+// is the stride.
 func (s *Search) up(hi int) int {
 	n := 2 * hi
 	if start, d := s.opts.Start, s.stride(); start > 0 && hi < 2*start {
@@ -157,8 +158,8 @@ func (s *Search) up(hi int) int {
 	return n
 }
 
-// down returns the next level below lo. That is half of lo, or the next level of those around the
-// last known limit if it is higher.
+// down returns the next level below lo. It is half of lo, or the next level around the last known
+// limit if that is higher. See up.
 func (s *Search) down(lo int) int {
 	n := lo / 2
 	if start, d := s.opts.Start, s.stride(); start > 0 {
@@ -175,8 +176,8 @@ func (s *Search) down(lo int) int {
 // clamp returns the level nearest to n that can be measured.
 func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1)) }
 
-// below returns a probe halfway between L and the lowest inconclusive level above L. Without an
-// inconclusive level it takes the middle of the bracket.
+// below returns a probe halfway between L and the lowest inconclusive level above L. Without such a
+// level the probe is in the middle of the bracket.
 func (s *Search) below() (Probe, bool) {
 	pass, _ := s.bounds()
 	if pass == 0 {
@@ -189,8 +190,8 @@ func (s *Search) below() (Probe, bool) {
 	return s.halve(pass, to)
 }
 
-// above returns a probe halfway between the highest inconclusive level and the lowest level that
-// fails or cannot be measured.
+// above returns a probe halfway between two levels: the highest inconclusive level, and the lowest
+// level that fails or cannot be measured.
 func (s *Search) above() (Probe, bool) {
 	us := s.undecided()
 	if len(us) == 0 {
@@ -200,7 +201,7 @@ func (s *Search) above() (Probe, bool) {
 }
 
 // halve returns a probe in the middle between the levels lo and hi. If hi is more than three times
-// lo, it takes the geometric middle.
+// lo, the probe is at their geometric mean.
 func (s *Search) halve(lo, hi int) (Probe, bool) {
 	pass, _ := s.bounds()
 	if hi-lo <= s.resolution(pass) {
@@ -213,9 +214,9 @@ func (s *Search) halve(lo, hi int) (Probe, bool) {
 	return s.first(mid, Bisect)
 }
 
-// check returns a probe in the middle of the widest stretch of levels below L without a
-// measurement. It does so once in a search. The stretch must span more than a quarter of L and
-// reach above L/2. Nearer to zero a fail is less likely, and a measurement takes longer.
+// check returns a probe in the middle of the widest gap between measured levels below L. It does so
+// once in a search. The gap must be wider than a quarter of L, and must end above L/2. At lower
+// levels a failure is less likely, and a measurement takes longer.
 func (s *Search) check() (Probe, bool) {
 	pass, _ := s.bounds()
 	if s.checked || pass == 0 {
@@ -238,7 +239,7 @@ func (s *Search) check() (Probe, bool) {
 	return s.first(at, Check)
 }
 
-// confirm returns a probe that measures L once more, on fresh samples only.
+// confirm returns a probe that measures L once more, with new requests only.
 func (s *Search) confirm() (Probe, bool) {
 	pass, _ := s.bounds()
 	if !s.opts.Confirm || pass == 0 {
@@ -251,7 +252,7 @@ func (s *Search) confirm() (Probe, bool) {
 	return s.fresh(l, Confirm), true
 }
 
-// top returns the lowest level that a search need not look above. That is U, or the first level
+// top returns the lowest level above which the search need not look. It is U, or the first level
 // that cannot be measured.
 func (s *Search) top() int {
 	_, fail := s.bounds()
@@ -261,7 +262,7 @@ func (s *Search) top() int {
 	return s.ceiling
 }
 
-// undecided lists the inconclusive levels inside the bracket, in ascending order.
+// undecided lists the inconclusive levels within the bracket, in ascending order.
 func (s *Search) undecided() []*level {
 	pass, _ := s.bounds()
 	top := s.top()
@@ -274,8 +275,8 @@ func (s *Search) undecided() []*level {
 	return us
 }
 
-// first returns the probe that visits level n for the first time; false if the level was visited
-// before.
+// first returns the probe that visits level n for the first time. ok is false if the level was
+// already visited.
 func (s *Search) first(n int, why Purpose) (Probe, bool) {
 	if s.find(n) != nil {
 		return Probe{}, false
@@ -289,8 +290,8 @@ func (s *Search) first(n int, why Purpose) (Probe, bool) {
 	return Probe{N: n, Purpose: why, Looks: looks[:k], Planned: len(looks)}, true
 }
 
-// more returns a probe that extends the first samples of a level to the next planned look with at
-// least need more requests. It returns false if no such look is left.
+// more returns a probe that adds requests to the first samples of a level. It ends at the next
+// planned look that has at least need more requests. ok is false if no look is left.
 func (s *Search) more(l *level, need int) (Probe, bool) {
 	p := Probe{N: l.n, Purpose: Extend, Have: l.have}
 	looks := s.looks(l.n)
@@ -307,17 +308,17 @@ func (s *Search) more(l *level, need int) (Probe, bool) {
 	return p, len(p.Looks) > 0
 }
 
-// fresh returns a probe that measures a level again, with all its looks, on new requests.
+// fresh returns a probe that measures a level again on new requests. It has all looks of the level.
 func (s *Search) fresh(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
 	if l.deep != nil {
-		looks = s.opts.Deep(l.n) // fewer requests could not decide
+		looks = s.opts.Deep(l.n) // with fewer requests the level could not be decided
 	}
 	return Probe{N: l.n, Purpose: why, Set: l.sets, Looks: looks, Planned: len(looks)}
 }
 
-// looks returns the planned looks at level n. It panics if there are none, or if they
-// do not ascend.
+// looks returns the planned looks at level n. It panics if there are no looks, or if they do not
+// ascend.
 func (s *Search) looks(n int) []int {
 	looks := s.opts.Looks(n)
 	last := 0

@@ -2,20 +2,20 @@ package search
 
 import "math"
 
-// estimate returns the rate at which the first threshold reaches its limit; ok is false if it is
-// unknown.
+// estimate returns the rate at which the first threshold reaches its limit. ok is false if no rate
+// is known.
 func (s *Rates) estimate() (n float64, ok bool) {
 	n, _, ok = s.crossing()
 	return n, ok
 }
 
-// crossing returns the rate at which the first threshold reaches its limit, and the name of that
-// threshold.
+// crossing returns the rate at which the first threshold reaches its limit, and the threshold's
+// name. ok is false if no threshold does.
 func (s *Rates) crossing() (n float64, name string, ok bool) {
 	least := math.Inf(1)
 	for _, th := range thresholds(s.visits) {
 		if th == growing {
-			continue // a backlog grows above the largest rate, which is already the limit
+			continue // a backlog grows only above the largest rate, which is a limit already
 		}
 		if x, found := s.meets(th); found && x < least {
 			least, name = x, th
@@ -27,13 +27,14 @@ func (s *Rates) crossing() (n float64, name string, ok bool) {
 	return s.opts.Largest / (1 + math.Exp(-least)), name, true
 }
 
-// meets returns the load ρ at which a threshold reaches its limit, as ln(ρ/(1 − ρ)).
+// meets returns the utilization ρ at which a threshold reaches its limit, as ln(ρ/(1 − ρ)).
 //
 // Near the largest rate of a queue the wait is proportional to ρ/(1 − ρ) (Kingman, Proc. Camb.
-// Phil. Soc. 57, 1961). So the logarithm of latency over limit rises by 1 when ln(ρ/(1 − ρ)) rises
-// by 1. Latency that is not waiting time rises more slowly. The slope is therefore estimated from
-// the probes, beginning with a slope of 1 as the prior. A probe has more weight if its value is
-// nearer to the limit, and if it has more independent requests.
+// Phil. Soc. 57, 1961). So ln(latency/limit) rises by 1 when ln(ρ/(1 − ρ)) rises by 1. Latency that
+// is not waiting time rises more slowly.
+//
+// Therefore meets estimates the slope from the probes, with a slope of 1 as the prior. A probe has
+// more weight if its value is nearer to the limit, and if it has more independent requests.
 func (s *Rates) meets(threshold string) (x float64, ok bool) {
 	var xs, ys, ws []float64
 	for _, v := range s.visits {
@@ -55,7 +56,7 @@ func (s *Rates) meets(threshold string) (x float64, ok bool) {
 		w, mx, my = w+ws[i], mx+ws[i]*xs[i], my+ws[i]*ys[i]
 	}
 	mx, my = mx/w, my/w
-	sxx, sxy := prior*w, prior*w // begin with a slope of 1, which has the weight prior
+	sxx, sxy := prior*w, prior*w // start with a slope of 1, with the weight prior
 	for i := range xs {
 		sxx, sxy = sxx+ws[i]*(xs[i]-mx)*(xs[i]-mx), sxy+ws[i]*(xs[i]-mx)*(ys[i]-my)
 	}

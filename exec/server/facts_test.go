@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Lines as the engines write them, shortened at the end.
+// Log lines as the engines write them, cut at the end.
 var engineLogs = map[string]string{
 	"vllm": `
 (APIServer pid=1) INFO 11-06 10:51:10 [model.py:547] Resolved architecture: Qwen3MoeForCausalLM
@@ -86,7 +86,7 @@ func TestLogFacts(t *testing.T) {
 	}
 }
 
-// FuzzLogFacts: a log with any text is read without a crash.
+// FuzzLogFacts checks that no text in a log causes a crash.
 func FuzzLogFacts(f *testing.F) {
 	for name, log := range engineLogs {
 		f.Add(name, log)
@@ -101,7 +101,7 @@ func FuzzLogFacts(f *testing.F) {
 	})
 }
 
-// vLLM names the device that holds the cache.
+// vLLM's log line on the size of the cache names the cache's device, which may be any device.
 func TestCacheOfAnyDevice(t *testing.T) {
 	for line, want := range map[string]string{
 		"(EngineCore pid=1) INFO 11-22 04:05:22 [kv_cache_utils.py:2327] CPU KV cache size: 4,194,304 tokens":     "4194304",

@@ -15,25 +15,25 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// held lists what a server under test uses on this machine. No other run of tokgate may use these
-// things at the same time.
+// held lists what a server under test occupies on this machine. No other run of tokgate may use it
+// at the same time.
 type held struct {
 	server    lease.Server
 	gpus      []gpu.GPU // GPUs that the server may use
 	inventory gpu.Inventory
 	port      int
 	locks     []*lease.Note
-	note      *lease.Note // nil if nothing is noted
-	left      bool        // set if the server could not be ended
+	note      *lease.Note // note on the server; nil if there is none
+	left      bool        // the server could not be ended
 }
 
-// hold reserves the GPUs and the port of a server. If they are in use, the error names the run that
-// holds them.
+// hold reserves the GPUs and the port of a server. If another run holds them, the error names that
+// run.
 func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string)) (*held, error) {
 	h := &held{server: lease.Server{Holder: l.Holder, Mark: l.Holder.Run + "/" + s.Address()}}
 	h.server.Holder.Server = s.Address()
 	if l.Holder.Run == "" {
-		h.server.Mark = "" // without a run, the mark would not be unique
+		h.server.Mark = "" // a mark is unique only with the ID of a run
 	}
 	g := s.GPUs()
 	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {
@@ -77,8 +77,8 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	return h, nil
 }
 
-// takeGPUs locks as many GPUs as the plan needs. It prefers free GPUs on which no other process
-// holds memory.
+// takeGPUs locks the GPUs that the plan needs. It prefers GPUs on which no other process holds
+// memory.
 func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 	n, among, err := gpu.Choose(g, h.inventory)
 	if err != nil {
@@ -112,15 +112,14 @@ func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 	return nil
 }
 
-// takePort reserves the server's port. It first checks that no program uses the port.
+// takePort reserves the port of the server, and checks that no program uses it.
 func (l *Launcher) takePort(h *held, s *plan.Server) error {
 	fixed := fixedPort(s)
 	if fixed != 0 {
 		if err := l.lockPort(h, fixed); err != nil {
 			return err
 		}
-		// Check that the port is free. Otherwise tokgate would measure whatever answers on the
-		// port.
+		// Check that the port is free. Otherwise tokgate could measure another program.
 		if err := bindable(fixed); err != nil {
 			return fmt.Errorf("port %d is not free: %w; leave port out for a free one", fixed, err)
 		}
@@ -134,7 +133,7 @@ func (l *Launcher) takePort(h *held, s *plan.Server) error {
 		}
 		err = l.lockPort(h, port)
 		if _, busy := errors.AsType[*lease.Busy](err); busy {
-			continue // another run chose the same port
+			continue // another run has locked this port
 		}
 		h.port = port
 		return err
@@ -153,7 +152,8 @@ func (l *Launcher) lockPort(h *held, port int) error {
 	return nil
 }
 
-// fixedPort returns the port that the plan sets for a server on this machine; 0 if it sets none.
+// fixedPort returns the port that the plan sets for a server on this machine. It returns 0 if the
+// plan sets none.
 func fixedPort(s *plan.Server) int {
 	if s.Container != nil {
 		if s.Container.Port == 0 && s.Container.Network == "host" {
@@ -196,7 +196,7 @@ func (h *held) environment(s *plan.Server) map[string]string {
 	return gpu.Confine(h.gpus)
 }
 
-// update writes what is known about the server into the note on it.
+// update writes the known facts about the server to its note.
 func (h *held) update() error {
 	if h.note == nil {
 		return nil
@@ -207,7 +207,7 @@ func (h *held) update() error {
 // leave makes release keep the note about the server, because the server could not be ended.
 func (h *held) leave() { h.left = true }
 
-// release releases everything that is held.
+// release gives up the locks and the note.
 func (h *held) release() {
 	for _, n := range h.locks {
 		n.Done()

@@ -36,7 +36,7 @@ func (v virtualPrompts) of(ctx context.Context, w *plan.Workload, salt uint64) (
 	return virtualRows{v.datasets[w], w}, nil
 }
 
-// fit returns an error if a row of the data set does not fit the context of the simulator.
+// fit returns an error if a row of the data set is too long for the simulator's context.
 func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.Rows) error {
 	count := func(_ context.Context, p client.Prompt) (int, error) { return sim.CountChat(p.Text, p.Messages) }
 	if w.Input == 0 || w.Prompt.Task != "" {
@@ -48,8 +48,8 @@ func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.
 	return rows.Short(ctx, count, w.Input, w.Rows())
 }
 
-// names makes prompts for the simulator, which does not read their text. The text is only a unique
-// name. The length of a prompt is the Input of the request.
+// names makes prompts for the simulator, which does not read their text. So the text is only a
+// unique name. The field Input of the request says how long the prompt is.
 type names struct {
 	workload *plan.Workload
 	salt     uint64
@@ -110,8 +110,7 @@ func (n names) Next(id exec.PromptID, sent client.Prompt, _ string, tokens int) 
 	return out, err
 }
 
-// virtualRows takes prompts from the rows of a data set, with lengths as the built-in server counts
-// them.
+// virtualRows takes prompts from a data set. It counts their tokens as the built-in server does.
 type virtualRows struct {
 	rowPrompts
 	workload *plan.Workload
@@ -136,6 +135,6 @@ func (r virtualRows) Prompt(id exec.PromptID) (client.Prompt, error) {
 	if p.Tokens == 0 {
 		p.Tokens = 1
 	}
-	// The simulator does not read the text, so the row number is enough to identify the prompt.
+	// The row number identifies the prompt. The simulator does not read the text.
 	return client.Prompt{Text: fmt.Sprintf("row %d", p.Row), Tokens: p.Tokens, Output: p.Output, Row: p.Row, Shared: p.Shared, Fields: p.Fields}, err
 }

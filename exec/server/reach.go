@@ -10,26 +10,26 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reached is a server to which tokgate sends requests over HTTP.
+// reached is a server that tokgate sends requests to over HTTP.
 type reached struct {
 	*Launcher
 	server   *plan.Server
 	config   client.Config // of api
-	given    []string      // GPUs that the server got; nil if the plan decides
+	given    []string      // GPUs that the server got; nil if the plan names them
 	state    func(string)
 	url      string
 	api      *client.HTTP
-	servedAs string // model id to send; "" if the list of models decides
+	servedAs string // model name to send; "" to take it from the server's list
 	datasets map[*plan.Workload]rowPrompts
 	items    map[*plan.Workload]taskPrompts
-	listed   []string     // ids in the server's list
-	gone     func() error // why the server has ended; nil if not known
+	listed   []string     // the ids in the server's list of models
+	gone     func() error // returns why the server has ended; nil if not known
 	log      func() string
-	cleanup  func() error     // ends the server; nil if tokgate did not start it
-	gpu      telemetry.Source // GPU of a simulator; nil: ask the vendor's tools
-	// The next three are set for a server that was started on this machine; else nil.
+	cleanup  func() error     // ends the server; nil if tokgate did not start the server
+	gpu      telemetry.Source // GPU readings of a simulator; nil means the vendor's tools
+	// The next three fields are set only for a server that tokgate started on this machine.
 	facts     func(metric.Fingerprint)     // adds further known facts
-	instance  func(context.Context) string // identifies this start of the server
+	instance  func(context.Context) string // identifies one start of the server; each start differs
 	lastWords func() string                // of its log
 }
 

@@ -25,14 +25,14 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// world is a built-in server on a network in memory, together with a launcher that can reach it. It
-// is used in a synctest bubble.
+// world is a built-in server on a network in memory, and a launcher that can reach it. Use it in a
+// synctest bubble.
 type world struct {
 	*Launcher
 	clock    *clock.Real
 	listener *memnet.Listener
 	handler  atomic.Pointer[sim.Server]
-	instead  http.Handler // replaces handler unless nil; set before the first request
+	instead  http.Handler // replaces handler if set; set it before the first request
 	states   []string
 }
 
@@ -87,7 +87,8 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The launcher checks every half second: the eighth check comes after 3.5 s.
+		// The server is ready after 3.2 s. The launcher checks every 0.5 s, so it notices after 3.5
+		// s.
 		if now := w.clock.Now(); now < 3500*time.Millisecond || now > 4*time.Second {
 			t.Errorf("ready at %v, want soon after 3.5s", now)
 		}
@@ -169,7 +170,7 @@ func TestEndpointIsNotReady(t *testing.T) {
 	}
 }
 
-// A gateway may hide facts that the plan expects. Such a fact is unknown, and there is no error.
+// A gateway may hide facts that the plan expects. Such a fact is unknown, but this is no error.
 func TestExpectedOfAnEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
@@ -186,13 +187,13 @@ func TestExpectedOfAnEndpoint(t *testing.T) {
 	})
 }
 
-// A restarted server reports a different start time. Several servers may share one URL, and any of
-// them may answer.
+// A server that restarts under the load reports a new start time. Behind one URL there may be
+// several servers with different start times, and any of them may answer.
 func TestEndpointIsStartedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		starts []string // start times reported in turn; the last one repeats; "hangs" never answers
-		want   string   // text in the error; "" if there is none
+		starts []string // start times reported in turn; the last repeats; "hangs" sends no answer
+		want   string   // expected text in the error; "" if no error is expected
 	}{
 		{"the same", []string{"100"}, ""},
 		{"another", []string{"100", "200"}, "restarted under the load"},
@@ -238,7 +239,7 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 	}
 }
 
-// A certificate that is not accepted is an error at once. Waiting would not make it valid.
+// If the server's certificate is not accepted, the error comes at once. Waiting would not help.
 func TestUntrustedCertificate(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -251,7 +252,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	}
 }
 
-// A model that the plan names may be missing from the server's list of models.
+// The server's list of models may lack the model that the plan names.
 func TestUnlisted(t *testing.T) {
 	status := func(code int) error { return &client.Error{Kind: metric.FailStatus, Status: code} }
 	for _, tt := range []struct {
@@ -264,7 +265,7 @@ func TestUnlisted(t *testing.T) {
 		{"id", "", status(403), "id", true},          // the server refuses to list its models
 		{"", "real/name", status(404), "real/name", true},
 		{"", "real/name", status(500), "", false}, // perhaps still loading
-		{"", "", status(404), "", false},          // the plan names no model to ask for
+		{"", "", status(404), "", false},          // no name to ask for
 		{"id", "", &client.Error{Kind: metric.FailConnect}, "", false},
 		{"id", "", context.Canceled, "", false},
 	} {
@@ -294,8 +295,8 @@ func TestLaunchIsInterrupted(t *testing.T) {
 	})
 }
 
-// TestMinutesOverHTTP runs the whole chain from the plan to the samples for minutes
-// of 16 streams, with the built-in server on a network in memory.
+// TestMinutesOverHTTP runs a whole plan over HTTP, with 16 streams that last for minutes. The
+// built-in server is on a network in memory.
 func TestMinutesOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		profile := sim.DefaultProfile()
@@ -329,9 +330,9 @@ func TestMinutesOverHTTP(t *testing.T) {
 		if !r.Complete || !run.Levels[0].Exact || r.Busy < 0.999 {
 			t.Errorf("complete %v (%s), exact %v, busy %v", r.Complete, r.Stopped, run.Levels[0].Exact, r.Busy)
 		}
-		// The requests run in five waves of three steps of 20 s, which is five minutes. At the
-		// start of a wave a request may wait for the end of a step, which adds at most one step per
-		// wave.
+		// The requests run in five waves. A wave takes three steps of 20 s, so the round takes 5
+		// min. At the start of a wave a request may wait for the end of a step, which adds up to
+		// one step per wave.
 		if took := r.End - r.Start; took < 5*time.Minute || took > 8*time.Minute {
 			t.Errorf("the round took %v, want five minutes and a bit", took)
 		}
@@ -340,7 +341,7 @@ func TestMinutesOverHTTP(t *testing.T) {
 			if m.Failure != nil || m.Usage == nil || m.Usage.Input != 200 || m.Usage.Output != 3 || !ok {
 				t.Fatalf("%v: failure %+v, usage %+v", m, m.Failure, m.Usage)
 			}
-			// A step takes 20 seconds. It takes slightly longer if it also processes a new prompt.
+			// A step takes 20 s, and slightly longer if it also prefills a prompt.
 			if tpot < 20 || tpot > 20.1 {
 				t.Fatalf("%v: tpot %v, want 20 s", m, tpot)
 			}
@@ -366,9 +367,10 @@ func TestPromptsDoNotFit(t *testing.T) {
 	})
 }
 
-// The error names the row of a data set that does not fit the context. A prompt of n words has 2·n
-// + 12 tokens, because the built-in server counts words and spaces. So 16,350 words fit a context
-// of 32,768, but not together with an answer of 100 tokens.
+// If a row of a data set does not fit the context, the error names the row.
+//
+// The built-in server counts words and spaces, so a prompt of n words has 2·n + 12 tokens. So
+// 16,350 words fit a context of 32,768 tokens, but not together with an answer of 100 tokens.
 func TestRowsDoNotFit(t *testing.T) {
 	row := func(line, words, answer int) traffic.Row {
 		return traffic.Row{Line: line, Prompt: strings.Repeat("word ", words), MaxTokens: answer}
@@ -435,7 +437,7 @@ func TestPromptsAreLearntOnce(t *testing.T) {
 	})
 }
 
-// silent is an exec.Observer that counts.
+// silent is an exec.Observer that only counts samples.
 type silent struct{ samples int }
 
 func (*silent) RunStarted(*metric.Run) error                         { return nil }
@@ -461,9 +463,9 @@ func TestPick(t *testing.T) {
 		{[]client.Model{a}, "", "another name", "a"}, // the only one
 		{[]client.Model{a, b}, "", "", ""},
 		{[]client.Model{a, b}, "", "b", "b"},
-		{[]client.Model{a, b}, "", "org/A", "a"}, // found by Root, the model that was loaded
+		{[]client.Model{a, b}, "", "org/A", "a"}, // found by Root, the loaded model's name
 		{[]client.Model{a, b}, "b", "org/A", "b"},
-		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed; the completion shows if it exists
+		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed; only a completion can show it
 		{nil, "", "", ""},
 		{nil, "", "org/A", ""},
 		{nil, "x", "", "x"},
@@ -530,9 +532,9 @@ func TestCalibrate(t *testing.T) {
 		t.Error("calibrated without knowing the clock's origin")
 	}
 	if boot() == "" {
-		return // nothing tells one start of this machine from the next
+		return // this machine does not identify its starts
 	}
-	// A calibration is used again if it was measured since the machine started.
+	// A stored calibration is used again if it was measured after the machine started.
 	l := New(Options{Clock: c, State: lease.Folder(t.TempDir())})
 	l.State.Remember(lease.Calibrations, calibrationKey(), got)
 	if again, err := l.Calibrate(t.Context()); err != nil || *again != *got {

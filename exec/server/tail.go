@@ -11,42 +11,44 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// Bounds of a captured log, in bytes.
+// Sizes of a captured log, in bytes.
 const (
-	tailSize = 64 << 10 // the end, kept in memory
-	fileSize = 16 << 20 // size of the file: the beginning of the log, then its end
-	lineSize = 16 << 10 // longer lines are cut into pieces
-	lastSize = 160      // bytes of the last line, for a progress display
+	tailSize = 64 << 10 // bytes at the end of the log, kept in memory
+	fileSize = 16 << 20 // size of the file, which has the beginning of the log and then its end
+	lineSize = 16 << 10 // bytes of a line; longer lines are cut into pieces
+	lastSize = 160      // bytes of the last line that a progress display shows
 )
 
-// tail captures the output of a process, whatever its length. The beginning goes to a file; the end
-// stays in memory. It handles whole lines, because a secret that is cut in two by a write would not
-// be found. After an error it writes no more to the file. It is safe for concurrent use.
+// tail captures the output of a process, whatever its length. The beginning goes to a file, and the
+// end stays in memory. After a write error it writes no more to the file. tail is safe for
+// concurrent use.
+//
+// tail handles whole lines. If a write cut a secret in two, the secret would not be found.
 type tail struct {
 	redactor record.Redactor
 
 	mu      sync.Mutex
-	file    io.Writer // nil without a file, or after a failed write
+	file    io.Writer // log file; nil if there is none, or after a failed write
 	written int
 	partial []byte // an unfinished line
 	end     []byte // at most 2·tailSize
 	total   int    // bytes of complete lines so far
-	skipped bool   // set if some lines were not written to the file
+	skipped bool   // some lines were not written to the file
 	last    string // the last line that is not empty, up to lastSize bytes
 	watch   func(line string)
-	closer  io.Closer // closes file; nil if there is none
-	// finished is set when the server's output has ended.
+	closer  io.Closer // closes file; nil if there is no file
+	// finished means that the server has ended its output.
 	finished bool
 }
 
-// newLog begins the log of a server. It writes the log to a file in the folder dir, or to no file
-// if dir is "".
+// newLog creates the log of a server. The log also goes to a file in the folder dir, unless dir is
+// "".
 func newLog(dir, address string, secrets record.Redactor) (*tail, error) {
 	log := &tail{redactor: secrets}
 	if dir == "" {
 		return log, nil
 	}
-	// Do not use os.Create, because the folder may contain a link to a file of a different user.
+	// Do not use os.Create. The folder may contain a link to another user's file.
 	file, err := record.OpenIn(dir, logName(address), os.O_WRONLY|os.O_CREATE)
 	if err == nil {
 		if err = file.Truncate(0); err != nil {
@@ -60,7 +62,7 @@ func newLog(dir, address string, secrets record.Redactor) (*tail, error) {
 	return log, nil
 }
 
-// logName is the name of a server's log file.
+// logName returns the name of a server's log file.
 func logName(address string) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
@@ -74,8 +76,7 @@ func logName(address string) string {
 	return "server-" + safe + ".log"
 }
 
-// Write implements io.Writer. It never returns an error, because a server must not stop if its log
-// cannot be written.
+// Write implements io.Writer. It never returns an error, so a failed log cannot stop the server.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,13 +97,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// line handles the line in partial.
+// line writes the line in partial to the log, with secrets redacted.
 func (t *tail) line() {
 	line := t.redactor.Text(string(t.partial))
 	t.partial = t.partial[:0]
 	if !strings.HasSuffix(line, "\n") && !t.finished {
-		// Keep the end of this piece of a long line, because a secret may continue in the next
-		// piece.
+		// Keep the end of this piece of a long line. It may begin a secret that continues in the
+		// next piece.
 		whole := len(line) - min(t.redactor.Pending(line), lineSize/2)
 		t.partial = append(t.partial, line[whole:]...)
 		line = line[:whole]
@@ -142,14 +143,14 @@ func (t *tail) String() string {
 	return t.ending()
 }
 
-// length is the number of bytes of the log so far.
+// length returns the number of bytes in complete lines of the log so far.
 func (t *tail) length() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.total
 }
 
-// since returns the end of the log. It leaves out what the first n bytes of the log contained.
+// since returns the end of the log, but nothing of the log's first n bytes.
 func (t *tail) since(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,14 +163,14 @@ func (t *tail) ending() string {
 	return text[max(len(text)-tailSize, 0):]
 }
 
-// lastLine is the last line that is not empty.
+// lastLine returns the last line that is not empty.
 func (t *tail) lastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
 }
 
-// unwatch stops passing lines to the watcher.
+// unwatch stops the log from passing lines to its watcher.
 func (t *tail) unwatch() {
 	t.mu.Lock()
 	t.watch = nil
@@ -200,7 +201,7 @@ func (t *tail) finish() {
 	t.skipped = false
 }
 
-// shorten cuts text to n bytes, at the end of a character.
+// shorten cuts text to n bytes, but not within a character.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s

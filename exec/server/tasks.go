@@ -23,8 +23,8 @@ func itemsOf(w *plan.Workload) []answers.Item {
 	return out
 }
 
-// taskPrompts makes prompts from the items of a built-in task. Filler makes a prompt as long as the
-// workload asks for.
+// taskPrompts makes prompts from the items of a built-in task. Filler words bring a prompt to the
+// length that the workload sets.
 type taskPrompts struct {
 	rowPrompts
 	*prompt.Items
@@ -42,8 +42,7 @@ func (p taskPrompts) Prompt(id exec.PromptID) (made client.Prompt, err error) {
 	return made, err
 }
 
-// tasks returns the items of w's task. Only the first call makes the server count
-// their tokens.
+// tasks returns the prompts of w's task. In the first call the server counts their tokens.
 func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, o prompt.Options) (exec.Prompts, error) {
 	if known, ok := r.items[w]; ok {
 		return known, nil
@@ -62,9 +61,8 @@ func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, 
 	return r.items[w], nil
 }
 
-// virtualItem returns an item of a task for the built-in server in virtual time. To save time, the
-// text has only a few words of filler. tokens is the number of tokens that the full text would
-// have.
+// virtualItem returns an item of a task for the built-in server in virtual time. To save time, its
+// text has only a few filler words. tokens is the number of tokens of the full text.
 func virtualItem(w *plan.Workload, row int) (text string, tokens int) {
 	const words = 40
 	task, _ := answers.FindTask(w.Prompt.Task)

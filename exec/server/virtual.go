@@ -20,21 +20,21 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// Virtual launches simulators in virtual time in place of the servers of a plan. Events of the
-// engine go directly to the client's state machine, without sockets, goroutines or text. A
-// simulator serves any model that is asked for, and is not checked against what the plan expects of
-// its server.
+// Virtual launches simulators in virtual time instead of a plan's servers. The engine's events go
+// directly to the client's state machine, without sockets, goroutines or text.
+//
+// A simulator serves every model. It is not checked against what the plan expects of its server.
 type Virtual struct {
 	Clock *clock.Virtual
 	// Dir is the plan's folder. Relative paths of profiles begin there.
 	Dir string
-	// Change may change the profile of each server before the server starts; nil changes nothing.
-	// Seed is added to the plan's seed.
+	// Change edits the profile of each server before the server starts; nil changes nothing. Seed
+	// is added to the plan's seed.
 	Change func(*plan.Server, *sim.Profile)
 	Seed   int64
-	// Seldom is the shortest interval between two readings of the servers' metrics; 0 means the
-	// interval in the plan. A longer interval saves time, because the readings are half of the work
-	// of a simulation.
+	// Seldom is the shortest interval between two readings of the servers' metrics. 0 means the
+	// interval in the plan. A longer interval saves time, because readings are half of the work of
+	// a simulation.
 	Seldom time.Duration
 }
 
@@ -101,8 +101,8 @@ func (v *virtual) check(context.Context) error {
 	return nil
 }
 
-// inside returns how the server's own metrics and its GPU are read. The text of the metrics page is
-// the same as over HTTP. There is no GPU if the profile has none.
+// inside says how to read the server's own metrics and its GPU. The metrics page has the same text
+// as over HTTP. There is no GPU if the profile has none.
 func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *telemetry.Watch {
 	w := &telemetry.Watch{
 		Clock: v.Clock, Interval: max(s.Telemetry.Interval, l.Seldom),
@@ -129,12 +129,12 @@ type virtual struct {
 	Clock   *clock.Virtual
 	server  *sim.Virtual
 	flights []*virtualFlight // requests in flight, in order of start
-	ended   bool             // set if at least one of the flights has ended
+	ended   bool             // at least one of the flights has ended
 	step    func()           // takes it
 	stop    func() bool      // stops the timer for the engine's next step
 	next    time.Duration    // time at which the engine's next step is due
 	armed   bool
-	event   client.Event // the last event; its memory is used for all events
+	event   client.Event // the latest event; all events use its memory
 	usage   client.Usage
 }
 
@@ -192,8 +192,8 @@ func askOf(r *client.Request) sim.Ask {
 	return out
 }
 
-// Score implements client.Scorer. The server processes the prompt and the answer as one prompt, of
-// which nothing is in the cache.
+// Score implements client.Scorer. The server processes the prompt with the answer as one new
+// prompt. Nothing of it is in the cache.
 func (v *virtual) Score(ctx context.Context, r *client.Request, said, salt string, done func([]float64, error)) {
 	values := v.server.Logprobs(askOf(r), said)
 	whole := client.Request{API: r.API, Input: r.Input + len(values), Output: 1, Timeout: r.Timeout, Prompt: client.Prompt{Text: salt}}
@@ -219,13 +219,13 @@ func (v *virtual) giveUp(f *virtualFlight, err error) {
 	}
 	now := v.Clock.Now()
 	v.server.Cancel(now, f.call)
-	if !f.over { // skip if an event that was due before has ended the request
+	if !f.over { // an event that was due earlier may already have ended the request
 		f.end(now, err)
 	}
 }
 
-// settle runs at the end of each instant of virtual time. It ends the requests that were cancelled.
-// Then it gives all requests that were sent at this instant to the engine together.
+// settle runs at the end of each instant of virtual time. It first ends the cancelled requests.
+// Then it gives the engine all requests that were sent at this instant together.
 func (v *virtual) settle() {
 	for _, f := range v.flights {
 		if !f.over && f.ctx.Err() != nil {
@@ -239,7 +239,8 @@ func (v *virtual) settle() {
 	v.advance()
 }
 
-// advance lets the engine work up to the current time, and sets the timer for its next step.
+// advance lets the engine work up to the current time. Then it sets the timer for the engine's next
+// step.
 func (v *virtual) advance() {
 	next, busy := v.server.Advance(v.Clock.Now())
 	if v.armed && busy && next == v.next {
@@ -251,7 +252,7 @@ func (v *virtual) advance() {
 	}
 }
 
-// ready waits for the server's first completion.
+// ready waits until the server has completed one request.
 func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string)) (*metric.Sample, error) {
 	begin := v.Clock.Now()
 	for {
@@ -293,8 +294,8 @@ func (f *virtualFlight) Headers(at time.Duration, status int) {
 
 // Chunk implements sim.Listener.
 func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
-	// Each field is set by itself, because the event is large and a simulation makes one for each
-	// token. Text, Several, Tokens and Made are never set in virtual time.
+	// Set each field separately. The event is large, and a simulation makes one for each token.
+	// Text, Several, Tokens and Made are never set in virtual time.
 	e := &f.v.event
 	e.Content, e.Reasoning, e.ToolCall, e.Finish, e.Err, e.Done = c.Content, c.Reasoning, c.ToolCall, c.Finish, text(c.Err), c.Done
 	e.Raw, e.Visible, e.Calls, e.Usage = nil, nil, e.Calls[:0], nil
@@ -314,8 +315,7 @@ func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 	f.stream.Event(at, e)
 }
 
-// End implements sim.Listener. It reports the end of a request in the same way as package client
-// does over HTTP.
+// End implements sim.Listener. It reports the end of a request as package client does over HTTP.
 func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
 	words = text(words)
 	switch how {
@@ -336,8 +336,7 @@ func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
 	}
 }
 
-// text replaces bytes that are not valid UTF-8 by the replacement character. JSON over HTTP does
-// the same.
+// text replaces invalid UTF-8 by the replacement character, as JSON over HTTP does.
 func text(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -15,18 +15,18 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// MaxPage bounds a page, in bytes.
+// MaxPage is the largest size of a metrics page, in bytes.
 const MaxPage = 8 << 20
 
-// rule says which metric of tokgate the lines of a series on a page belong to.
+// rule says which metric of tokgate the lines of a series belong to.
 type rule struct {
 	engine.Series
-	part  string // for a histogram the kind of line: "bucket", "sum" or "count"; otherwise ""
-	order int    // priority among series for the same metric; the lowest counts
+	part  string // kind of line of a histogram: "bucket", "sum" or "count"; "" for other series
+	order int    // priority among series of the same metric; the lowest wins
 }
 
-// rules maps the names on a page to the rules of all engines. A page holds the series
-// of one engine.
+// rules maps the names on a metrics page to the rules of all engines. Each page has the series of
+// one engine.
 var rules = func() map[string][]rule {
 	out := map[string][]rule{}
 	for _, e := range engine.All {
@@ -47,21 +47,22 @@ var rules = func() map[string][]rule {
 	return out
 }()
 
-// ParsePage reads a metrics page of any engine, in Prometheus's text format. A page may have series
-// of several models, which differ in the label model_name. If one of them is the parameter model,
-// only its series count. If not, the page must have a single model, which may have another name.
-// Several ranks of one model count once, because ranks above 0 repeat what rank 0 reports.
+// ParsePage reads an engine's metrics page in Prometheus's text format.
+//
+// A page may have series of several models, which differ in the label model_name. If one of them is
+// the wanted model, only its series count. Otherwise the page must have a single model, of any
+// name. A model's ranks above 0 repeat what rank 0 reports, and do not count.
 //
 // ParsePage returns an error if the page does not end with a line break, because it was then cut
-// off. It also returns an error if a needed line cannot be read or occurs twice, or if the page has
-// several models and none is the wanted one.
+// off. It also returns an error if a needed line cannot be read or occurs twice. Another error is a
+// page with several models but not the wanted one.
 func ParsePage(page []byte, model string) (*Reading, error) {
 	r, _, err := parsePage(page, model)
 	return r, err
 }
 
-// parsePage reads a page like ParsePage. It also returns the layout of the page, for reading the
-// next page.
+// parsePage reads a page as ParsePage does. It also returns the layout of the page, which helps to
+// read the next page.
 func parsePage(page []byte, model string) (*Reading, layout, error) {
 	if len(page) == 0 {
 		return nil, layout{}, errors.New("the page is empty")
@@ -76,7 +77,7 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 		}
 	}
 	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2), layout: layout{text: string(page)}}
-	var other []byte // the model_name on the page, if it is not the name of the wanted model
+	var other []byte // model_name on the page, if it differs from the wanted model
 	for name, line := range series(page) {
 		p.at += len(name) + len(line)
 		wanted, ok := rules[string(name)] // does not allocate
@@ -102,22 +103,22 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 	return r, p.layout, err
 }
 
-// parsed collects the values on a page under tokgate's names, with the rule of each value.
+// parsed collects the values of a page of metrics under tokgate's names.
 type parsed struct {
 	seen       map[string]bool // names with their labels
-	at         int             // end of the current line
+	at         int             // index of the end of the current line
 	layout     layout
-	labels     labels // labels of the current line
+	labels     labels // labels of the current line of the page
 	scalars    map[string]scalar
 	histograms map[string]*buckets
 }
 
-// target says where the value of a line goes: the rule, and the name of the metric in tokgate.
+// target says where to store the value of a line: the rule, and tokgate's name of the metric.
 type target struct {
 	*rule
 	ours  string
 	bound string  // of a bucket
-	le    float64 // upper bound of the bucket; NaN if the line is not a bucket
+	le    float64 // upper bound of the bucket; NaN if the line belongs to no bucket
 }
 
 type scalar struct {
@@ -129,16 +130,16 @@ type scalar struct {
 type buckets struct {
 	order int
 	le    []bucket
-	next  int     // expected index of the bucket on the next line
+	next  int     // expected index of the next line's bucket
 	most  float64 // the largest bound
 	sum   float64
 	count float64
 }
 
-// bucket is the cumulative count up to and including a bound.
+// bucket is the number of observations up to and including the bound le.
 type bucket struct{ le, n float64 }
 
-// add adds the count on a line to its bucket. A rank or a model has its own lines, in the order of
+// add adds the count of a line to its bucket. The lines of one rank or model come in the order of
 // their bounds.
 func (b *buckets) add(le, n float64) {
 	switch {
@@ -157,8 +158,8 @@ func (b *buckets) add(le, n float64) {
 	b.next++
 }
 
-// line reads the value on a line. The parameter name is the name of its series, and rest is the
-// rest of the line.
+// line reads the value on a line of metrics. name is the name of the series, and rest is the line
+// after the name.
 func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	text, rest, err := cutLabels(rest)
 	if err != nil {
@@ -188,8 +189,8 @@ func (p *parsed) skip(rest []byte) {
 	}
 }
 
-// targets returns where to store the value of a line of metrics. The parameter text begins with the
-// labels of the line, and wanted holds the rules for its name.
+// targets returns the places that store the value of one line of metrics. text is the line from its
+// labels on, and wanted holds the rules for its name.
 func (p *parsed) targets(text []byte, wanted []rule) (out []target, err error) {
 	if p.labels, err = p.labels[:0].read(text); err != nil {
 		return nil, err
@@ -280,7 +281,7 @@ func (p *parsed) bucket(t *target, v float64) error {
 	return nil
 }
 
-// maxBuckets bounds the buckets of one histogram.
+// maxBuckets is the largest number of buckets of one histogram.
 const maxBuckets = 1000
 
 // reading returns the collected values.
@@ -308,8 +309,8 @@ func (p *parsed) reading() (*Reading, error) {
 	if len(r.Gauges)+len(r.Counters)+len(r.Histograms)+len(r.None) == 0 {
 		return nil, ErrNothing
 	}
-	// llama.cpp counts computed prompt tokens and cached prompt tokens separately, so their sum is
-	// the number of tokens that were looked up.
+	// llama.cpp reports computed prompt tokens and cached prompt tokens. Their sum is the number of
+	// tokens that were looked up in the cache.
 	if _, told := r.Counters[metric.CacheQueries]; !told {
 		if hits, ok := r.Counters[metric.CacheHits]; ok {
 			r.Counters[metric.CacheQueries] = hits + r.Counters[metric.PrefillTokens]
@@ -318,7 +319,7 @@ func (p *parsed) reading() (*Reading, error) {
 	return r, nil
 }
 
-// biggest is the largest value that is accepted. It keeps sums finite.
+// biggest is the largest accepted value of a metric. It keeps sums finite.
 const biggest = 1e18
 
 // ErrNothing means that a page holds metrics, but none of a known engine.
@@ -333,7 +334,7 @@ func titles() (out []string) {
 	return out
 }
 
-// histogram turns the cumulative buckets into one count for each bucket.
+// histogram converts the cumulative buckets into a histogram with one count for each bucket.
 func (b *buckets) histogram() (metric.Histogram, error) {
 	h := metric.Histogram{Sum: b.sum, Bounds: make([]float64, 0, len(b.le)), Counts: make([]float64, 0, len(b.le)+1)}
 	slices.SortFunc(b.le, func(x, y bucket) int { return cmp.Compare(x.le, y.le) })
@@ -345,7 +346,7 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 		if math.IsInf(x.le, -1) {
 			continue
 		}
-		// The comparison also fails for NaN.
+		// This condition also holds if x.n is NaN.
 		if !(x.n >= before) || x.n > biggest {
 			return h, errors.New("its buckets do not add up")
 		}
@@ -361,8 +362,8 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 	return h, nil
 }
 
-// Labels returns the facts that an engine's page holds in labels, by their keys in the fingerprint.
-// If a series has several lines, the first line counts.
+// Labels returns the facts about an engine that its page has in labels. The keys are those of the
+// fingerprint. If a series has several lines, the first line counts.
 func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 	out := map[string]string{}
 	for name, rest := range series(page) {
@@ -383,10 +384,10 @@ func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 	return out
 }
 
-// maxLabel is the greatest length of a recorded label value, in bytes.
+// maxLabel is the largest length of a recorded label value, in bytes.
 const maxLabel = 100
 
-// series iterates over the lines of a page: the name, and the rest of the line.
+// series iterates over the lines of a page. For each line it yields the name and the text after it.
 func series(page []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, rest []byte) bool) {
 		for line := range bytes.Lines(page) {
@@ -401,11 +402,11 @@ func series(page []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// number reads the text after the labels: a value, and perhaps a time.
+// number parses the text after the labels of a line: a value, and sometimes a timestamp.
 func number(rest string) (float64, error) {
 	rest = strings.TrimSpace(rest)
 	if v, err := strconv.ParseFloat(rest, 64); err == nil {
-		return v, nil // most lines have no time
+		return v, nil // most lines have no timestamp
 	}
 	end := strings.IndexAny(rest, " \t")
 	if rest == "" || end >= 0 && strings.ContainsAny(strings.TrimSpace(rest[end:]), " \t") {
@@ -421,7 +422,8 @@ func number(rest string) (float64, error) {
 	return v, nil
 }
 
-// cutLabels splits the rest of a line into the text between the braces and the text after them.
+// cutLabels splits a line after its name. It returns the text between the braces, and the text
+// after them.
 func cutLabels(s []byte) (labels, rest []byte, err error) {
 	s = bytes.TrimLeft(s, " \t")
 	if len(s) == 0 || s[0] != '{' {
@@ -441,10 +443,10 @@ func cutLabels(s []byte) (labels, rest []byte, err error) {
 	return nil, nil, errors.New("its labels do not end")
 }
 
-// labels holds the labels of a line as written on the page.
+// labels holds the labels of a line of metrics, as the page writes them.
 type labels []struct{ name, value []byte }
 
-// read appends to l the labels in the text between the braces.
+// read parses the text between the braces, and appends its labels to l.
 func (l labels) read(text []byte) (labels, error) {
 	for len(text) > 0 {
 		name, rest, found := bytes.Cut(text, []byte{'='})

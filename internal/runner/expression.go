@@ -13,7 +13,7 @@ import (
 // value is nil, a bool, a float64, a string, a []any or a map[string]any.
 type contexts map[string]any
 
-// status is read by the functions success, failure, cancelled and always.
+// status is the state of a job, which the functions success, failure, cancelled and always read.
 type status struct{ failed, cancelled bool }
 
 // interpolate replaces each ${{ EXPRESSION }} in s by its value.
@@ -38,8 +38,8 @@ func interpolate(s string, c contexts, st status) (string, error) {
 	}
 }
 
-// condition evaluates the condition of an if. "" means success(). A condition without a status
-// function also requires that no earlier step has failed.
+// condition evaluates the condition of an if; "" means success(). Without a status function the
+// condition also requires that no earlier step has failed.
 func condition(src string, c contexts, st status) (bool, error) {
 	src = strings.TrimSpace(src)
 	if inner, ok := strings.CutPrefix(src, "${{"); ok && strings.HasSuffix(inner, "}}") {
@@ -71,8 +71,8 @@ func evaluate(src string, c contexts, st status) (v any, asked bool, err error) 
 	return v, p.asked, nil
 }
 
-// parser evaluates an expression while it parses it. That is possible because expressions have no
-// side effects.
+// parser evaluates an expression while it parses it. This works because expressions have no side
+// effects.
 type parser struct {
 	src      string
 	pos      int
@@ -81,7 +81,7 @@ type parser struct {
 	asked    bool
 }
 
-// syntax is the value with which the parser panics if an expression is not valid.
+// syntax is the panic value of the parser for an invalid expression.
 type syntax string
 
 func (p *parser) space() {
@@ -278,7 +278,7 @@ func (p *parser) call(name string) any {
 	panic(syntax("there is no function " + name))
 }
 
-// property returns a member of v. If v has no such member, it returns null.
+// property returns the value of a property of v, or null if v has no such property.
 func property(v any, name string) any {
 	switch v := v.(type) {
 	case map[string]any:

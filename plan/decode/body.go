@@ -13,8 +13,7 @@ import (
 )
 
 // body is a block while it is decoded. Its getters evaluate an attribute and check its value. If
-// the plan does not set the attribute, a getter takes the default of the schema and records that it
-// did.
+// the plan does not set the attribute, they record and return the schema's default.
 type body struct {
 	d      *decoder
 	spec   *Block
@@ -65,7 +64,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	return b
 }
 
-// each calls use for every block of that name.
+// each calls use for every block with the given name.
 func (b *body) each(name string, use func(*body)) {
 	for i, blk := range b.blocks[name] {
 		path := b.path + "." + name
@@ -76,8 +75,8 @@ func (b *body) each(name string, use func(*body)) {
 	}
 }
 
-// child opens the block of that name, which may occur once. It returns nil if there is no such
-// block.
+// child opens the block with the given name, which may occur once. It returns nil if there is no
+// such block.
 func (b *body) child(name string) *body {
 	if len(b.blocks[name]) == 0 {
 		return nil
@@ -87,8 +86,8 @@ func (b *body) child(name string) *body {
 	return c
 }
 
-// absent returns the body of a block that the plan leaves out. All attributes of the block have
-// their defaults.
+// absent returns the body of a block that the plan leaves out. All its attributes have their
+// defaults.
 func (b *body) absent(name string) *body {
 	return &body{d: b.d, spec: b.spec.block(name), scope: b.scope, path: b.path + "." + name, rng: b.rng, quiet: b.quiet}
 }
@@ -115,9 +114,9 @@ func (b *body) note(name, value, why string) {
 	}
 }
 
-// value returns the attribute's value, or its default. Null counts as not set. ok is false if the
-// attribute has neither value nor default, or if a problem was reported. value removes marks, and
-// records secrets.
+// value returns the attribute's value, or its default if the plan sets no value or null. ok is
+// false if the attribute has neither value nor default, or if value reported a problem. value
+// removes marks, and records secrets.
 func (b *body) value(name string) (v cty.Value, ok bool) {
 	if attr := b.attrs[name]; attr != nil {
 		v, ok := b.d.eval(attr.Expr, b.scope)
@@ -141,7 +140,8 @@ func (b *body) value(name string) (v cty.Value, ok bool) {
 	return b.d.constant(spec.Default), true
 }
 
-// constant returns the value of a default in the schema. It evaluates each default only once.
+// constant returns the value of a default, which is an expression in the schema. It evaluates each
+// expression only once.
 func (d *decoder) constant(src string) cty.Value {
 	if v, ok := d.constants[src]; ok {
 		return v
@@ -158,7 +158,7 @@ func (d *decoder) constant(src string) cty.Value {
 	return v
 }
 
-// wrongType reports a value that does not have the type of its attribute.
+// wrongType reports a value whose type differs from the type of its attribute.
 func (b *body) wrongType(rng hcl.Range, name, want string, got cty.Value) {
 	hint := ""
 	if got.Type() == cty.String && got.IsKnown() && !got.IsNull() && strings.HasSuffix(want, "number") {
@@ -173,20 +173,20 @@ func (b *body) wrongType(rng hcl.Range, name, want string, got cty.Value) {
 	b.d.errorf(rng, sumWrongType, "%s must be %s, not %s.%s", name, want, got.Type().FriendlyNameForConstraint(), hint)
 }
 
-// isUnknown reports a value that is not known without the secrets of a run. It is called for
-// attributes that need a known value, such as numbers of requests.
+// isUnknown reports whether v is unknown because the secrets of a run are not set. It then adds an
+// error. It is called for attributes that need a known value, such as numbers of requests.
 func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
 	if v.IsWhollyKnown() {
 		return false
 	}
 	if b.d.diags.HasErrors() && hasUntyped(v) {
-		return true // an expression with an error has a value without a type; the error was reported
+		return true // the error was already reported; an expression with an error has no type
 	}
 	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or a sensitive variable that is not set. Only text that tokgate sends to a server or starts it with, such as a name, a URL or a key, may depend on such a variable.", name)
 	return true
 }
 
-// hasUntyped reports whether some part of v has an unknown type.
+// hasUntyped reports whether v has an unknown part of unknown type.
 func hasUntyped(v cty.Value) bool {
 	found := false
 	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {
@@ -196,7 +196,7 @@ func hasUntyped(v cty.Value) bool {
 	return found
 }
 
-// checkName refuses a name that is not valid in a reference.
+// checkName refuses a name that a reference could not contain.
 func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	if hclsyntax.ValidIdentifier(name) && len(name) <= 64 {
 		return true
@@ -219,7 +219,8 @@ func (b *body) unset(name string) bool {
 	return !diags.HasErrors() && v.IsNull()
 }
 
-// anyMetric reports whether the block sets a metric. The value of the metric may be wrong.
+// anyMetric reports whether the block has an attribute that is the name of a metric. The
+// attribute's value may be wrong.
 func (b *body) anyMetric() bool {
 	for name := range b.attrs {
 		if _, ok := metric.Lookup(name); ok {
@@ -229,5 +230,5 @@ func (b *body) anyMetric() bool {
 	return false
 }
 
-// hasValue reports whether the plan sets the attribute, or the attribute has a default.
+// hasValue reports whether the attribute has a value in the plan or a default.
 func (b *body) hasValue(name string) bool { return b.given(name) || b.spec.attr(name).Default != "" }

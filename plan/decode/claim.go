@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// readClaim reads one tolerate or improve block. It returns nil if the block bounds nothing.
+// readClaim reads one tolerate or improve block. It returns nil if the block limits nothing.
 func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *plan.Claim {
 	out := &plan.Claim{Improve: improve, Range: b.rng, Workloads: work}
 	if b.given("workloads") {
@@ -34,7 +34,7 @@ func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *p
 	return out
 }
 
-// readChanges reads every bound of a claim, in the order of the source.
+// readChanges reads all bounds of a claim, in the order of the source.
 func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	var out []*plan.Change
 	for _, attr := range sortedAttributes(b.attrs) {
@@ -77,7 +77,8 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	return out
 }
 
-// applies reports whether the workloads of a claim have the metric of the change.
+// applies reports whether the workloads of a claim have the metric of ch. If not, it reports an
+// error in the plan.
 func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	need := func(has func(*plan.Workload) bool, summary, format string) bool {
 		i := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !has(w) })
@@ -101,7 +102,7 @@ func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	return true
 }
 
-// parseChange reads one bound on a change, written as [statistic] sign number unit.
+// parseChange parses one limit on a change, written as [statistic] sign number unit.
 func parseChange(def metric.Def, text string, improve bool) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text}
 	if def.Paired {
@@ -146,8 +147,8 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	return c, misjudged(c, n, down, improve)
 }
 
-// parsePaired reads a bound on a metric of scored answers. The bound is in the unit of the metric:
-// "count +2", "mean +0.05".
+// parsePaired reads a bound on a metric of scored answers, in the unit of the metric: "count +2" or
+// "mean +0.05".
 func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text, Points: true}
 	word := "count"
@@ -169,8 +170,8 @@ func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	return c, nil
 }
 
-// misjudged explains why a plan cannot bound a change by the amount n in this direction. It returns
-// nil if the bound is valid.
+// misjudged explains why a plan cannot limit a change to the amount n in the given direction. It
+// returns nil if the limit is valid.
 func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	def := c.Metric
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided
@@ -190,8 +191,8 @@ func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	return nil
 }
 
-// bothSides replaces "+-" or "±", the sign of a two-sided change, by a plus. It returns false if
-// the sign is another one.
+// bothSides replaces the sign of a two-sided change, "+-" or "±", by a plus. It returns false for
+// any other sign.
 func bothSides(sign string) (string, bool) {
 	for _, both := range []string{"+-", "±"} {
 		if after, ok := strings.CutPrefix(sign, both); ok {
@@ -201,8 +202,8 @@ func bothSides(sign string) (string, bool) {
 	return sign, false
 }
 
-// changeLimit reads the size of a change: "10%", or "1pp" if the metric is a share. pp are
-// percentage points.
+// changeLimit reads the size of a change: "10%", or "1pp" (percentage points) if the metric is a
+// share.
 func changeLimit(def metric.Def, text, rest string, points, improve bool) (float64, *problem) {
 	unit, other, means := "%", "pp", "percent of the control's value"
 	if points {
@@ -222,8 +223,8 @@ func changeLimit(def metric.Def, text, rest string, points, improve bool) (float
 	return n, nil
 }
 
-// ParseChange reads a bound on the change of a metric, such as "p95 +10%". The syntax is that of
-// tolerate and improve blocks. An error explains the syntax.
+// ParseChange parses a bound on the change of a metric, such as "p95 +10%". The syntax is that of
+// tolerate and improve blocks, and errors explain it.
 func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	def, ok := metric.Lookup(name)
 	if name == capacityDef.Name {
@@ -240,7 +241,7 @@ func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	return &c, nil
 }
 
-// exampleChange returns an example of a bound on a change of the metric, in quotes.
+// exampleChange returns an example of a limit on the change of a metric, in quotes.
 func exampleChange(def metric.Def, improve bool) string {
 	sign := "+"
 	if (def.Better == metric.HigherIsBetter) != improve {

@@ -37,10 +37,11 @@ compare "branch" {
 }
 `
 
-// In this test the control is a server of the same plan on the base branch, in a second checkout.
+// In this test the control is a server of the same plan, as it is on the base branch. That branch
+// is checked out in another folder.
 func TestBaseBranch(t *testing.T) {
 	for _, row := range []struct {
-		name, base string // base: the plan on the base branch; "": the base branch has no such plan
+		name, base string // base is the plan on the base branch; "" if there is no plan
 		skip       string
 		unchanged  bool
 		fails      string
@@ -97,16 +98,16 @@ func TestBaseBranch(t *testing.T) {
 	}
 }
 
-// If a variable file is in the repository, each side reads it from its own checkout. If it is
-// outside, both sides read the same file.
+// A variable file in the repository is read from each side's own checkout. A file outside the
+// repository is the same for both sides.
 func TestBaseBranchVariables(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "v.hcl")
 	for _, row := range []struct {
 		name       string
 		head, base string // vars.hcl on the candidate's and on the base branch; "": no file
-		file       string // variable file that the command line names; "" means vars.hcl
+		file       string // variable file in the command line; "" means vars.hcl
 		skip       bool   // nothing changed
-		control    string // the flag of the server on the base branch
+		control    string // expected flag of the server on the base branch
 	}{
 		{"changed", `flag = "new"`, `flag = "old"`, "", false, "old"},
 		{"the same", `flag = "new"`, `flag = "new"`, "", true, ""},
@@ -151,7 +152,8 @@ func TestBaseBranchVariables(t *testing.T) {
 	}
 }
 
-// Without a checkout of the base branch the other parts of a plan can still be checked.
+// Without a checkout of the base branch, only the comparison with it is skipped. The rest of the
+// plan is still checked.
 func TestBaseBranchUnknown(t *testing.T) {
 	p, diags := File(Options{Path: "p.hcl", Source: []byte(branchPlan + comparing)})
 	if len(diags) > 0 || p.Compares[0].Skip != "no --base was given" {

@@ -19,7 +19,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// fixtureOptions reads the options for loading a fixture from its leading comments:
+// fixtureOptions reads the options of a fixture from its leading comments. A comment has one of
+// these forms:
 //
 //	# VAR: name=value     # VARFILE: path     # ENV: NAME=value     # RUN
 func fixtureOptions(t *testing.T, path string) Options {
@@ -67,7 +68,7 @@ func fixtures(t *testing.T, patterns ...string) []string {
 
 var markerPattern = regexp.MustCompile(`# (ERROR|WARNING): ([^#"]*)`)
 
-// badPlan loads each fixture once for all tests.
+// badPlan loads a fixture, only once for all tests.
 var badPlan = func() func(t *testing.T, path string) (*plan.Plan, hcl.Diagnostics) {
 	type loaded struct {
 		plan  *plan.Plan
@@ -84,7 +85,7 @@ var badPlan = func() func(t *testing.T, path string) (*plan.Plan, hcl.Diagnostic
 	}
 }()
 
-// markers lists the diagnostics that comments in the sources announce, as "file:line SEVERITY:
+// markers lists the diagnostics that comments in the fixtures expect, as "file:line SEVERITY:
 // summary".
 func markers(files map[string]*hcl.File) []string {
 	var want []string
@@ -120,8 +121,8 @@ func found(diags hcl.Diagnostics) []string {
 // summary with the markers in the source.
 func TestBadPlans(t *testing.T) { badPlans(t, "testdata/bad/*.hcl", "testdata/bad/*.json") }
 
-// The fixtures in testdata/bad/long take seconds with the race detector. So they have a test of
-// their own, and are no seeds of the fuzz tests.
+// The fixtures in testdata/bad/long take seconds with the race detector. So they have their own
+// test, and the fuzz tests do not use them.
 func TestLongBadPlans(t *testing.T) { badPlans(t, "testdata/bad/long/*.hcl") }
 
 func badPlans(t *testing.T, patterns ...string) {
@@ -149,7 +150,7 @@ func badPlans(t *testing.T, patterns ...string) {
 	}
 }
 
-// commandLineMarkers lists the expected diagnostics that have no line in a source.
+// commandLineMarkers lists the expected diagnostics that belong to no line of the fixture.
 var commandLineMarkers = map[string][]string{
 	"variables.hcl": {
 		"command line ERROR: Value for undeclared variable", // --var nmber=3
@@ -159,8 +160,8 @@ var commandLineMarkers = map[string][]string{
 	},
 }
 
-// TestEverySummaryHasAFixture checks that a fixture produces each summary in diagnostic.go.
-// Otherwise nobody would have seen the text of the diagnostic.
+// TestEverySummaryHasAFixture checks that some fixture produces each summary in diagnostic.go. So
+// the golden files show the text of every diagnostic.
 func TestEverySummaryHasAFixture(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "diagnostic.go", nil, 0)
 	if err != nil {
@@ -240,7 +241,7 @@ func TestLongDiagnosticsAreBounded(t *testing.T) {
 	}
 }
 
-// If a mistake causes a second diagnostic, the second one comes after that of the mistake.
+// A diagnostic that another mistake causes comes after the diagnostic of the mistake.
 func TestMistakesBeforeTheirConsequences(t *testing.T) {
 	src := "server \"s\" {\n  simulator {}\n}\nworklod \"w\" {\n}\n"
 	_, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
@@ -249,8 +250,8 @@ func TestMistakesBeforeTheirConsequences(t *testing.T) {
 	}
 }
 
-// If a plan bounds a metric of the preset at one level, the preset's bound still holds at the other
-// levels.
+// A plan may bound a metric of the preset at one level. At all other levels the preset's bound
+// still holds.
 func TestPresetBoundsEachLevel(t *testing.T) {
 	src := `
 server "s" {
@@ -299,8 +300,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// A diagnostic about a very long line shows only a part of the line, in text and in JSON. It still
-// has the line number and names the mistake.
+// A diagnostic about a very long line shows only a part of it, in text and in JSON. It still has
+// the number of the line and names the mistake.
 func TestLongLinesAreCut(t *testing.T) {
 	for _, row := range []struct{ name, src string }{
 		{"a long line", "\n\nlocals { a = [" + strings.Repeat("1,", 30_000) + " nonsense, " + strings.Repeat("1,", 30_000) + "] }\n"},
@@ -327,8 +328,8 @@ func TestLongLinesAreCut(t *testing.T) {
 	}
 }
 
-// Two diagnostics of the same kind at the same place are merged. Diagnostics of different kinds, at
-// different places or without a place stay separate.
+// Diagnostics of the same kind at the same place are merged. Diagnostics of different kinds, at
+// different places, or without a place stay separate.
 func TestGather(t *testing.T) {
 	at := func(line int) *hcl.Range { return &hcl.Range{Filename: "p.hcl", Start: hcl.Pos{Line: line}} }
 	got := Gather(hcl.Diagnostics{

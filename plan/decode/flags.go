@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// readFlags reads the flags of the engine's command line. If the plan writes the flags as an
-// object, each flag keeps its order and its place in the source. Computed flags are sorted by name.
+// readFlags reads the flags of the engine's command line. Flags in an object literal keep their
+// order and their positions in the plan. Computed flags are sorted by name.
 func readFlags(b *body) []plan.Flag {
 	attr := b.attrs["flags"]
 	if attr == nil {
@@ -67,8 +67,8 @@ func readFlags(b *body) []plan.Flag {
 	return out
 }
 
-// dottedKey reports whether the key of an object is written as a.b, which HCL refuses: it could be
-// a name or a reference.
+// dottedKey reports whether the key of an object is written as a.b. HCL refuses such a key, because
+// it could be a name or a reference.
 func dottedKey(key hcl.Expression) bool {
 	k, ok := key.(*hclsyntax.ObjectConsKeyExpr)
 	if !ok || k.ForceNonLiteral {

@@ -18,9 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// TestGoodPlans loads every fixture and compares the result with a golden file. Only two
-// diagnostics are allowed: the warnings about drafts, and about the time until a hanging server is
-// given up.
+// TestGoodPlans loads every fixture and compares the plan with a golden file. A fixture may cause
+// only the warnings about drafts and about a missing time budget.
 func TestGoodPlans(t *testing.T) {
 	for _, path := range fixtures(t, "testdata/ok/*.hcl", "testdata/ok/*.json") {
 		t.Run(filepath.Base(path), func(t *testing.T) {

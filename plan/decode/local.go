@@ -12,13 +12,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// local is one named value.
+// local is one local value of a plan.
 type local struct {
 	name string
 	attr *hcl.Attribute
 	done bool
-	// visiting is set while the values are evaluated on which this local value depends. If the
-	// evaluation reaches the local value again, the values form a cycle.
+	// visiting is set while this value's dependencies are evaluated. If the evaluation reaches this
+	// value again, the local values form a cycle.
 	visiting bool
 }
 
@@ -65,22 +65,22 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 		return
 	}
 	l.visiting = true
-	// The context holds only the local values that this one needs. If it held all of them, a plan
-	// with 10,000 local values would take 10,000² steps.
+	// The context holds only the local values that this value needs. With all of them, a plan with
+	// 10,000 local values would take 10,000² steps.
 	needs := map[string]cty.Value{}
 	for _, t := range l.attr.Expr.Variables() {
 		if t.RootName() != "local" {
 			continue
 		}
 		if len(t) == 1 {
-			continue // reported below, as a cycle
+			continue // the attribute is local itself, which is reported below as a cycle
 		}
 		if other := all[plan.StepName(t, 1)]; other != nil {
 			d.evalLocal(other, all, values, path)
 			if v, ok := values[other.name]; ok {
 				needs[other.name] = v
 			} else {
-				needs[other.name] = cty.DynamicVal // its own problem was reported already
+				needs[other.name] = cty.DynamicVal // the error in that value was already reported
 			}
 		}
 	}

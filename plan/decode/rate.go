@@ -15,14 +15,14 @@ import (
 // ofRates lists the attributes of a load block that are allowed only for a rate.
 var ofRates = []string{"arrivals", "burstiness", "max_in_flight"}
 
-// notOfRates lists the attributes of a load block that do not apply to a rate.
+// notOfRates explains why some attributes of a load block do not apply to a rate.
 var notOfRates = map[string]string{
 	"bursts":  "bursts applies only to a load of bursts. For a rate set duration or requests.",
 	"stagger": "stagger applies only to a closed loop. Remove it. For a rate, `arrivals` sets how requests follow each other.",
 	"pause":   "pause applies only to a closed loop. Remove it. For more time between requests lower the rate.",
 }
 
-// refuseOpen refuses attributes that belong to a rate, in a load block that is not a rate.
+// refuseOpen refuses attributes of rates in a load block without a rate.
 func refuseOpen(b *body) {
 	for _, name := range ofRates {
 		if b.given(name) {
@@ -58,18 +58,18 @@ func readOpen(b *body, l *plan.Load, p *preset) {
 	readArrivals(b, l, p)
 }
 
-// leastBurstiness is the smallest burstiness that a plan may set. Below it nearly all requests
-// would arrive together.
+// leastBurstiness is the smallest burstiness that a plan may set. At lower values nearly all
+// requests would arrive at once.
 const leastBurstiness = 0.05
 
-// maxRate is the highest rate that a plan may set, and leastRate the lowest, in requests per
+// maxRate and leastRate are the highest and the lowest rate that a plan may set, in requests per
 // second. At the lowest rate a level of a few requests takes less than a day.
 const (
 	maxRate   = 100_000
 	leastRate = 0.001
 )
 
-// readRates reads the levels of a rate.
+// readRates reads the levels of a load block with rates.
 func readRates(b *body) []plan.Level {
 	var levels []plan.Level
 	elements := b.list("rate")
@@ -119,8 +119,8 @@ func parseRate(name, text string) (float64, *problem) {
 	return parseLimit(strings.TrimSpace(text), metric.PerSecond, metric.Def{Name: name, Unit: metric.PerSecond})
 }
 
-// readArrivals sets the number of measured requests at each level of a rate. The plan sets the
-// number itself or sets a duration.
+// readArrivals sets the number of measured requests at each level of a rate. The plan sets this
+// number or a duration.
 func readArrivals(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") && b.given("requests") {
 		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A rate has either a duration or a number of requests. Remove one of them.")
@@ -141,7 +141,7 @@ func readArrivals(b *body, l *plan.Load, p *preset) {
 	if !ok {
 		length = plan.DefaultOpenSeconds * time.Second
 		if b.given("duration") {
-			return // the duration is wrong, which was reported
+			return // the duration is wrong, and the error was already reported
 		}
 		b.note("duration", fmt.Sprintf("%q", plan.PlainDuration(length)), "")
 	}
@@ -176,7 +176,8 @@ func readOpenWarmup(b *body) time.Duration {
 	return d
 }
 
-// levelName returns the canonical name of a level. For example, "240 req/min" becomes "4 req/s".
+// levelName returns the name of a level in its standard form. For example, "240 req/min" becomes "4
+// req/s".
 func levelName(text string) string {
 	if rate, p := parseRate("rate", text); p == nil {
 		return plan.RateName(rate)

@@ -10,23 +10,23 @@ import (
 func TestDefaultRequestsAndRounds(t *testing.T) {
 	for _, tt := range []struct {
 		n        int
-		requests string // number of requests as the plan writes it; "" if it sets none
+		requests string // number of requests in the plan's syntax; "" if the plan sets none
 		total    int
 		rounds   int
 	}{
 		{1, "", 200, 10},
-		{10, "", 200, 10}, // each of the 10 rounds has two waves of 10 requests
-		{11, "", 300, 10}, // 300 requests are 27 waves of 11, but there are only ten seeds
+		{10, "", 200, 10}, // each of the ten rounds has two waves of 10 requests
+		{11, "", 300, 10}, // 300 requests are 27 waves of 11, but ten rounds are the maximum
 		{15, "", 300, 10},
 		{16, "", 300, 10},
 		{30, "", 300, 10}, // ten rounds of one wave
 		{31, "", 310, 10},
 		{128, "", 1280, 10},
 		{30, "600", 600, 10},
-		{30, "120", 120, 4}, // in five rounds a slot would be without a request; four rounds suffice
+		{30, "120", 120, 4}, // in five rounds a slot would be without a request
 		{1, "3", 3, 3},
 		{4, "40", 40, 10}, // 40 / 4
-		// Every seed of the plan has a round: 149 seeds with 8 requests each are 1192 requests.
+		// Each seed of the plan has one round: 149 seeds with 8 requests each are 1192 requests.
 		{8, "null\nseeds = range(1, 150)", 1192, 149}, // 149 · 8
 		{8, "null\nseeds = [1, 2]", 200, 2},
 		{8, "800\nseeds = range(1, 150)", 800, 100},
@@ -60,8 +60,8 @@ workload "w" {
 	}
 }
 
-// A p99 needs more requests than the default of the language. The preset raises the number for
-// levels, bursts and searches, unless the plan sets its own number.
+// A p99 needs more requests than the plan's usual default. The preset therefore raises the default
+// for levels, bursts and searches. A number in the plan still wins.
 func TestPresetRequests(t *testing.T) {
 	p, diags := File(Options{Path: "plan.hcl", Source: []byte(`
 server "s" {
@@ -103,19 +103,19 @@ workload "w" {
 	}
 }
 
-// Every seed that the plan names is one round. This holds in a search as well.
+// Every seed that the plan names gets one round, also in a search.
 func TestSeedsOfASearch(t *testing.T) {
 	for _, tt := range []struct {
-		seeds  string // seeds as the plan writes them; "" if it sets none
+		seeds  string // seeds in the plan's syntax; "" if the plan sets no seeds
 		n      int
 		total  int
 		rounds int
 	}{
-		{"", 30, 300, 5}, // each of the five rounds has two waves of 30 requests
+		{"", 30, 300, 5}, // each of the five rounds has 60 requests, two waves of 30
 		{"seeds = [42]", 30, 300, 1},
 		{"seeds = [42]", 1, 200, 1},
 		{"seeds = [42, 123]", 30, 300, 2},
-		{"seeds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", 30, 300, 10}, // a round has at least one wave
+		{"seeds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", 30, 300, 10}, // 300 are ten waves of 30
 	} {
 		src := fmt.Sprintf(`
 server "s" {

@@ -56,9 +56,8 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	return s
 }
 
-// checkTarget refuses a server with more than one target, or with none. stray means that the block
-// contains an unknown name. That name may be a misspelt target, so a missing target is not
-// reported.
+// checkTarget refuses a server with several targets, or with none. stray means that the block
+// contains an unknown name, which may be a misspelt target. A missing target is then not reported.
 func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 	type target struct {
 		name string
@@ -137,8 +136,8 @@ func readExpect(b *body) map[string]string {
 	return out
 }
 
-// checkCA reads the file of the certificate authority when the plan is loaded, so that a mistake is
-// found before the first request. If the plan is only checked, a file outside the repository may be
+// checkCA checks the file of the certificate authority while the plan is loaded. So a mistake is
+// found before the first request. If the plan is only checked, a file with an absolute path may be
 // missing.
 func checkCA(b *body, path string) {
 	if path == "" || path == unknownText {
@@ -220,7 +219,7 @@ func URLProblem(text string) string {
 	return ""
 }
 
-// address returns a URL. It returns "" if the plan does not set the attribute.
+// address reads an attribute that is a URL. It returns "" if the plan does not set it.
 func address(b *body, name string) string {
 	text := b.text(name)
 	if text == unknownText {
@@ -244,14 +243,13 @@ func readTelemetry(b *body) plan.Telemetry {
 	}
 	t.bind(&out)
 	if t.given("gpus") && len(out.GPUs) == 0 {
-		out.GPUs = []string{} // an empty list: the plan wants no GPUs; nil is the default
+		out.GPUs = []string{} // an empty list means no GPUs; nil would mean the default
 	}
 	out.Require = readRequire(t)
 	return out
 }
 
-// readRequire reads the conditions on the GPUs: { throttled = "< 1%", foreign_processes = 0
-// }.
+// readRequire reads conditions on the GPUs, such as { throttled = "< 1%", foreign_processes = 0 }.
 func readRequire(b *body) plan.Require {
 	var out plan.Require
 	texts, rng := b.textMap("require"), b.rangeOf("require")

@@ -11,7 +11,7 @@ import (
 // ofStages matches a valid name of a stage.
 var ofStages = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// taken lists level names that have a special meaning. A stage may not have such a name.
+// taken lists level names with a special meaning. No stage may have such a name.
 var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "burst": true, metric.SaturationName: true}
 
 // readStages reads the levels of a load with stages.
@@ -48,8 +48,8 @@ func readStages(b *body, l *plan.Load) {
 	})
 }
 
-// readStageRate reads the rate of a stage. It is constant ("2 req/s") or changes evenly ({ from =
-// "2 req/s", to = "3 req/s" }).
+// readStageRate reads the rate of a stage. It is constant ("2 req/s"), or rises or falls at a
+// constant pace ({ from = "2 req/s", to = "3 req/s" }).
 func readStageRate(b *body) (metric.Stage, bool) {
 	v, ok := b.value("rate")
 	if !ok {
@@ -81,8 +81,8 @@ func readStageRate(b *body) (metric.Stage, bool) {
 	return out, true
 }
 
-// checkStages checks the thresholds that apply to stages, after the stages and the thresholds are
-// read.
+// checkStages checks the thresholds that apply to stages. Call it after the stages and thresholds
+// are read.
 func (d *decoder) checkStages(w *plan.Workload) {
 	staged := map[string]bool{}
 	for _, l := range w.Loads {
@@ -109,8 +109,8 @@ func (d *decoder) checkStages(w *plan.Workload) {
 	}
 }
 
-// checkStage checks one threshold. at is the stage to which the threshold applies, or "" if it
-// applies to no stage.
+// checkStage checks one threshold that applies to the stage at. at is "" if the threshold applies
+// to no stage.
 func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
 	switch recovers := t.Metric.Name == "recovery"; {
 	case recovers && (at == "" || elsewhere):
@@ -122,8 +122,8 @@ func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere boo
 	}
 }
 
-// checkCompared refuses stages in a compared workload. Each leg of a comparison must be a level
-// that runs alone, but stages overlap.
+// checkCompared refuses stages in a compared workload. Each leg of a comparison runs one level
+// alone, but stages overlap.
 func (d *decoder) checkCompared() {
 	for _, c := range d.out.Compares {
 		for _, w := range c.Workloads(d.out) {

@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// write puts files into a temporary folder, and returns the path of the folder.
+// write writes files into a new temporary folder. It returns the path of the folder.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,8 +55,8 @@ workload "w" {
 }
 `
 
-// The hash covers the sources, the variables and the files of a plan. It does not cover the folder
-// of the plan, or secrets.
+// The hash of a plan covers its sources, variables and files. It covers neither the plan's folder
+// nor secrets.
 func TestHash(t *testing.T) {
 	load := func(files map[string]string, inputs ...Input) string {
 		t.Helper()
@@ -87,7 +87,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// A link inside the repository may not lead to a file outside of it.
+// A link inside the repository must not lead to a file outside of it.
 func TestFilesStayInside(t *testing.T) {
 	outside := write(t, map[string]string{"secret.txt": "secret", "s.hcl": "gate {}\n"})
 	dir := write(t, map[string]string{
@@ -113,8 +113,8 @@ func TestFilesStayInside(t *testing.T) {
 	}
 }
 
-// A plan may not read git's own files. It may not read a pipe or a device either, because such a
-// file may never end.
+// A plan must not read git's own files. It must not read pipes or devices either, which may never
+// end.
 func TestFilesThatAreNone(t *testing.T) {
 	dir := write(t, map[string]string{".git/config": "[http]\n", "plans/lib/.GIT/x": "x", "plans/p.hcl": ""})
 	if err := os.Symlink(filepath.Join(dir, ".git"), filepath.Join(dir, "plans", "out")); err != nil {
@@ -143,8 +143,8 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 }
 
-// A value from the environment is a secret wherever the plan uses it. So is every value that is
-// computed from it.
+// A value from the environment is a secret wherever the plan uses it. Every value computed from it
+// is a secret too.
 func TestEnvironmentIsSecret(t *testing.T) {
 	src := `
 locals {
@@ -213,7 +213,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// Options.Environ is the whole environment.
+// Options.Environ is the whole environment; the decoder reads no other variables.
 func TestEnvironmentIsExplicit(t *testing.T) {
 	t.Setenv("TOKGATE_VAR_x", "from the process")
 	t.Setenv("NAME", "from the process")
@@ -250,8 +250,8 @@ func TestResultType(t *testing.T) {
 			t.Errorf("%s is %#v, want a number", name, attrs[name])
 		}
 	}
-	// A metric that the server counts in buckets has no minimum or maximum. A metric that is read
-	// now and then has no percentiles.
+	// A metric that the server counts in buckets has no minimum and no maximum. A metric that is
+	// read at intervals has no percentiles.
 	for name, want := range map[string][]string{
 		"queue_wait": slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == "min" || s == "max" }),
 		"kv_usage":   {"max", "mean", "min"},
@@ -265,8 +265,8 @@ func TestResultType(t *testing.T) {
 	}
 }
 
-// An assert is evaluated by the caller. The plan's context holds variables, locals and functions,
-// and the caller adds result.
+// The caller evaluates an assert. The plan's context has variables, locals and functions. The
+// caller adds result.
 func TestAssertContext(t *testing.T) {
 	src := `
 variable "limit" {
@@ -307,7 +307,7 @@ assert "a" {
 			continue
 		}
 		m, diags := a.ErrorMessage.Value(ctx)
-		if !m.HasMark(sensitive) { // the message has a value of the environment
+		if !m.HasMark(sensitive) { // the message contains a value from the environment
 			t.Errorf("message %#v has no mark", m)
 		}
 		if m, _ = m.Unmark(); diags.HasErrors() || m.AsString() != "1.1s of me" {
@@ -316,7 +316,7 @@ assert "a" {
 	}
 }
 
-// nested is {last: {…: {first: v}}}.
+// nested returns v inside objects with the given names. The last name is the outermost.
 func nested(v cty.Value, names ...string) cty.Value {
 	for _, n := range names {
 		v = cty.ObjectVal(map[string]cty.Value{n: v})
@@ -324,14 +324,14 @@ func nested(v cty.Value, names ...string) cty.Value {
 	return v
 }
 
-// If a variable has no type, a value on the command line that looks like a number or a bool becomes
-// one.
+// A variable without a type takes its type from the value. A value on the command line that looks
+// like a number or a bool becomes one.
 func TestUntypedVariable(t *testing.T) {
 	for _, tt := range []struct{ declared, given, want string }{
 		{``, "8", "number"}, {``, "0.5", "number"}, {``, "-3", "number"}, {``, "true", "bool"},
 		{``, "08", "string"}, {``, "1e3", "string"}, {``, "8s", "string"}, {``, "", "string"},
 		{``, strings.Repeat("7", 500), "string"},
-		// a sensitive value stays text, because masking finds secrets only as text
+		// a sensitive value stays text: masking finds secrets only as text
 		{`sensitive = true`, "8", "string"},
 		{`type = string`, "8", "string"}, {`type = number`, "08", "number"},
 	} {

@@ -7,9 +7,9 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Nearest returns the candidate that the user most likely meant by the word given; "" if none is
-// near. It allows two edits in a word of six letters or more, one edit in a shorter word, and none
-// in a single letter. Two swapped letters count as one edit, and - and _ count as the same letter.
+// Nearest returns the candidate that the user most likely meant by given; "" if none is near. It
+// allows two edits in a word of six letters or more, one edit in a shorter word, and none in a
+// single letter. Swapping two letters counts as one edit. - and _ count as the same letter.
 func Nearest(given string, candidates []string) string {
 	if len(given) > 64 {
 		return ""
@@ -26,8 +26,8 @@ func Nearest(given string, candidates []string) string {
 	for _, c := range candidates {
 		folded := fold.Replace(strings.ToLower(c))
 		n, same := distance(g, folded), prefix(g, folded)
-		// If two candidates need the same number of edits, take the one that shares the longer
-		// beginning with the given name.
+		// Of two candidates with the same number of edits, take the one with the longer common
+		// beginning.
 		if n < edits || n == edits && (nearest == "" || same > alike) {
 			nearest, edits, alike = c, n, same
 		}
@@ -35,8 +35,8 @@ func Nearest(given string, candidates []string) string {
 	return nearest
 }
 
-// distance returns the Levenshtein distance of two names. If two neighbouring letters are swapped
-// where the names first differ, that counts as one edit.
+// distance returns the Levenshtein distance of two names. But two swapped neighbouring letters
+// count as one edit if the names first differ there.
 func distance(a, b string) int {
 	n := levenshtein.Distance(a, b, nil)
 	if i := prefix(a, b); i+1 < min(len(a), len(b)) && a[i] == b[i+1] && a[i+1] == b[i] {
@@ -45,7 +45,7 @@ func distance(a, b string) int {
 	return n
 }
 
-// prefix is the length in bytes of the common beginning of two words.
+// prefix returns the length of the common beginning of a and b, in bytes.
 func prefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -54,7 +54,7 @@ func prefix(a, b string) int {
 	return n
 }
 
-// DidYouMean is " Did you mean …?", or "" if no candidate is near.
+// DidYouMean returns " Did you mean …?", or "" if no candidate is near.
 func DidYouMean(given string, candidates []string) string {
 	if s := Nearest(given, candidates); s != "" {
 		return ` Did you mean "` + s + `"?`

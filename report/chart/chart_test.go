@@ -10,7 +10,7 @@ import (
 
 var labels = regexp.MustCompile(`<text class="(tick|title|zoneword|ruleword[^"]*)" x="([^"]+)" y="([^"]+)"(?: text-anchor="([a-z]+)")?>([^<]*)</text>`)
 
-// box is the rectangle of a label in the chart. Its width is estimated from the text.
+// box is the rectangle around a label in the chart. Its width is estimated from the text.
 type box struct {
 	text                     string
 	left, right, top, bottom float64
@@ -32,7 +32,7 @@ func boxes(t *testing.T, svg string) []box {
 	return out
 }
 
-// A bar has a cap at both ends. If an end is outside the picture, the bar ends there in an arrow.
+// A bar has a cap at both ends. An end outside the picture has an arrow at the edge instead.
 func TestBars(t *testing.T) {
 	c := Chart{Y: Axis{Min: 0, Max: 10}, X: Axis{Min: 0, Max: 2}, Series: []Series{{Bars: true, Points: []Point{{X: 1, Y: 5, Low: 4, High: 6}, {X: 2, Y: 5, Low: 4, High: 99}}}}}
 	svg := string(c.SVG())
@@ -53,7 +53,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// Labels of axes stay inside the picture and do not touch, whatever the data.
+// Axis labels stay inside the picture and do not touch each other, whatever the data.
 func TestLabels(t *testing.T) {
 	seconds := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) + " seconds" }
 	for name, c := range map[string]*Chart{
@@ -82,7 +82,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// points returns points whose value equals their load.
+// points returns one point for each load in ns. The value of a point equals its load.
 func points(ns ...float64) []Point {
 	var out []Point
 	for _, n := range ns {
@@ -91,10 +91,10 @@ func points(ns ...float64) []Point {
 	return out
 }
 
-// A point is drawn where its value is on the axis.
+// A point is drawn at the place of its value on the axis.
 func TestScale(t *testing.T) {
 	a := Axis{Zero: true}
-	s := a.scale([]float64{3, 18}, 5) // 18/5 = 3.6, so ticks are 5 apart, up to 20
+	s := a.scale([]float64{3, 18}, 5) // 18/5 = 3.6, so ticks are 5 apart, and the axis ends at 20
 	s.place(300, 100)
 	for v, want := range map[float64]float64{0: 300, 10: 200, 20: 100, 5: 250} {
 		if got := s.at(v); math.Abs(got-want) > 1e-9 {
@@ -104,10 +104,10 @@ func TestScale(t *testing.T) {
 	a = Axis{Log: true, Ticks: []float64{1, 100}}
 	s = a.scale([]float64{1, 100}, 5)
 	s.place(0, 200)
-	if got := s.at(10); math.Abs(got-100) > 1e-9 { // half way between 1 and 100
+	if got := s.at(10); math.Abs(got-100) > 1e-9 { // half way between 1 and 100 on a log scale
 		t.Errorf("10 is at %v, want 100", got)
 	}
-	if got := decades(0.2, 30); len(got) != 7 { // the 7 values 0.2, 0.5, 1, 2, 5, 10 and 20
+	if got := decades(0.2, 30); len(got) != 7 { // the values 0.2, 0.5, 1, 2, 5, 10 and 20
 		t.Errorf("decades of 0.2 to 30: %v", got)
 	}
 }
@@ -125,7 +125,7 @@ func TestNothingToDraw(t *testing.T) {
 	}
 }
 
-// A gap in the data is a gap in the line.
+// A missing value leaves a gap in the line.
 func TestGaps(t *testing.T) {
 	c := Chart{Series: []Series{{Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2}, {X: math.NaN(), Y: math.NaN()}, {X: 4, Y: 4}, {X: 5, Y: 5}}}}}
 	if n := strings.Count(string(c.SVG()), "<polyline"); n != 2 {
@@ -139,7 +139,8 @@ func TestForest(t *testing.T) {
 		{Name: "TTFT p95", Value: 0.02, Low: -4, High: 5, Limit: math.NaN(), Mark: Unsure},
 	}}
 	svg := string(f.SVG())
-	// The axis ends at 1.3 times the largest value, 0.07. The wide interval does not extend it.
+	// The largest value is 0.07, so the axis ends at about 0.09. The wide interval does not extend
+	// it.
 	if strings.Contains(svg, ">100%<") || !strings.Contains(svg, ">5%<") {
 		t.Errorf("the scale is not that of the values: %v", boxes(t, svg))
 	}
@@ -148,7 +149,7 @@ func TestForest(t *testing.T) {
 			t.Errorf("%q leaves the picture", b.text)
 		}
 	}
-	// A bar that is ten times as long as all others does not stretch the axis. Its value is written
+	// A bar that is ten times as long as the rest does not stretch the axis. Its value is written
 	// at the edge.
 	f.Cut, f.Rows = true, append(f.Rows, Change{Name: "ITL p99", Value: 56, Low: 50, High: 60, Limit: 0.02, Mark: Fail})
 	svg = string(f.SVG())
@@ -175,7 +176,7 @@ func TestTextIsEscaped(t *testing.T) {
 	}
 }
 
-// The words of a limit are placed where the line does not cross them.
+// The words next to a limit stand where the curve does not cross them.
 func TestLimitsWords(t *testing.T) {
 	word := regexp.MustCompile(`<text class="ruleword halo" x="[^"]+" y="([^"]+)" text-anchor="([a-z]+)">`)
 	for _, row := range []struct {

@@ -10,26 +10,26 @@ type Forest struct {
 	Name   string
 	Rows   []Change
 	Format func(float64) string // of a change
-	// Cut shortens a bar that is ten times as long as all others. The bar then ends at the edge,
-	// where its value is written.
+	// Cut shortens a bar that is ten times as long as the rest. The short bar ends at the edge of
+	// the chart and has its value there.
 	Cut bool
-	// Sides writes "worse" on the left side of zero and "better" on the right side. A row then
-	// begins with a hollow dot at zero, which is the old value, and ends at the new value.
+	// Sides writes "worse" left of zero and "better" right of zero. Each row then starts at a
+	// hollow dot at zero, which stands for the old value. It ends at the new value.
 	Sides bool
 }
 
-// Change is one row of the chart. A value of NaN is not drawn. If Low or High is NaN, the interval
-// has no end on that side.
+// Change is one row of the chart. NaN values are not drawn. If Low or High is NaN, the interval has
+// no end on that side.
 type Change struct {
 	Name             string
-	Detail           string // under the name; "": none
+	Detail           string // second line under the name; "" for none
 	Value, Low, High float64
 	Limit            float64
 	Mark             Mark
 	Tip              []string
 }
 
-// SVG draws the rows; "" when there are none with a value.
+// SVG draws the rows. It returns "" if no row has a value.
 func (f *Forest) SVG() template.HTML {
 	var values []float64
 	for _, r := range f.Rows {
@@ -80,7 +80,7 @@ func (f *Forest) SVG() template.HTML {
 	return template.HTML(s.String())
 }
 
-// row draws a change with its limit and interval, at y.
+// row draws the change r with its limit and interval, at the height y.
 func (f *Forest) row(s *svg, r Change, x *scale, left, y float64) {
 	at := func(v float64) float64 { return min(max(x.at(v), left+4), Width-10) }
 	baseline := y + 4
@@ -101,7 +101,7 @@ func (f *Forest) row(s *svg, r Change, x *scale, left, y float64) {
 	}
 	if !math.IsNaN(low) {
 		s.add(`<path class="whisker s0" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(low)), num(y), num(at(high)))
-		// An interval that extends beyond the picture ends in an arrow.
+		// An interval that extends beyond the picture has an arrow at its end.
 		if x.at(low) < left+4 {
 			s.add(`<path class="whisker arrow s0" d="M%s %sl-6 4l6 4" fill="none" stroke="currentColor"/>`, num(left+10), num(y-4))
 		}
@@ -125,7 +125,7 @@ func (f *Forest) row(s *svg, r Change, x *scale, left, y float64) {
 	}
 }
 
-// sides labels the better and the worse side of zero, if there is room.
+// sides writes "worse" and "better" next to zero, if there is room.
 func (f *Forest) sides(s *svg, zero float64) {
 	if worse := "← worse"; zero-8-width(worse) > 0 {
 		s.add(`<text class="ruleword" x="%s" y="14" text-anchor="end">%s</text>`, num(zero-8), worse)
@@ -135,10 +135,10 @@ func (f *Forest) sides(s *svg, zero float64) {
 	}
 }
 
-// span is the range of the axis for the values.
+// span returns the range of the axis that shows the values.
 func (f *Forest) span(values []float64) (low, high float64) {
-	// A very wide interval would make all other intervals too narrow to read. So it may extend
-	// beyond the edge.
+	// A very wide interval may extend beyond the picture. Otherwise all other intervals would be
+	// too narrow to read.
 	most := 0.01
 	for _, r := range f.Rows {
 		for _, v := range []float64{r.Value, r.Limit} {
@@ -158,8 +158,9 @@ func (f *Forest) span(values []float64) (low, high float64) {
 	return low, high
 }
 
-// second leaves out the row whose value is the largest in size. It returns the largest absolute
-// value among the values of the other rows and the limits of all rows, or 0 if there is none.
+// second returns the largest absolute value in the chart, apart from the row with the largest
+// value. It looks at the values of the other rows and at the limits of all rows. It returns 0 if
+// there are none.
 func (f *Forest) second() float64 {
 	var out, first float64
 	for _, r := range f.Rows {
@@ -175,7 +176,7 @@ func (f *Forest) second() float64 {
 	return out
 }
 
-// clip cuts a label to a width.
+// clip cuts a label to the width w.
 func clip(s string, w float64) string {
 	if width(s) <= w {
 		return s

@@ -22,9 +22,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// recorded is a document from the tests of package report. "pass" is a small one in
-// which everything passes. "rich" has everything that a run may contain, including
-// hostile text. "mix" is of a mix over a trace with a part that fails.
+// recorded returns a document from the tests of package report. In "pass", a small document,
+// everything passes. "rich" has everything that a run may contain, including hostile text. "mix" is
+// of a mix over a trace, and a part of the mix fails.
 func recorded(t testing.TB, name string) *report.Document {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "testdata", name+".results.json"))
@@ -39,8 +39,8 @@ func recorded(t testing.TB, name string) *report.Document {
 	return d
 }
 
-// defs matches the page's list of definitions. These texts come from package metric, whose own
-// tests check them.
+// defs matches the list of definitions on the page. The golden files leave it out, because package
+// metric tests these texts.
 var defs = regexp.MustCompile(`(?s)<dl class="defs">.*</dl>`)
 
 // golden compares the output of write with a file in testdata, or updates the file.
@@ -67,7 +67,7 @@ func golden(t *testing.T, name string, write func(io.Writer) error) {
 	}
 }
 
-// Golden files cover every format, except those that the tests of report cover.
+// The golden files cover every format. A few formats have their golden files in package report.
 func TestGolden(t *testing.T) {
 	for _, f := range All {
 		t.Run(f.Flag, func(t *testing.T) {
@@ -76,10 +76,10 @@ func TestGolden(t *testing.T) {
 			case "json":
 				return // the documents themselves
 			case "brief":
-				return // another test covers the head of the page
+				return // another test covers the brief
 			case "html":
 				golden(t, "pass."+file, func(w io.Writer) error { return f.Write(w, recorded(t, "pass")) })
-				return // the rich page is large, and has its own tests
+				return // the "rich" page is too large for a golden file, and has its own tests
 			}
 			for _, name := range []string{"pass", "rich", "mix"} {
 				golden(t, name+"."+file, func(w io.Writer) error { return f.Write(w, recorded(t, name)) })
@@ -97,8 +97,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
-// Every format has all that flags, documentation and files need. No two formats have the same
-// flag or file.
+// Every format fills the fields that flags, documentation and files need. No two formats have the
+// same flag or file.
 func TestRows(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for _, f := range All {
@@ -113,9 +113,9 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Every renderer of package report is listed in All.
+// Every renderer of package report must be in All.
 func TestNoRendererIsForgotten(t *testing.T) {
-	listed := "Markdown" // MarkdownWithin is a part of Markdown
+	listed := "Markdown" // MarkdownWithin is only a part of Markdown, so it need not be listed
 	for _, f := range All {
 		for _, render := range []any{f.Write, f.Together, f.Samples} {
 			if v := reflect.ValueOf(render); !v.IsNil() {
@@ -144,7 +144,7 @@ func TestNoRendererIsForgotten(t *testing.T) {
 	}
 }
 
-// Whatever a document contains, every format accepts it and writes UTF-8.
+// Every format accepts any document and writes UTF-8.
 func FuzzFormats(f *testing.F) {
 	for _, name := range []string{"pass", "rich"} {
 		var b bytes.Buffer
@@ -157,7 +157,7 @@ func FuzzFormats(f *testing.F) {
 		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
 		"verdicts": [{"outcome": "no", "kind": "no", "line": -3, "threshold": {}}, {"workload": "w", "kind": "server"}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		// Seal adds a valid checksum. Without it hardly any input would be read.
+		// Seal adds a valid checksum. Without a valid checksum most inputs would be refused.
 		d, err := report.ReadDocument(bytes.NewReader(report.Seal(in)))
 		if err != nil {
 			return

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// SummaryBytes is the largest size of a step's summary file, in bytes. The runner drops a summary
-// of more than 1,048,576 bytes as a whole, and says so in an annotation.
+// SummaryBytes is the largest size of a step's summary file, in bytes. GitHub drops a whole summary
+// if it has more than 1,048,576 bytes.
 const SummaryBytes = report.MarkdownBytes
 
 // Part writes one part of a summary. It writes at most limit bytes.
@@ -19,8 +19,7 @@ func Run(d *report.Document) Part {
 	return func(w io.Writer, limit int) error { return report.MarkdownWithin(w, d, limit) }
 }
 
-// Whole returns a Part that writes all of its Markdown. If the Markdown does not fit the summary,
-// the Part writes nothing.
+// Whole returns a Part that writes all of its Markdown, or nothing if the Markdown does not fit.
 func Whole(write func(io.Writer) error) Part {
 	return func(w io.Writer, limit int) error {
 		var b bytes.Buffer
@@ -32,8 +31,9 @@ func Whole(write func(io.Writer) error) Part {
 	}
 }
 
-// Summary writes parts to the end of a summary file, in order. used is the number of bytes that the
-// file already has. The parts share the remaining space up to SummaryBytes fairly.
+// Summary appends parts to a summary file, in order. used is the number of bytes in the file.
+// Together the file and the parts have at most SummaryBytes. The parts share the remaining space
+// fairly.
 func Summary(w io.Writer, parts []Part, used int64) error {
 	left := SummaryBytes - int(min(used, SummaryBytes))
 	for i, part := range parts {
@@ -44,8 +44,7 @@ func Summary(w io.Writer, parts []Part, used int64) error {
 		if b.Len() == 0 {
 			continue
 		}
-		// An earlier command of the same step may have left an incomplete line, so the parts begin
-		// on a new line.
+		// Begin on a new line. An earlier command of the step may have left an incomplete line.
 		if _, err := io.WriteString(w, "\n"+b.String()); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// differences lists how runs that are shown together differ in what they measured.
+// differences lists what differs between the settings of the runs on the page.
 func differences(runs []run) (section, bool) {
 	s := section{ID: "runs", Title: "What differs between the runs",
 		Lead: "The curves of the runs are drawn together. A difference between two curves means something only if little else differs between the runs. These facts differ."}
@@ -62,8 +62,8 @@ func differences(runs []run) (section, bool) {
 	return s, true
 }
 
-// consistency lists figures of a report that contradict each other. Such a contradiction is a
-// mistake in tokgate.
+// consistency lists figures of a report that contradict each other. A contradiction is a mistake in
+// tokgate.
 func consistency(runs []run) (section, bool) {
 	s := section{ID: "consistency", Title: "Do the figures go together?",
 		Lead: "tokgate checks whether the figures of a report agree with each other. The figures below disagree. Find out why before you use them."}
@@ -82,7 +82,7 @@ func consistency(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// strength shows which planted regressions the gate would notice.
+// strength shows which planted regressions the gate notices.
 func strength(runs []run) (section, bool) {
 	s := section{ID: "strength", Title: report.StrengthTitle,
 		Lead: "A gate is useful only if a regression turns it red. Each regression below was planted alone."}
@@ -176,7 +176,7 @@ func seeds(r run) string {
 	return strings.Join(list, ", ")
 }
 
-// loads returns the smallest and the largest load that were measured, in words.
+// loads returns the smallest and the largest measured load, in words.
 func loads(r run) string {
 	var parts []string
 	for _, kind := range everyKind {
@@ -201,7 +201,7 @@ func loads(r run) string {
 	return strings.Join(parts, "; ")
 }
 
-// definitions explains every metric that the page names, once.
+// definitions explains each metric on the page once.
 func definitions(runs []run) (section, bool) {
 	s := section{ID: "definitions", Title: "How this was measured, and what the words mean",
 		Lead: "Tools define these metrics differently, so compare figures of two tools only if their definitions agree. These are tokgate's definitions."}
@@ -230,7 +230,7 @@ func definitions(runs []run) (section, bool) {
 	return s, true
 }
 
-// methods describes how the load was made and how verdicts were reached.
+// methods explains how the load was made and how verdicts are reached.
 func methods(runs []run) []string {
 	out := []string{
 		"Requests in flight (closed loop): the number stays the same, because each slot sends its next request when its last request has ended. Requests at once (burst): all are sent at the same instant.",
@@ -250,7 +250,7 @@ func methods(runs []run) []string {
 	return out
 }
 
-// mostLines bounds the lines of the plan's source that are shown.
+// mostLines is the largest number of lines of the plan's source on the page.
 const mostLines = 2000
 
 // anchor returns the link to a line of the plan on the page; "" if the plan is not on
@@ -264,8 +264,8 @@ func anchor(r run, file string, lineNo int) string {
 	return ""
 }
 
-// source shows the plan's text. It is left out if several runs are shown together, because the
-// runs' own reports have it.
+// source shows the text of the plan. A page with several runs leaves it out, because each run has
+// its own report with the plan.
 func source(runs []run) (section, bool) {
 	s := section{ID: "plan", Title: "The plan", Lead: "The plan, line by line, with the outcome of each requirement."}
 	r := runs[0]
@@ -294,8 +294,8 @@ func source(runs []run) (section, bool) {
 	return s, true
 }
 
-// gathered adds a verdict to the list of a line of the plan. If a check passed, or was skipped, at
-// several levels, the list has one entry for all of them.
+// gathered adds a verdict to the list of verdicts on a line of the plan. A check that passed at
+// several levels has only one entry. The same holds for a check that was skipped.
 func gathered(list []checkView, c checkView, level string) []checkView {
 	level = line(level)
 	if c.Class != "pass" && c.Class != "none" {
@@ -314,8 +314,7 @@ func gathered(list []checkView, c checkView, level string) []checkView {
 	return append(list, c)
 }
 
-// paint splits a line of HCL into comments, strings and the rest, which is enough to
-// read it.
+// paint splits a line of HCL into comments, strings and other text, to color the line.
 func paint(l string) []token {
 	var out []token
 	add := func(class, s string) {

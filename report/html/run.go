@@ -11,13 +11,13 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// run is one document with the name by which the page refers to it.
+// run is one document with its name on the page.
 type run struct {
 	*report.Document
 	Name string // "" if there is only one run
-	ID   string // prefix of its anchors; "" if there is only one run
-	// sources are the lines of the plan's files, with control characters removed. A page with
-	// several runs has no sources, because each run has a report with its plan.
+	ID   string // prefix of the run's anchors; "" if there is only one run
+	// sources holds the lines of the plan's files, without control characters. It is empty on a
+	// page with several runs, because each run has its own report with its plan.
 	sources [][]string
 }
 
@@ -56,10 +56,10 @@ func pageTitle(runs []run) string {
 	return line(t) + " · tokgate"
 }
 
-// messageBytes bounds one piece of foreign text on the page.
+// messageBytes is the largest length of one piece of foreign text on the page.
 const messageBytes = 2000
 
-// line makes foreign text one line without invisible characters.
+// line returns foreign text as one line without invisible characters.
 func line(s string) string { return clean.Line(clean.Bytes(s, messageBytes)) }
 
 func plural(n int, noun string) string {
@@ -83,11 +83,11 @@ func count(n int) string {
 	return strings.Join(append([]string{s}, parts...), "\u202f")
 }
 
-// mean returns the mean of a request metric in a case. For a metric of the whole level it returns
-// the value.
+// mean returns the mean of a metric in a case. A metric of the whole level has only one value,
+// which mean returns.
 func mean(c *report.Case, name string) report.Number { return c.Summary(name).Stat("mean") }
 
-// stat returns a statistic of a metric, for a curve.
+// stat returns a function that returns a statistic of a metric for a case.
 func stat(metric, name string) func(*report.Case) report.Number {
 	return func(c *report.Case) report.Number { return c.Summary(metric).Stat(name) }
 }
@@ -101,7 +101,7 @@ func unitOf(name string) string {
 // format formats a value of a metric for people.
 func format(name string, v float64) string { return metric.Format(metric.Unit(unitOf(name)), v) }
 
-// inFlight describes the load of a case in words.
+// inFlight describes the load of a case in words, such as "8 requests in flight".
 func inFlight(c *report.Case) string {
 	said := plural(c.N, "request") + " in flight"
 	switch c.Kind {
@@ -126,7 +126,8 @@ func inFlight(c *report.Case) string {
 // times describes the speed of a replay, as a multiple of the recorded traffic.
 func times(speedup float64) string { return fmt.Sprintf("%.4g times the recorded traffic", speedup) }
 
-// where names a case by its load, and by its workload, server and run if there are several.
+// where names a case by its load. If there are several workloads, servers or runs, it also names
+// these.
 func where(runs []run, r run, c *report.Case) string {
 	parts := []string{inFlight(c)}
 	if several(runs, func(c *report.Case) string { return c.Workload }) {
@@ -156,7 +157,7 @@ func several(runs []run, of func(*report.Case) string) bool {
 	return false
 }
 
-// measured calls f for every case that was run.
+// measured calls f for every case that was measured.
 func measured(runs []run, f func(run, *report.Case)) {
 	for _, r := range runs {
 		for i := range r.Cases {
@@ -175,10 +176,10 @@ func (r run) title(address string) string {
 	return line(r.TitleOf(address))
 }
 
-// level returns the title of a workload's level.
+// level returns the title of a level of a workload.
 func (r run) level(workload, level string) string { return line(r.LevelTitle(workload, level)) }
 
-// levelOf returns the title of a case's level.
+// levelOf returns the title of the level of a case.
 func levelOf(c *report.Case) string {
 	if c.Title == "" {
 		return line(c.Level)
@@ -186,7 +187,7 @@ func levelOf(c *report.Case) string {
 	return line(c.Title + " (" + c.Level + ")")
 }
 
-// on names the server if there are several.
+// on names the server, if the run has several servers.
 func (r run) on(server string) string {
 	if len(r.Servers) < 2 || server == "" {
 		return ""
@@ -194,18 +195,18 @@ func (r run) on(server string) string {
 	return " on " + r.title(server)
 }
 
-// family returns the part of the name that all instances of one for_each share.
+// family returns the part of a name that all copies made by one for_each share.
 func family(s string) string {
 	name, _, _ := strings.Cut(s, `["`)
 	return name
 }
 
-// mostCases is the largest number of use cases with a section of their own. Further use cases are
-// only in the tables.
+// mostCases is the largest number of use cases with their own section. The tables show all use
+// cases.
 const mostCases = 12
 
-// useCase reports whether a workload has a section of its own on the page. It needs a capacity
-// search, or a threshold on anything other than success.
+// useCase reports whether a workload gets its own section on the page. It does if it has a capacity
+// search, or a threshold on any metric other than success.
 func (r run) useCase(w *report.Workload) bool {
 	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
 		slices.ContainsFunc(r.Capacities, func(c report.Capacity) bool { return c.Workload == w.Address })

@@ -13,7 +13,7 @@ type view struct {
 	Title     string
 	Simulated bool
 	Brief     *briefView    // of one run
-	Verdicts  []verdictView // one for each run if there are several
+	Verdicts  []verdictView // one verdict for each run
 	Sections  []section
 	Foot      string
 }
@@ -25,11 +25,11 @@ type section struct {
 	Blocks    []block
 }
 
-// block is one piece of a section. Only one field is set, except that Figures and Beside may be set
+// block is one element of a section. Only one field is set, but Figures and Beside may be set
 // together.
 type block struct {
 	Figures []figure // side by side if there is room
-	Beside  []*table // tables beside each other, after the figures
+	Beside  []*table // tables that stand side by side below the figures
 	Pairs   bool     // the figures form pairs
 	Table   *table
 	Tiles   []tile
@@ -44,7 +44,7 @@ type block struct {
 	Log     *logView
 }
 
-// fold holds blocks that are hidden until the reader opens them.
+// fold holds blocks that stay hidden until the reader opens them.
 type fold struct {
 	Title  string
 	Blocks []block
@@ -52,11 +52,11 @@ type fold struct {
 
 // figure is a chart with an explanation, and with its data as a table.
 type figure struct {
-	ID      string // unique on the page; it links the explanation to the chart
+	ID      string // unique on the page; links the explanation to the chart
 	Title   string
 	Words   string   // what the chart shows and how to read it
 	Finding string   // what the data of this run show
-	Terms   []string // metrics whose definitions the figure needs
+	Terms   []string // metrics that the page must define for this figure
 	Legend  []legend
 	Chart   template.HTML
 	Wide    bool
@@ -68,7 +68,7 @@ type legend struct {
 	Name   string
 }
 
-// table is a table with a caption. The first cell of a row is its head.
+// table is a table with a caption. The first cell of each row is the head of the row.
 type table struct {
 	Caption string
 	Head    []string
@@ -77,9 +77,9 @@ type table struct {
 	Words   bool // cells hold sentences, not numbers
 }
 
-// Class returns the CSS class for how a table looks on a narrow screen. In tables of sentences the
-// cells are placed below each other on a phone. Tables with many columns do this on wider screens
-// too.
+// Class returns the CSS class of the table, by which it adapts to narrow screens. On a phone, a
+// table of sentences stacks the cells of each row. A table with many columns does so on wider
+// screens too.
 func (t *table) Class() string {
 	switch n := len(t.Head); {
 	case t.Words:
@@ -92,8 +92,8 @@ func (t *table) Class() string {
 	return "few"
 }
 
-// Label returns the name that a cell of the column shows when the table is folded; "" if it shows
-// none.
+// Label returns the column's title for each cell of a folded table. It returns "" if cells show no
+// title.
 func (t *table) Label(column int) string {
 	if t.Class() == "few" || column >= len(t.Head) {
 		return ""
@@ -107,7 +107,8 @@ type cell struct {
 	Link  string // "#id"; "": none
 }
 
-// capital writes the first letter of a column head in upper case. Symbols such as p95 are kept.
+// capital writes the first letter of a column head in upper case. It leaves symbols such as p95 as
+// they are.
 func capital(s string) string {
 	if len(s) > 1 && s[0] == 'p' && s[1] >= '0' && s[1] <= '9' {
 		return s
@@ -116,7 +117,7 @@ func capital(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// text returns a table cell with a text. Any text may be passed: line makes it safe.
+// text returns a table cell with any text. line makes the text safe.
 func text(s string) cell { return cell{Text: line(s)} }
 
 // limitView shows the result of one capacity search in large type.
@@ -125,13 +126,13 @@ type limitView struct {
 	Facts                              []string
 }
 
-// tile is one headline figure.
+// tile is one important figure of the page, in large type.
 type tile struct {
 	Label, Value, Note string
 	Link               string
 }
 
-// verdictView is the top of the page: the outcome and what led to it.
+// verdictView is the top of the page. It has the outcome and the reasons for it.
 type verdictView struct {
 	ID, Name  string
 	Class     string // "pass", "fail", "unsure" or "error"
@@ -149,7 +150,7 @@ type verdictView struct {
 	Partial   bool
 }
 
-// answer is a capacity in a few words, or the answer of a comparison.
+// answer is the short result of a capacity search or of a comparison.
 type answer struct{ Name, Value, Note string }
 
 // checkView is one verdict.
@@ -158,7 +159,7 @@ type checkView struct {
 	Name, Where       string
 	Message           string
 	Notes             []string
-	Place, Link       string // file:line, and the anchor of the line on the page
+	Place, Link       string // "file:line", and the link to that line on the page
 }
 
 type logView struct{ Title, Text string }
@@ -166,7 +167,7 @@ type logView struct{ Title, Text string }
 // definition is one term.
 type definition struct{ ID, Term, Unit, Text, NoValue string }
 
-// sourceView shows the lines of a plan's file, and next to each line its verdicts.
+// sourceView shows the lines of a plan's file. Next to each line are the verdicts on it.
 type sourceView struct {
 	File  string
 	Lines []sourceLine
@@ -183,7 +184,7 @@ type sourceLine struct {
 // token is a piece of a line with its CSS class.
 type token struct{ Class, Text string }
 
-// briefView is page one, which people forward.
+// briefView is the data of the brief: the first page, which people forward.
 type briefView struct {
 	Title, Subtitle    string
 	Organization, Date string
@@ -200,7 +201,7 @@ type briefView struct {
 	Notes              []string // the plan's
 }
 
-// useView is a use case with its limit.
+// useView is a use case with the result of its capacity search.
 type useView struct {
 	Title, About string
 	Link         string
@@ -210,8 +211,7 @@ type useView struct {
 	Bar          template.HTML // "": nothing to draw
 }
 
-// answerView is the result of a comparison for one workload, with the changes that
-// decide it.
+// answerView is the result of a comparison for one workload, with the changes behind it.
 type answerView struct {
 	Title, Answer, Class, Why string
 	Changes                   []string

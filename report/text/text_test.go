@@ -59,7 +59,7 @@ func TestInert(t *testing.T) {
 		{"::error::x", ": :error::x"},
 		{"  ::set-output name=x::y", "  : :set-output name=x::y"},
 		{"\u00a0::x", "\u00a0: :x"},
-		{"a ::error::x", "a ::error::x"}, // not at the start, so not a command
+		{"a ::error::x", "a ::error::x"}, // a command must be at the start of a line
 		{":x", ":x"},
 		{"##[error]x", "# #[error]x"},
 		{"log: ##[group]", "log: # #[group]"},
@@ -97,13 +97,14 @@ func TestTail(t *testing.T) {
 	if got := Tail("abc", 3); got != "abc" {
 		t.Errorf("Tail = %q, want all of it", got)
 	}
-	// The text has 40 bytes and the limit is 31. The mark of the cut takes 10 bytes, so the
-	// last 21 bytes are left. They begin within the second line, so the third line is shown.
+	// The text has 40 bytes, but only 31 are allowed. The mark of the cut takes 10 bytes, which
+	// leaves 21 bytes at the end of the text. They begin in the second line, so only the third line
+	// is shown.
 	in := "0123456789\n" + "abcdefghi\n" + "0123456789012345678"
 	if got, want := Tail(in, 31), "… (cut)\n0123456789012345678"; got != want {
 		t.Errorf("Tail = %q, want %q", got, want)
 	}
-	// Without a line break near it, the cut is at a rune boundary.
+	// If there is no line break nearby, the text is cut between two characters.
 	if got := Tail(strings.Repeat("漢", 100), 32); !utf8.ValidString(got) || len(got) > 32 {
 		t.Errorf("Tail = %q", got)
 	}
@@ -131,7 +132,7 @@ func TestCutAndPad(t *testing.T) {
 	}{
 		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 1, "…"}, {"abcd", 0, ""},
 		{"漢字", 4, "漢字"}, {"漢字", 3, "漢…"},
-		{"漢字漢", 4, "漢…"}, // 漢 takes two cells and … takes one; with 字 it would be five
+		{"漢字漢", 4, "漢…"}, // 漢 takes two cells and … one: three cells; with 字 it would be five
 	}
 	for _, tt := range tests {
 		if got := Cut(tt.in, tt.width); got != tt.want {
@@ -153,7 +154,7 @@ func TestWrap(t *testing.T) {
 		{"a bb ccc", 8, "a bb ccc"},
 		{"abcdefgh ij", 3, "abc/def/gh/ij"},
 		{"漢字漢 a", 4, "漢字/漢 a"},
-		{"漢字", 1, "漢/字"}, // a rune wider than the line has a line of its own
+		{"漢字", 1, "漢/字"}, // a rune that is wider than the line gets its own line
 		{"", 10, ""},
 		{"\u0301", 10, "\u0301"},
 	}

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 
 var other = Holder{Run: "20261121T190000Z-abcdef", Plan: "plans/night.hcl", Server: "vllm", PID: 4711, Started: "19:00"}
 
-// hold takes a GPU and notes a server, as a second process would. It prints a line when it has
-// both, and then waits to be ended.
+// hold acts as a second process: it takes a GPU and writes a note about a server. Then it prints a
+// line, and waits until it is killed.
 func hold(f Folder) {
 	if _, err := f.Take("GPU 0", other); err != nil {
 		panic(err)
@@ -67,7 +67,7 @@ func TestTakenByAnotherProcess(t *testing.T) {
 		t.Errorf("a server of a run that lives is a leftover: %v, %v", left, err)
 	}
 
-	// A killed process leaves its note, but no lock.
+	// A killed process leaves its note, but its lock is gone.
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,8 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	empty(t, f)
 }
 
-// If many processes take the same port, only one holds it at any time. No note remains at the end.
+// If many processes want the same port, only one of them holds it at any time. At the end no note
+// is left.
 func TestOneAtATime(t *testing.T) {
 	f := Folder(t.TempDir())
 	var wg sync.WaitGroup
@@ -156,7 +157,7 @@ func TestUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Mark = "short" // shorter than the mark before, of which nothing may remain in the file
+	s.Mark = "short" // shorter than the old mark, so that its remains in the file would show
 	if err := n.Update(s); err != nil {
 		t.Fatal(err)
 	}

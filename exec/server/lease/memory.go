@@ -8,19 +8,19 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Memory is a kind of value that a run stores for later runs, under a key. It is stored as JSON.
-// The file may be damaged, or written by somebody else, so its reader must check it.
+// Memory is a kind of value that a run stores for later runs, as JSON. Each value has a key.
+// Another program may have damaged or written the file, so its reader must check it.
 type Memory string
 
 // The kinds of memories.
 const (
-	Starts       Memory = ".start"       // duration of the last start, in ns
-	Counts       Memory = ".counts"      // how a server counts tokens
-	Calibrations Memory = ".calibration" // measurement of a generator by itself
+	Starts       Memory = ".start"       // how long the last start took, in ns
+	Counts       Memory = ".counts"      // how a server counts the tokens of prompts
+	Calibrations Memory = ".calibration" // measurement of the generator without a server under test
 )
 
-// Recall reads the last stored value into v. It returns false if nothing is stored, or if the
-// stored value does not fit v.
+// Recall reads the last stored value into v. It returns false if there is none, or if it does not
+// fit v.
 func (f Folder) Recall(kind Memory, key string, v any) bool {
 	if f == "" {
 		return false
@@ -29,7 +29,7 @@ func (f Folder) Recall(kind Memory, key string, v any) bool {
 	return err == nil && parse(raw, v) == nil
 }
 
-// Remember stores v for later runs. If it cannot, nothing is lost.
+// Remember stores v for later runs. It ignores errors, because a later run can do without v.
 func (f Folder) Remember(kind Memory, key string, v any) {
 	line, err := json.Marshal(v)
 	if err != nil || f == "" || len(line) >= maxNote || disk.MkdirAll(string(f), 0o700) != nil {
