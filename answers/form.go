@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Said is one answer as it was decoded.
+// Said is one answer in decoded form.
 type Said = metric.Said
 
 // Call is one call of a tool.

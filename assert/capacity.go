@@ -43,8 +43,8 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		limit.judge(&v, w, observed)
 	}
 	if j.promised.ControlOnly(server, w) {
-		// A server that is only a control is measured, and the requirement applies to the
-		// candidate.
+		// A server that is only a control is measured too. Its verdict only warns, because the
+		// requirement applies to the candidate.
 		v.Severity = verdict.SeverityWarn
 		j.add(v, w.Policy.OnInconclusive)
 		return
@@ -55,7 +55,7 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	}
 }
 
-// search returns what was recorded of a capacity search; nil if nothing was.
+// search returns the record of a capacity search; nil if there is none.
 func (j *judge) search(server *plan.Server, w *plan.Workload) *metric.Capacity {
 	i := slices.IndexFunc(j.run.Capacities, func(c *metric.Capacity) bool {
 		return c != nil && c.Server == server.Address() && c.Workload == w.Address()
@@ -88,7 +88,7 @@ func (j *judge) ran(s *plan.Server) bool {
 type limit struct {
 	*metric.Capacity
 	problem string // why the search has no result; "" if it has one
-	changed bool   // the limit differs from the one that the search found
+	changed bool   // the limit differs from the limit that the search found
 	why     string // why the limit differs; "" if every probe has the same outcome as in the search
 	n       int    // requests that were judged
 	// verdicts holds the verdicts at the load Pass. The field level is the name of the level on
@@ -100,7 +100,7 @@ type limit struct {
 	doing string
 }
 
-// standing is the present outcome of one level, after some of its probes.
+// standing is the outcome of one level after its probes so far.
 type standing struct {
 	outcome   string
 	confirmed bool
@@ -158,7 +158,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			p.Shown, p.Note = v.Thresholds[k].Shown, cmp.Or(p.Note, v.Thresholds[k].Why)
 		}
 		if p.Purpose == estimates {
-			continue // a probe that only estimates shows neither a pass nor a fail
+			continue // a probe that only estimates neither passes nor fails
 		}
 		if levels[p.N] == nil {
 			levels[p.N] = &standing{}
@@ -185,8 +185,8 @@ func (l *limit) within(crossing float64) bool {
 	return crossing >= float64(l.Pass) && (l.Fail == 0 || crossing <= float64(l.Fail))
 }
 
-// differs records that a probe has another outcome than in the search. Thresholds have changed
-// since, or the probe cannot be judged.
+// differs records that a probe has another outcome than in the search. Either the thresholds have
+// changed since the search, or the probe cannot be judged.
 func (l *limit) differs(n int, v LookVerdict) {
 	l.changed = true
 	if v.Invalid != "" {
@@ -210,7 +210,7 @@ func probed(v LookVerdict, recorded string, l *metric.Level) string {
 	return v.Outcome.String()
 }
 
-// bracket finds the largest load that passes and the smallest that fails.
+// bracket finds the largest load that passes and the smallest load that fails.
 func (l *limit) bracket(levels map[int]*standing) {
 	c := l.Capacity
 	c.Pass, c.Fail, c.Confirmed = 0, 0, false
@@ -315,7 +315,7 @@ func turnedAway(l *metric.Level) bool {
 	return n > 0
 }
 
-// restate describes the limit again if judging the probes gave a limit other than the one that the
+// restate updates the description of the limit if the judged limit differs from the limit that the
 // search found.
 func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c := l.Capacity
@@ -431,8 +431,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 	return notes
 }
 
-// atCapacity adds the verdicts on the thresholds of the capacity, at the highest level that is
-// certified to pass.
+// atCapacity judges the thresholds of the capacity at the highest level that is certified to pass.
 func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 	list, verdicts := atCapacity(w), l.verdicts[w]
 	judged := len(verdicts) == len(list) && l.problem == ""

@@ -66,8 +66,8 @@ func TestCapacity(t *testing.T) {
 		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},
 		// Level 36 passes, level 40 fails, and level 38 was not measured.
 		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~36 requests in flight (36 passes, 40 fails)", Inconclusive},
-		// With a limit of 1.7 s, levels up to 33 pass. Of the probes, level 32 passes and level 36
-		// fails.
+		// With a limit of 1.7 s, levels up to 33 pass, where TTFT is 33·50 ms = 1.65 s. Of the
+		// probes, level 32 passes and level 36 fails.
 		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
 		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", Pass},
 		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", Pass},
@@ -89,8 +89,9 @@ func TestCapacity(t *testing.T) {
 				}
 			}
 		}, Inconclusive, metric.CapacityInterpolated, 36, 48, "(36 passes, 48 fails)", Inconclusive},
-		// With a million looks a look may use an error of 0.05/10⁶. A pass then needs 328 requests
-		// without a miss. The first probe has only 160 requests, so it decides nothing.
+		// With a million planned looks, each look may use an error of 0.05/10⁶. A pass then needs
+		// 328 requests without a miss. The first probe has only 160 requests, so it decides
+		// nothing.
 		{"more looks", 30, func(_ *plan.Plan, r *metric.Run) {
 			for i := range r.Capacities[0].Probes {
 				r.Capacities[0].Probes[i].Planned = 1e6
@@ -170,7 +171,7 @@ func TestCapacityOfVisits(t *testing.T) {
 	}
 }
 
-// A probe that was stopped before its first look shows nothing, unless no request completed.
+// A probe that was stopped before its first look decides nothing, unless no request completed.
 func TestCapacityCutShort(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -181,7 +182,7 @@ func TestCapacityCutShort(t *testing.T) {
 	}{
 		{"it was cut short", 3, "", metric.CapacityAtLeast, 0},
 		{"too few to tell", 39, metric.FailStatus, metric.CapacityAtLeast, 0},
-		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two requests were sent for each of the 20 slots
+		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two failures in each of the 20 slots are enough to fail
 		{"cancelled", 100, metric.FailCanceled, metric.CapacityAtLeast, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -37,9 +37,9 @@ func TestLongChances(t *testing.T) {
 	}
 }
 
-// By point estimates a change passes if its estimate is within the limit. Each of 8 rounds has a
-// standard deviation of √2 · 1 %, from the starts; requests add almost nothing. With a limit of 1 %
-// an unchanged candidate passes with probability Φ(1 % · √8 / 1.414 %) = Φ(2) = 97.7 %.
+// A policy of estimates passes a change if its estimate is within the limit. Each of 8 rounds has a
+// standard deviation of √2 · 1 %, from two starts; the requests add almost nothing. An unchanged
+// candidate passes a limit of 1 % with probability Φ(1 % · √8 / 1.414 %) = Φ(2) = 97.7 %.
 func TestChanceOfAnEstimate(t *testing.T) {
 	c := &plan.Compare{Restart: plan.RestartLeg, Policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Extend}, Rounds: 8}
 	got := foretell(c, tolerate("ttft mean +1%"), plan.Level{Name: "4", N: 4, Requests: 8_000_000, Rounds: 8})
@@ -85,7 +85,8 @@ func TestChanceDiagnostics(t *testing.T) {
 	}
 }
 
-// NonInferior agrees with the share of simulated t intervals that stay below the limit delta.
+// NonInferior agrees with simulations: it is the share of t intervals that stay below the limit
+// delta.
 func TestLongNonInferior(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, row := range []struct {

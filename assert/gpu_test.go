@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A gauge has the given mean in the last of ten rounds, and 0 in all others.
+// A gauge has the given mean in the last of ten rounds, and 0 in the nine rounds before it.
 func TestGPUsOfALevel(t *testing.T) {
 	one, none, everything := 0.3, 0, 100.0
 	for _, tt := range []struct {
@@ -17,7 +17,7 @@ func TestGPUsOfALevel(t *testing.T) {
 		gauge   string
 		mean    float64
 		require plan.Require
-		want    string // a part of the message; "" if valid
+		want    string // part of the message; "" if the level is valid
 		note    string
 	}{
 		{name: "healthy", gauge: "gpu_throttled"},

@@ -22,8 +22,9 @@ const certifiedByMargin = "certified by its margin"
 
 func TestMargin(t *testing.T) {
 	// The worst values of the rounds are 1 and 1.1 s in turn. Their logarithms have the mean
-	// 0.04766 and the standard deviation 0.05024 for ten rounds, and 0.03812 and 0.05220 for five.
-	// The tolerance bound must hold for half of the allowed 5%, at a fifth of the error.
+	// 0.04766 and the standard deviation 0.05024 for ten rounds, and 0.03812 and 0.05220 for five
+	// rounds. The tolerance bound may miss half of the allowed 5% of requests, so it covers 97.5%.
+	// It may err with a fifth of the allowed 5%, so its confidence is 99%.
 	factor := func(n int, content float64) float64 { return stat.ToleranceFactor(n, content, 0.99) }
 	bound10 := math.Exp(0.04766 + factor(10, 0.975)*0.05024)
 	bound5 := math.Exp(0.03812 + factor(5, 0.975)*0.05220)
@@ -43,15 +44,16 @@ func TestMargin(t *testing.T) {
 		{"five rounds", "ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: ten}, Pass, true, bound5},
 		{"too near for its spread", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: wide}, Inconclusive, false, 0},
 		{"four rounds", "ttft", "p95 < 2s", shape{rounds: 4, perRound: 50, ttft: ten}, Inconclusive, false, 0},
-		// A percentile that passes by its margin still needs enough requests. A p95 needs 59: with
-		// 58 requests the chance is 0.95^58 = 0.0510, above 5%.
+		// A percentile that passes by its margin still needs enough requests: 59 for a p95. By
+		// chance 58 requests meet a p95 with probability 0.95^58 = 0.0510, which is above 5%.
 		{"58 requests", "ttft", "p95 < 2s", shape{rounds: 2, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"50 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 5, ttft: ten}, Inconclusive, false, 0},
 		{"60 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 6, ttft: ten}, Pass, true, bound10},
-		// A p99 needs 299 requests, and its tolerance bound must hold for 99.5% of the requests.
+		// A p99 that passes by its margin still needs 299 requests. Its tolerance bound must hold
+		// for 99.5% of them.
 		{"p99, 290 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"p99, 300 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 30, ttft: ten}, Pass, true, math.Exp(0.04766 + factor(10, 0.995)*0.05024)},
-		// A round with a missing value has no worst value.
+		// A failed request has no TTFT. So its round has no worst value.
 		{"one failed", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten, failed: func(r, i int) bool { return r == 3 && i == 7 }}, Inconclusive, false, 0},
 		{"one without an answer", "ttfa", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten,
 			change: func(x *metric.Sample) {
@@ -61,8 +63,8 @@ func TestMargin(t *testing.T) {
 			}}, Inconclusive, false, 0},
 		// In one round all requests are over the limit.
 		{"one round over", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: byRound(1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1)}, Inconclusive, false, 0},
-		// Answers take 0.5 or 0.55 s, so speeds are 20 and 18.2 tok/s. The lower bound is 20 /
-		// bound10 = 16.5 tok/s.
+		// Answers of 10 tokens take 0.5 or 0.55 s, so their speeds are 20 and 18.2 tok/s. The lower
+		// bound is 20 / bound10 = 16.5 tok/s.
 		{"upward", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.1)}, Pass, true, 20 / bound10},
 		{"upward, too near", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.8)}, Inconclusive, false, 0},
 		// For gaps, the worst value of a round is its longest gap.
@@ -95,7 +97,7 @@ func TestMargin(t *testing.T) {
 			}
 		})
 	}
-	// The point estimate needs no margin.
+	// A policy of estimates needs no margin.
 	v := one(t, shape{rounds: 10, perRound: 20, ttft: ten}.level(), "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = plan.Estimate })
 	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
 		t.Errorf("by point estimate: %v %v", v.Outcome, v.Notes)
@@ -107,8 +109,8 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-// pace sets how long answers take: whole seconds in even rounds, and factor times as long in odd
-// rounds.
+// pace returns a function that sets how long an answer takes. Even rounds take whole seconds. Odd
+// rounds take factor times as long.
 func pace(whole, factor float64) func(*metric.Sample) {
 	return func(x *metric.Sample) {
 		seconds := whole
@@ -120,7 +122,8 @@ func pace(whole, factor float64) func(*metric.Sample) {
 	}
 }
 
-// gaps sets the gaps of even and of odd rounds, in microseconds.
+// gaps returns a function that sets the gaps of a request, in microseconds: to even in even rounds,
+// and to odd in odd rounds.
 func gaps(even, odd uint32) func(*metric.Sample) {
 	return func(x *metric.Sample) {
 		g := even

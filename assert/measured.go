@@ -71,8 +71,8 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	}
 }
 
-// unmeasured sets the verdict on the load of a case that was not measured. The result why is the
-// reason for which the thresholds of the case are skipped; "" if the case was measured.
+// unmeasured sets the verdict on the load of a case that was not measured. why is the reason, and
+// the thresholds of the case are skipped for this reason. why is "" if the case was measured.
 func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	l := j.levels[key]
 	switch lost := j.serverError(key.server); {
@@ -195,7 +195,8 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 }
 
 // upToLook returns the level with the requests up to a look. For a part of a mix it returns the
-// requests of that part, up to the same look of the mix. If the record lacks them, problem says so.
+// requests of that part, up to the same look of the mix. If the record lacks these requests,
+// problem says so.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
 	if w.Of == nil {
 		return begun(j.recorded[key], requests)

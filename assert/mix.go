@@ -15,9 +15,8 @@ type sight struct {
 	verdicts map[*plan.Workload][]Verdict
 }
 
-// lookAt judges a whole level, and for a mix also every part. The function alpha returns the
-// allowed error under a policy. The function due returns the planned number of requests of a
-// workload.
+// lookAt judges a whole level. For a mix it also judges every part. alpha returns the allowed error
+// under a policy. due returns the planned number of requests of a workload.
 func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64, due func(*plan.Workload, *metric.Level) int) sight {
 	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
 	for _, x := range w.Whole() {
@@ -57,8 +56,8 @@ func partAt(l *metric.Level, part *plan.Workload) *metric.Level {
 	return nil
 }
 
-// add adds the result of a mix, or of a part of it, to the sight. A result without required
-// thresholds decides nothing.
+// add adds the result of a mix, or of a part of it, to o. A result without required thresholds
+// decides nothing.
 func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	part := ""
 	if w.Of != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// opened checks what only levels of a rate have. It adds a note if the largest rate is unknown.
+// opened makes the checks that only levels of a rate need. It adds a note if the largest rate is
+// unknown.
 func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objection) {
 	if s.level.Kind != metric.OpenLoop {
 		return
@@ -19,7 +20,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 		invalid(verdict.CauseInvalid, "given up with too many requests in flight, before the growth of the backlog was certain: raise max_in_flight")
 	}
 	if s.level.Stage != nil || s.level.Of != "" {
-		return // the requests in flight of a stage, or of a part of a mix, are not its own alone
+		return // requests of other stages or parts are in flight too
 	}
 	most := 0
 	for _, p := range s.level.Passages() {

@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// TestLongOperatingCharacteristics: the whole judge keeps its promise, with its own blocks and
-// counts. A server exactly at its limit passes at most 5% of the time, and fails at most 5% of the
-// time. A server well below its limit mostly passes, and a server well above it mostly fails.
+// TestLongOperatingCharacteristics counts how often simulated servers pass and fail. A server
+// exactly at its limit passes at most 5% of the time, and fails at most 5% of the time. A server
+// well below its limit mostly passes, and a server well above it mostly fails.
 func TestLongOperatingCharacteristics(t *testing.T) {
 	const gates = 400
 	// Times are exponential. Their mean is set so that the row's share of requests takes 2 s or
@@ -54,8 +54,8 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 	}
 }
 
-// A pass by the margin is for servers like this one. Its rounds differ by a tenth, and its p95 is
-// half of the limit. Because the rounds differ, its 200 requests count as fewer than 59.
+// The server's rounds differ by a tenth, so its 200 requests count as fewer than 59. Its p95 is
+// half of the limit. So it passes by its margin only.
 func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 	const gates = 300
 	p := process{round: 0.9}
@@ -109,7 +109,7 @@ func TestGather(t *testing.T) {
 		waves  int
 	}{
 		{shape{n: 4, rounds: 5, perRound: 12}, metric.ClosedLoop, 5, true, 15},
-		{shape{n: 4, rounds: 4, perRound: 12}, metric.ClosedLoop, 12, true, 12}, // every round is divided into ⌈10/4⌉ = 3 blocks
+		{shape{n: 4, rounds: 4, perRound: 12}, metric.ClosedLoop, 12, true, 12}, // ⌈10/4⌉ = 3 blocks in each round make at least 10 in all
 		{shape{n: 4, rounds: 4, perRound: 11}, metric.ClosedLoop, 8, false, 8},  // 2 waves a round
 		{shape{n: 4, rounds: 1, perRound: 40}, metric.ClosedLoop, 10, true, 10},
 		{shape{n: 4, rounds: 1, perRound: 39}, metric.ClosedLoop, 9, false, 9},

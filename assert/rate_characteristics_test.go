@@ -34,7 +34,7 @@ type rateModel struct {
 	name    string
 	profile *sim.Profile
 	input   int
-	answers int     // mean length of an answer in tokens, ± 50 %
+	answers int     // mean answer length in tokens; lengths vary by ± 50 %
 	shape   float64 // shape of the gaps between arrivals; 1 is Poisson
 	// lost is the number of tokens that the server computes a second time for every request that
 	// arrives while other requests wait. With lost > 0 a longer queue means fewer answered
@@ -57,18 +57,18 @@ const again = 1 << 40
 
 // saturation holds what was measured while the engine was saturated.
 type saturation struct {
-	parts []float64 // speed of each part of the time in requests per second, computed from tokens
+	parts []float64 // requests per second in each part of the time, computed from tokens
 	at    float64   // answered at once
 	slots int       // in flight
 	took  time.Duration
 }
 
-// saturated simulates a saturated server and returns what its engine did. After a warm-up it keeps
-// at most most requests in flight for the given length of time.
+// saturated simulates a saturated server and returns what its engine did. After a warm-up, up to
+// most requests are in flight for the given length of time.
 func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts int) saturation {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	steps := arrivals.Saturation{N: plan.SaturationSlots, Most: most}
-	var began, aged []bool // by job: whether its first token has come; whether it started in the middle of its answer
+	var began, aged []bool // by job: its first token has come; it started in the middle of its answer
 	before := map[uint64]time.Duration{}
 	inFlight, answering, tokens := 0, 0, int64(0)
 	submit := func(at time.Duration, part float64) {
@@ -161,8 +161,8 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	}
 }
 
-// adds distributes tokens over equal parts of the time length, as requests per second. The tokens
-// were generated between the times from and to.
+// adds adds tokens to parts, converted to requests per second. The elements of parts divide the
+// time length equally. The tokens were generated between from and to.
 func (m *rateModel) adds(parts []float64, tokens float64, from, to, length time.Duration) {
 	each := length / time.Duration(len(parts))
 	rate := tokens / float64(m.answers) / each.Seconds()
@@ -184,9 +184,9 @@ func mustSubmit(e *sim.Engine, at time.Duration, j sim.Job) {
 	}
 }
 
-// arriving simulates a level of a rate. The server gets a warm-up as in a run, then the measured
-// requests in ten rounds, and then further requests until all measured requests have ended. It also
-// returns how long the level took.
+// arriving simulates a level of a rate, and returns how long it took. The server gets a warm-up as
+// in a run, and then the measured requests in ten rounds. Further requests follow until all
+// measured requests have ended.
 func (m *rateModel) arriving(seed int64, rate float64, requests int, most saturation) (*metric.Level, time.Duration) {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	schedule := arrivals.Open{Rate: rate, Shape: m.shape, Due: requests, Seed: seed, Workload: "chat", Level: "rate"}.Begin(0)
@@ -244,8 +244,8 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, most satura
 	return l, ended
 }
 
-// The next functions are rules of other tools, for comparison in the table. They were written from
-// the tools' own descriptions.
+// The next functions decide by the rules of other tools whether a server sustains a rate. They
+// follow the tools' own descriptions. The table compares them with tokgate.
 
 // trending fits a line through the number of requests in flight at a hundred moments. It reports
 // whether the line rises, at 95 % confidence, as if the hundred numbers were independent.
@@ -274,8 +274,8 @@ func trending(l *metric.Level) bool {
 	return sxy/sxx/math.Sqrt(residuals/98/sxx) > stat.StudentQuantile(0.95, 98)
 }
 
-// deficient reports whether the number of requests that ended in the window is below 95 % of the
-// number that was due in it.
+// deficient reports whether fewer than 95 % of the requests that were due in the window ended in
+// it.
 func deficient(l *metric.Level) bool {
 	p := l.Passages()[0]
 	ended := 0
@@ -308,8 +308,8 @@ func rateModels() []*rateModel {
 	return append(models, unlimited, crowded)
 }
 
-// scale changes the length of answers, so that the server's largest rate becomes about the given
-// one.
+// scale changes the length of answers, so that the server's largest rate becomes about the rate
+// about.
 func (m *rateModel) scale(about float64) {
 	for range 2 {
 		mean, _ := stat.Moments(m.saturated(1, plan.SaturationSlots, 2*time.Minute, 2).parts)
@@ -317,9 +317,9 @@ func (m *rateModel) scale(about float64) {
 	}
 }
 
-// known returns a function that measures the largest rate of the server. In a full run the server
-// is scaled first, to a largest rate of about the parameter about. The measurement takes long, so
-// only rows that run call the function.
+// known returns a function that measures the largest rate of the server. In a full run it first
+// scales the server to a largest rate of about the parameter about. Only rows that run call the
+// function, because the measurement takes long.
 func (m *rateModel) known(about float64) func() (*rateModel, float64) {
 	return sync.OnceValues(func() (*rateModel, float64) {
 		out := *m
@@ -330,8 +330,8 @@ func (m *rateModel) known(about float64) func() (*rateModel, float64) {
 	})
 }
 
-// shorter returns the factor by which simulations of true values are shortened: 4 with fewer than
-// 50 gates, otherwise 1.
+// shorter returns the factor by which the simulations that find true values are shortened. It is 4
+// if fewer than 50 gates are simulated, otherwise 1.
 func shorter() int {
 	if *rateGates < 50 {
 		return 4
@@ -342,10 +342,10 @@ func shorter() int {
 // mostInFlight is the default of max_in_flight.
 const mostInFlight = 4096
 
-// largest returns the largest rate that the simulated server can sustain: the rate of its answers
-// during an hour with as many requests in flight as possible. A server with lost > 0 answers fewer
-// requests if its queue is longer. For such a server largest returns the highest rate at which the
-// backlog does not grow over 20,000 requests, if that rate is higher.
+// largest returns the largest rate that the simulated server can sustain. It is the rate of the
+// server's answers during an hour with as many requests in flight as possible. A server with lost >
+// 0 answers fewer requests if its queue is longer. For such a server largest returns the highest
+// rate at which the backlog does not grow over 20,000 requests, if that rate is higher.
 func (m *rateModel) largest() float64 {
 	low := m.answered(mostInFlight, 2*time.Hour/time.Duration(shorter()))
 	if !*rateFull || m.lost == 0 {
@@ -364,9 +364,9 @@ func (m *rateModel) largest() float64 {
 	return low
 }
 
-// answered returns the number of requests answered per second, with n in flight, during the second
-// half of length. The first n requests begin in the middle of their answers, with longer prompts.
-// Counting starts when they have ended.
+// answered returns the number of requests answered per second with n requests in flight, counted
+// during half of length. The first n requests begin in the middle of their answers, with longer
+// prompts. Counting starts when these n requests have ended.
 func (m *rateModel) answered(n int, length time.Duration) float64 {
 	e, lengths := sim.NewEngine(m.profile, 1), m.lengths(1)
 	id, tokens := uint64(0), 0
@@ -553,9 +553,9 @@ func shapeName(shape float64) string {
 	return fmt.Sprintf("gamma %v", shape)
 }
 
-// truly returns how many requests a simulation of a true percentile has. The simulated H200 answers
-// hundreds of requests at the same time, which are fast or slow together. 40,000 of its requests
-// last only 160 lifetimes, and their p95 was 1.3 % too high.
+// truly returns the number of requests in a simulation of a true percentile. The simulated H200
+// answers hundreds of requests at the same time, and these are fast or slow together. So 40,000 of
+// its requests are too few: they last only 160 lifetimes, and their p95 was 1.3 % too high.
 func truly() int {
 	if *rateFull {
 		return 400_000 / shorter()
@@ -570,7 +570,7 @@ func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth, near fl
 	d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
 	limit.Limit, _ = d.Percentile(95)
 	far.Limit = limit.Limit / 0.8
-	var passes [4]int // passes with crowding, without crowding, of a part of a mix, and with p95 20 % below the limit
+	var passes [4]int // gates that pass: with crowding, without it, of a part of a mix, and with p95 20 % below the limit
 	for _, passed := range onAll(*rateGates, func(i int64) [4]bool {
 		seed := int64(2000*near) + 10_000*i + *rateSeed
 		l, _ := m.arriving(seed, near*truth, *rateTail, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))

@@ -46,8 +46,7 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 	in.Planless, in.Unrun = true, unrun
 	j.compare(in)
 	out := Verdicts{List: j.list, Comparisons: j.comparisons, Partial: j.partial}
-	// Combine the verdicts on the comparison only. Everything else in the two records was judged
-	// earlier.
+	// Combine only the verdicts on the comparison. All else in the two records was judged earlier.
 	out.Outcome, out.Why = verdict.Combine(append(j.list, Verdict{Kind: KindLoad, Outcome: Pass}), false)
 	return p, out, nil
 }

@@ -18,7 +18,7 @@ type required struct {
 	by *plan.Threshold
 }
 
-// name is stable across runs: "sla.ttft.p95".
+// name returns the name of the verdict, such as "sla.ttft.p95". It is stable across runs.
 func (r required) name() string {
 	name := "sla." + r.Metric.Name
 	if stat := r.Stat.String(); stat != "" {
@@ -44,10 +44,9 @@ func (r required) unjudged(policy plan.Policy) Verdict {
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
 }
 
-// binding lists the thresholds of those sla blocks that apply, in the order of the plan. A mean
-// over completed requests says nothing about a server that completes only few. So if a threshold
-// ignores failed requests, and no threshold is on success, the list ends with the requirement that
-// every request succeeds.
+// binding lists the thresholds of those sla blocks that apply, in the order of the plan. If a
+// threshold ignores failed requests, and no threshold is on success, it adds a requirement at the
+// end: every request must succeed. Otherwise a server that completes few requests could pass.
 func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	var out []required
 	var by *plan.Threshold
@@ -126,7 +125,7 @@ const growing = "backlog_growth"
 // threshold on backlog_growth. For a part of a mix it adds nothing, because the mix has the
 // requirement.
 func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
-	// The rate of such a level is not constant, or the level shares the server with other rates.
+	// joint means that the rate is not constant, or that other rates share the server.
 	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0
 	if kind != metric.OpenLoop || joint || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
 		return list

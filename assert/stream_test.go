@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// An answer has 11 tokens. The 10 tokens after the first take 200 ms, which is 50 tok/s. Some of
-// the 200 answers arrive in one piece, within half a millisecond; a single token should take 20 ms.
+// An answer has 11 tokens. The 10 tokens after the first take 200 ms, which is 50 tok/s: 20 ms for
+// each token. Some of the 200 answers arrive in one piece, within half a millisecond.
 func TestAnswersInOnePiece(t *testing.T) {
 	lump := func(x *metric.Sample) { x.Last = x.First + 500*time.Microsecond }
 	oneChunk := func(x *metric.Sample) { x.Last, x.Chunks, x.Gaps = x.First, 1, nil }
@@ -24,13 +24,13 @@ func TestAnswersInOnePiece(t *testing.T) {
 		want   Outcome
 		value  float64
 	}{
-		// 200 answers of ten tokens take 0.2 s each, which is 50 tok/s.
+		// Each of 200 answers has ten tokens in 0.2 s: 50 tok/s.
 		{"none", 0, lump, "speed", "mean > 40 tok/s", Pass, 50},
-		// One of the 200 answers streams its ten tokens in 0.5 ms, at 20,000 tok/s. All 2000 tokens
-		// take 199 × 0.2 s + 0.5 ms.
+		// One of the 200 answers streams its ten tokens in 0.5 ms, at 20,000 tok/s. Together the
+		// answers stream 2000 tokens in 199 × 0.2 s + 0.5 ms = 39.8005 s.
 		{"one, pooled", 1, lump, "speed", "mean > 40 tok/s", Pass, 2000 / 39.8005},
-		// One answer at 20,000 tok/s and 199 answers at 50 tok/s have a mean of (199 × 50 + 20000)
-		// / 200.
+		// The mean of 199 answers at 50 tok/s and one answer at 20,000 tok/s is (199 × 50 + 20000)
+		// / 200 = 149.75 tok/s.
 		{"one, by request", 1, lump, "request_speed", "mean > 40 tok/s", Inconclusive, 149.75},
 		{"a twentieth", 10, lump, "speed", "p5 > 10 tok/s", Pass, 50},
 		{"more", 11, lump, "speed", "p5 > 10 tok/s", Error, 0},
@@ -67,8 +67,8 @@ func TestAnswersInOnePiece(t *testing.T) {
 
 func near(a, b float64) bool { return a > b*(1-1e-9) && a < b*(1+1e-9) }
 
-// If too many answers came in one chunk, goodput is unknown when it includes a speed. If few did,
-// these answers need not meet the limit on speed.
+// If too many answers came in one chunk, a goodput that includes a speed is unknown. If few answers
+// did, the limit on speed does not apply to them.
 func TestGoodputOfStreams(t *testing.T) {
 	for n, want := range map[int]Outcome{10: Pass, 11: Error} {
 		left := n

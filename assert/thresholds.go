@@ -76,7 +76,7 @@ func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	return false
 }
 
-// judge judges one threshold. The caller sets the names in the verdict.
+// judge judges one threshold. It leaves the names in the verdict empty; the caller sets them.
 func (s *subject) judge(t *plan.Threshold) Verdict {
 	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Decide: string(s.policy.Decide), Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
 	switch {

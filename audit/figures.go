@@ -16,16 +16,15 @@ type figures map[string]float64
 type spread struct {
 	values  []float64
 	worst   int
-	leftOut int // number of one-chunk answers, which have no value for metrics of streaming
+	leftOut int // number of answers in one chunk; they have no value for metrics of streaming
 	higher  bool
 }
 
-// percentile is the nearest-rank percentile over all requests; missing values rank
-// worst.
+// percentile is the nearest-rank percentile over all requests. Missing values rank worst.
 func (d spread) percentile(p float64) float64 {
 	n := len(d.values) + d.worst
 	rank := min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
-	if d.higher { // values that are missing have the lowest ranks
+	if d.higher { // missing values have the lowest ranks
 		if rank -= d.worst; rank <= 0 {
 			return 0
 		}
@@ -45,7 +44,7 @@ func (d spread) mean() float64 {
 }
 
 // requestMetric defines a metric that has one value for each completed request. The function of
-// returns the value; ok is false if the request has none.
+// returns the value. ok is false if the request has no value.
 type requestMetric struct {
 	name    string
 	higher  bool
@@ -55,7 +54,7 @@ type requestMetric struct {
 
 func seconds(from, to int64) float64 { return float64(to-from) / 1e9 }
 
-// afterFirst returns the number of tokens that came after the first chunk of an answer, and the
+// afterFirst returns what came after the first chunk of an answer: the number of tokens, and the
 // time from the first chunk to the last, in nanoseconds.
 func afterFirst(s *sample) (tokens int, took int64) {
 	if s.Failure != nil || s.Usage == nil || s.First == 0 {
@@ -405,9 +404,9 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 // then begin in one round and end in a later one.
 func (l *level) windowed() bool { return l.Kind == "rate" || l.Kind == "users" }
 
-// stretch returns the window of a round of users. It begins where the window of the previous round
-// ends. All measured requests of the round were due in the window. The recording has its bounds; if
-// a measured request was due outside, the bounds are moved to include it.
+// stretch returns the window of a round of users. The window begins where the window of the
+// previous round ends. Its bounds are in the recording. If a measured request was due outside of
+// them, stretch moves them to include it.
 func (l *level) stretch(r *round) (from, to int64, known bool) {
 	from, to = r.WindowStart, r.WindowEnd
 	for i := range r.samples {
@@ -419,8 +418,8 @@ func (l *level) stretch(r *round) (from, to int64, known bool) {
 }
 
 // arrivals returns the window of a round at a rate. The window ends when the last request of the
-// round was due. It begins when the request before the first of the round was due; that was a
-// warm-up request, or the last request of the previous round.
+// round was due. It begins when the request before the first of the round was due, which belongs to
+// the warm-up or to the previous round.
 func (l *level) arrivals(r *round) (from, to int64, known bool) {
 	if !r.ended || !r.Complete {
 		return 0, 0, false

@@ -25,12 +25,12 @@ func (k key) String() string { return k.Workload + " at " + k.Name + " on " + k.
 
 // level is one level of the recording.
 type level struct {
-	Kind    string // closed, burst, users or rate
+	Kind    string // kind of load: closed, burst, users or rate
 	N       int
 	Skipped string
 	pause   int64 // think time in nanoseconds between an answer and the next request of the same slot
 	rounds  map[int]*round
-	void    int // rounds that were void and measured again
+	void    int // number of rounds that were void and measured again
 	// Of is the name of the mix if the level is a part of a mix, otherwise "". The field mix is the
 	// level of that mix.
 	Of  string
@@ -222,8 +222,8 @@ func (rec *recording) line(raw []byte) error {
 }
 
 // chain adds a line to the hash of the recording. The new hash is taken over the old hash and the
-// line without its check. The check in the line must be the beginning of the new hash; otherwise
-// chain returns an error.
+// line without its check. The check is the beginning of the new hash. If the check in the line is
+// different, chain returns an error.
 func (rec *recording) chain(raw []byte, check string) error {
 	at := bytes.LastIndex(raw, []byte(`,"check":"`)) // the check is the line's last member
 	if at < 0 {
@@ -252,7 +252,7 @@ func (l *level) at(index int) *round {
 	return l.rounds[index]
 }
 
-// done reads the line of a round.
+// done reads the line that ends a round.
 func (l *level) done(r *round) {
 	if r.Void != "" {
 		l.void++

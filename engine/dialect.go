@@ -1,14 +1,14 @@
 package engine
 
-// Dialect is what an engine accepts beyond the common OpenAI API: the body fields that make an
-// answer exactly as long as requested, the form of its tokenizer endpoint, and properties of its
-// connections. Every field was checked against the engine's own request schema. A field that the
-// engine would reject is not sent.
+// Dialect is what an engine accepts beyond the common OpenAI API. It names the body fields that
+// make an answer exactly as long as requested, and the form of the tokenizer endpoint. It also
+// names properties of the connections. Every field was checked against the engine's own request
+// schema. A field that the engine would reject is not sent.
 //
-// There is deliberately no field that switches a prompt cache off. Prompts differ after their first
-// two words, so a cache can hold only these two words of them. Without its cache (cache_prompt on
-// llama.cpp, cache_salt on vLLM) the server would not be the server in production. A plan may still
-// switch the cache off in its request block.
+// No field switches a prompt cache off, because the server would then not be the server in
+// production. A cache can hold only the first two words of a prompt, because prompts differ after
+// these. A plan may still switch the cache off in its request block (cache_prompt on llama.cpp,
+// cache_salt on vLLM).
 type Dialect struct {
 	// IgnoreEOS means that "ignore_eos": true makes an answer continue until its token limit.
 	IgnoreEOS bool
@@ -22,7 +22,7 @@ type Dialect struct {
 	BothLimits bool
 	// ContinuousUsage means that "continuous_usage_stats" puts usage into each chunk. The usage
 	// shows how many tokens the first chunk has. Token ids (return_token_ids on vLLM) would show
-	// that too, but the server would then send the ids of the whole prompt before the first token.
+	// that too. But then the server would send the ids of the whole prompt before the first token.
 	ContinuousUsage bool
 	// Timings means that "timings_per_token" puts into each chunk the number of tokens so far. It
 	// is for llama.cpp what ContinuousUsage is for other engines.
@@ -59,7 +59,7 @@ type Kind string
 
 const (
 	GaugeSum  Kind = "gauge"           // summed over label sets
-	GaugeMost Kind = "gauge, the most" // the largest value over the label sets
+	GaugeMost Kind = "gauge, the most" // the largest value of the series
 	Counter   Kind = "counter"         // summed over label sets
 	Buckets   Kind = "histogram"       // summed over label sets
 	Sum       Kind = "histogram's sum" // as a counter
@@ -70,7 +70,7 @@ type Series struct {
 	Name string // without _bucket, _sum, _count
 	Kind Kind
 	Ours string // the name of a metric.Def, or the name of a counter in metric.Telemetry
-	// Label and Value select series; "" selects all.
+	// Label and Value select series by a label and its value; "" selects all.
 	Label, Value string
 	// Old explains a name that newer versions of the engine have replaced.
 	Old string

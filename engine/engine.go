@@ -48,15 +48,15 @@ type Engine struct {
 type Launch struct {
 	// Program holds the first words of the command line. It is nil if a plan must set the command.
 	Program []string
-	// Entrypoint is the program that the container starts. "" means the first word of Program. So
-	// it does not matter whether the image has an entrypoint.
+	// Entrypoint is the program that the container starts instead of the image's entrypoint. ""
+	// means the first word of Program.
 	Entrypoint string
 	// Model is the flag that names the model. It is "" if the model is a word of its own on the
 	// command line, without a flag.
 	Model string
-	// Hub and File are for engines that load some models from a file. If the model's name does not
-	// end in File, its flag is Hub, written with dashes. If Hub is "", every model has the flag
-	// Model.
+	// Hub and File are for engines that load some models from a file. The name of such a model ends
+	// in File, and its flag is Model. Any other model has the flag Hub, written with dashes. If Hub
+	// is "", every model has the flag Model.
 	Hub, File string
 	// Metrics lists the flags that turn on the metrics page of the engine.
 	Metrics []string
@@ -101,9 +101,10 @@ type Pages struct {
 	Version    []string
 	VersionKey string
 	// Tokenize is the page that turns text into token ids. The field Tokenizer of the dialect sets
-	// the form of its requests. Template is the page that turns messages into text before that.
+	// the form of its requests. Template is the page that turns messages into the text for
+	// Tokenize.
 	Tokenize, Template string
-	// Reset is the path that clears the prefix cache, by POST.
+	// Reset is the path of the page that clears the prefix cache, by POST.
 	Reset string
 	// Metrics is the path of the metrics page, which is in the text format of Prometheus.
 	Metrics string
@@ -155,8 +156,8 @@ type Hints struct {
 
 // LogFact finds one fact about the server in a line of its log.
 type LogFact struct {
-	Key string // key of the fingerprint; see metric.Facts
-	Has string // text that every such line contains; it is searched first, because that is fast
+	Key string // key of the fact in the fingerprint; see metric.Facts
+	Has string // text that every line with the fact contains; searched first, because that is fast
 	// Value captures the value of the fact in its first group. If Value is nil, a line that
 	// contains Has means that the value of the fact is Is.
 	Value *regexp.Regexp
@@ -173,13 +174,13 @@ type LabelFact struct {
 // Plain is the name of an engine of which only the OpenAI API is known.
 const Plain = "openai"
 
-// All lists the engines in the order of the documentation. The plain engine is the last. A running
-// server is recognised by its version page, and the list is tried from the end. If other engines
-// have the same version page as an engine, it precedes them in the list, so that they are tried
-// first. An engine without a version page of its own is recognised by its Guess.Owner.
+// All lists the engines in the order of the documentation; the plain engine is the last. A running
+// server is recognised by its version page, and the engines are tried from the last to the first.
+// Engines that share the version page of another engine come after it, so they are tried first. An
+// engine without a version page of its own is recognised by its Guess.Owner.
 var All = []Engine{vllm, sglang, llamaCpp, trtllm, openai}
 
-// Of returns the engine that a plan calls name. An unknown name means a plain server.
+// Of returns the engine that a plan calls name. For an unknown name it returns a plain server.
 func Of(name string) Engine {
 	i := slices.IndexFunc(All, func(e Engine) bool { return e.Name == name })
 	if i < 0 {

@@ -8,8 +8,8 @@ import (
 // heartbeat is the interval at which the loop checks whether it is on time.
 const heartbeat = 10 * time.Millisecond
 
-// timerGrain is how late the timers of an idle process may fire, because nothing wakes the
-// process earlier. Reads and sends that are due are not delayed by this.
+// timerGrain is how late a timer may fire while the process is idle. Reads and due sends are not
+// delayed.
 const timerGrain = time.Millisecond
 
 // beats records how late the loop was at each heartbeat. The runtime has histograms of how long
@@ -18,8 +18,8 @@ const timerGrain = time.Millisecond
 // for, so they show nothing.
 type beats []time.Duration
 
-// late adds a beat that was late by the given time. It also adds the beats that were due during
-// that time, because whatever arrived then had to wait for the rest of it.
+// late adds a beat that was late by the given time. It also adds each beat that was due during that
+// time, late by the rest of it. Work that arrived during that time had to wait in the same way.
 func (b *beats) late(by time.Duration) {
 	for *b = append(*b, max(by, 0)); by > heartbeat; *b = append(*b, by) {
 		by -= heartbeat
@@ -38,8 +38,8 @@ func (b beats) stall() time.Duration {
 // limit of its own, metric.LeastStall.
 const mostApart = 5
 
-// delay is the 99th percentile of how long arrivals may have waited, over the time of a round.
-// It is 0 if at most mostApart beats were late.
+// delay returns the 99th percentile of the time that arrivals in a round may have waited. It is 0
+// if at most mostApart beats were late.
 func (b beats) delay() time.Duration {
 	rank := min((99*len(b)+99)/100, len(b)-mostApart)
 	if rank < 1 {

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// examine checks the answers that were kept, with nothing in flight.
+// examine checks the answers that were kept. No request is in flight meanwhile.
 func (s *series) examine() {
 	for _, of := range s.asks {
 		s.examineOf(of)
@@ -47,7 +47,7 @@ func (s *series) recount(of *asking) {
 		}
 		n, err := s.target.Tokens(ctx, of.request.Model, k.text)
 		if errors.Is(err, client.ErrNoTokenizer) && !of.level.Exact {
-			return // the server has no tokenizer, as making the prompts has shown
+			return // the server has no tokenizer; making the prompts has shown this
 		}
 		if err == nil && n == 0 {
 			err = errors.New("it made no token of an answer")
@@ -100,7 +100,7 @@ func (s *series) again(of *asking) []time.Duration {
 	return took
 }
 
-// alone sends one request with nothing else in flight, and waits for its answer.
+// alone sends one request while no other is in flight, and waits for its answer.
 func (s *series) alone(request *client.Request) (*metric.Sample, string) {
 	sample, over := &metric.Sample{OutputAsked: request.Output}, false
 	answer := client.NewAnswer(sample, func(*metric.Sample) { s.Clock.Post(func() { over = true }) })
@@ -110,7 +110,7 @@ func (s *series) alone(request *client.Request) (*metric.Sample, string) {
 	s.target.Transport.Send(ctx, request, answer)
 	s.until(func() bool { return over })
 	text := answer.Said().String()
-	if !over { // the clock stopped: the transport may still write to the sample
+	if !over { // the clock stopped, and the transport may still write to the sample
 		return &metric.Sample{Failure: &metric.Failure{Kind: metric.FailCanceled}}, ""
 	}
 	return sample, text

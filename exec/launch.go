@@ -37,7 +37,7 @@ func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, rea
 	return t, ready
 }
 
-// started reports whether tokgate starts the program of a server, which takes longer than a
+// started reports whether tokgate starts the program of a server. This takes longer than a
 // calibration. Other servers are ready at once.
 func started(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
@@ -47,14 +47,14 @@ func (r *runner) calibrate() {
 	if r.Calibrate = nil; measure == nil || !r.check() {
 		return
 	}
-	// Without a calibration the report says that it is missing.
+	// If the calibration failed, the report says that it is missing.
 	if c, err := measure(r.starting); err == nil {
 		r.run.Calibration = c
 	}
 }
 
-// unready returns an error that says why a server did not become ready. If the start was
-// cancelled, only why is shown: the cancellation is its consequence.
+// unready returns an error that says why a server did not become ready. A cancelled start is only
+// the consequence, so the error of the cancellation is left out.
 func unready(why string, err error) error {
 	if err == context.Canceled {
 		return errors.New(why + " before it was ready")
@@ -89,7 +89,8 @@ func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 // lost records why a server could not be measured.
 func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	if t != nil && t.Err != nil {
-		// If the server's process ended, that explains err. The end may be known only now.
+		// If the server's process has ended, that explains err. The end may have been noticed after
+		// err.
 		if e := t.Err(); e != nil {
 			err = e
 		}
@@ -104,8 +105,8 @@ func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	found.Error, found.Log = r.secrets.Text(found.Error), r.secrets.Text(found.Log)
 }
 
-// another returns a fingerprint key that differs between two starts of a server and shows that
-// it is not the same server; "" if there is none.
+// another returns a fingerprint key whose change between two starts shows a different server; "" if
+// there is none.
 func another(before, after metric.Fingerprint) string {
 	for _, key := range before.Keys() {
 		if is, ok := after[key]; ok && metric.Differs(key, before[key], is) {

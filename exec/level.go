@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// level runs the rounds of one case from look to look, until a look is final. An error means
-// that the server is lost. Its other cases then need not be tried.
+// level runs the rounds of one case from look to look, until a look is final. An error means that
+// the server is lost, so its other cases are not tried.
 func (r *runner) level(t *Target, c Case) (lost error) {
 	begin := r.Clock.Now()
 	r.remaining--
@@ -47,7 +47,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		ended, lost := s.play(at.Due)
 		if l.Shed > 0 && ended && !at.Extends {
 			if at.Ahead {
-				continue // without all rounds there is only one look, at the end
+				continue // a level with missing rounds has only one look, at the end
 			}
 			at.Requests = s.measured()
 			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d rounds: the budget of %v leaves no time for more",
@@ -62,7 +62,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 			return lost
 		}
 		if !s.decides(at, i == len(looks)-1) || l.Shed > 0 {
-			return nil // without time for the planned rounds there is none for an extension
+			return nil // no time for the planned rounds, so no time for an extension
 		}
 	}
 	return nil
@@ -118,8 +118,8 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	return true
 }
 
-// affords reports whether there is time to extend the level. Cases that have not run yet and the
-// budgets of searches come first: a short budget drops extensions before anything else.
+// affords reports whether there is time to extend the level. It leaves enough time for the cases
+// that have not run yet and for searches.
 func (s *series) affords(at plan.Look) bool {
 	if !s.check() {
 		return false

@@ -41,7 +41,7 @@ func TestLooks(t *testing.T) {
 		on     plan.OnInconclusive
 		most   int
 		script []exec.Judgement // one judgement for each look
-		looks  []string         // each as "requests/planned share outcome"
+		looks  []string         // each look as "requests/planned share outcome"
 		due    int
 		note   string
 	}{
@@ -55,17 +55,19 @@ func TestLooks(t *testing.T) {
 			[]exec.Judgement{never, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
 		{"what is invalid does not", closedLoad(4, 200, tens...), plan.Stop, 0,
 			[]exec.Judgement{invalid, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
-		// A look could pass only if no request exceeds the limit. The chance of that is
-		// 0.95^50 at the first look and 0.95^70 at the second. Both are more than the
-		// errors of these looks, 0.0125 and 0.0245. So neither look can pass the level.
+		// A look passes only if no request exceeds the limit. If 5% of the requests exceed it, the
+		// chance of this is 0.95^50 = 0.077 at the first look and 0.95^70 = 0.028 at the second.
+		// Both chances are above the errors of these looks, 0.0125 and 0.0245. So neither look can
+		// pass.
 		{"too few to pass half-way", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{pass}, []string{"50/10 0.00 inconclusive", "100/1 1.00 "}, 100, ""},
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "it failed after 50 of 100 requests and was ended"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
-		// Three planned looks share the error, and the first look may spend a quarter of a
-		// third, 0.0042. 0.95^100 = 0.0059 is more, so there is no look at 100 requests.
-		// 0.95^140 is less than 0.0082, so there is a look at 140.
+		// Three planned looks share the error, and the first look may spend a quarter of a third,
+		// 0.0042. By chance 100 requests meet a p95 with probability 0.95^100 = 0.0059. This is
+		// more, so there is no look at 100 requests. 0.95^140 is less than 0.0082, so there is a
+		// look at 140.
 		{"nothing to extend", closedLoad(4, 200, tens...), plan.Extend, 0,
 			[]exec.Judgement{more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 pass"}, 200, ""},
 		{"extended once", closedLoad(4, 200, tens...), plan.Extend, 0,
@@ -149,8 +151,8 @@ func TestNoLooks(t *testing.T) {
 	}
 }
 
-// TestExtensionIsShedFirst: if the budget is short, a level is not extended. The levels that
-// have not run yet and the search's own budget come first.
+// TestExtensionIsShedFirst: if the budget is short, a level is not extended. The time is kept for
+// the levels that have not run yet and for the search.
 func TestExtensionIsShedFirst(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for _, tt := range []struct {

@@ -24,7 +24,8 @@ func (p talkers) Next(id exec.PromptID, sent client.Prompt, said string, tokens 
 	return client.Prompt{Text: sent.Text + " and then " + fmt.Sprint(id.Order, id.Phase), Tokens: sent.Tokens + tokens + 100}, nil
 }
 
-// chat is a plan of conversations of three turns, with 2 s of thinking before each.
+// chat is a plan of conversations with three turns. Users think for 2 s on average before each
+// turn.
 func chat(l *plan.Load) *plan.Plan {
 	l.Think = traffic.Think{Mean: 2 * time.Second}
 	l.Seeds, l.Timeout = []int64{1}, time.Minute
@@ -73,7 +74,7 @@ func TestUsers(t *testing.T) {
 			t.Fatalf("%d rounds of %s %d", len(l.Rounds), l.Kind, l.N)
 		}
 		for i, r := range l.Rounds {
-			// In 10 s, 8 users with a message every 2.6 s each send about 31.
+			// 8 users who each send a message every 2.6 s send about 31 messages in 10 s.
 			if !r.Complete || r.Due < 27 || r.Due > 35 || r.WindowEnd-r.WindowStart != 10*time.Second || r.Time != 10*time.Second {
 				t.Errorf("round %d: complete %v, %d due, window %v, %s", i, r.Complete, r.Due, r.WindowEnd-r.WindowStart, r.Stopped)
 			}

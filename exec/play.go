@@ -56,8 +56,7 @@ func (rd *round) drain() {
 	rd.until(func() bool { return len(rd.flights) == 0 || waited })
 	stop()
 	for _, f := range rd.inFlight() {
-		// The transport has not returned this request and still owns its sample. So record
-		// another sample.
+		// The transport still uses the sample of this request. So record another sample.
 		s := rd.sample(f)
 		s.End = rd.Clock.Now()
 		s.Failure = &metric.Failure{

@@ -11,11 +11,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// side is one server of a group.
+// side is one of the servers that are measured in turns.
 type side struct {
 	server *plan.Server
 	cases  []Case
-	series []*series // one series for each case; nil before the first leg
+	series []*series // one series for each case; nil until the first measurement
 	levels []*metric.Level
 	found  *metric.ServerRun
 	target *Target       // nil while the server is not running
@@ -23,11 +23,12 @@ type side struct {
 	began  time.Duration // time of the last start
 	ready  time.Duration // when it was
 	gpus   []string      // GPUs that the server got at its last start
-	// fingerprints holds the first fingerprint of the server on each of the two sets of GPUs.
+	// fingerprints holds the server's first fingerprint on each set of GPUs. A server may run on
+	// two sets.
 	fingerprints [2]metric.Fingerprint
 
-	// heard holds answers that the side gave besides its measured requests. They are from the
-	// rounds with a number below the field asked.
+	// heard holds answers to requests that are not measured. It covers the rounds with an index
+	// below asked.
 	heard     []*response
 	asked     int
 	unscored  string // why the server cannot report how likely a text is; "" if it can
@@ -70,9 +71,9 @@ func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 	return &out, gpus.IDs
 }
 
-// known compares a restarted server with its first start. It returns the first fingerprint key
-// that shows another server, with the earlier value; "" if there is none. Facts that follow from
-// the GPUs may differ between different GPUs, but not between two starts on the same GPUs.
+// known compares a restarted server with its first start. If a value shows that it is another
+// server, known returns the key in the fingerprint, and the value at the first start. Otherwise key
+// is "". Facts that follow from the GPUs must be equal only between two starts on the same GPUs.
 func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 	before := x.found.Fingerprint
 	if t.beside {
@@ -93,9 +94,9 @@ func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 // start starts the server of a side and prepares its cases.
 func (t *turns) start(x *side) bool { return t.launched(x) && t.prepare(x) }
 
-// startAll starts the servers that keep running; all of them run before the first leg. They
-// start at the same time, unless two of them share a GPU. An engine measures the free memory of
-// a GPU while it starts, so these start one after the other.
+// startAll starts the servers that keep running, before the first measurement. They start at the
+// same time, unless two of them share a GPU. An engine measures the free memory of a GPU while it
+// starts, so these start one after the other.
 func (t *turns) startAll() bool {
 	var sides []*side
 	for _, x := range t.sides {
@@ -133,8 +134,8 @@ func (t *turns) startAll() bool {
 }
 
 // apart reports whether all servers get different GPUs. A server that asks for a number of GPUs
-// gets free ones. A server that takes all GPUs shares them with the others. So does a process
-// here that names no GPUs.
+// gets free ones. A server that takes all GPUs shares them with the other servers. So does a local
+// process that names no GPUs.
 func apart(sides []*side) bool {
 	seen := map[string]bool{}
 	all, some := 0, 0

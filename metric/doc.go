@@ -11,6 +11,6 @@
 //  4. report prints what assert found.
 //
 // The package imports only the standard library, reads no clock and judges
-// nothing. Seconds and tokens inside; units for people are added at the edge.
+// nothing. Its values are in seconds and tokens; the reports add units for people.
 // A statistic without data is "no value" (ok == false), never zero.
 package metric

@@ -66,7 +66,7 @@ func seconds(v float64, per string, digits int) string {
 		name  string
 		scale float64
 	}{{"s", 1}, {"ms", 1e3}, {"µs", 1e6}} {
-		// If rounding makes a value 1 in some unit, the value is written in that unit.
+		// A value that rounds to 1 in some unit is written in that unit.
 		if rounded(v*u.scale, digits) >= 1 || rounded(v*u.scale, digits) <= -1 {
 			return significant(v*u.scale, digits) + " " + u.name + per
 		}
@@ -97,8 +97,8 @@ func scaled(v float64, digits int, units []string, step float64) string {
 	return significant(v, digits) + " " + units[0]
 }
 
-// percentage writes a ratio. A ratio below 1 is never shown as 100%, and one above 0
-// never as 0%, so that one failed request of 10,000 shows.
+// percentage writes a ratio as a percentage. A ratio below 1 never becomes 100%, and a ratio above
+// 0 never becomes 0%. So one failed request of 10,000 shows.
 func percentage(v float64, digits int) string {
 	p := v * 100
 	if v > 0 && v < 1 {

@@ -13,7 +13,7 @@ import (
 type Passage struct {
 	Rounds   []*Round
 	From, To time.Duration
-	Arrivals int // measured requests that were due in it
+	Arrivals int // measured requests that were due in the window
 	// Begin and End count requests in flight at the window's beginning and at its end. A request is
 	// in flight from the time at which it is due until it ends, even if it was not sent.
 	Begin, End int
@@ -23,8 +23,8 @@ type Passage struct {
 	// Mean is the mean number of requests in flight in the window, and Max is the largest.
 	Mean float64
 	Max  int
-	// Spread is the standard deviation of the number of requests in flight or lost, measured from
-	// the straight line that fits this number over time best.
+	// Spread is the standard deviation of the number of requests in flight or lost. It is measured
+	// from the straight line that best fits this number over time.
 	Spread float64
 }
 
@@ -48,10 +48,10 @@ func (l *Level) Passages() []Passage {
 }
 
 // marks is the number of times in a window at which the requests in flight are counted to compute
-// Spread. More of them would not change the fitted line.
+// Spread. More times would not change the fitted line.
 const marks = 400
 
-// fill counts the requests in flight.
+// fill counts the requests in flight during the window.
 func (p *Passage) fill() {
 	changes := p.changes()
 	length := p.To - p.From
@@ -61,7 +61,7 @@ func (p *Passage) fill() {
 	}
 	p.Begin, p.Max = now, now
 	last := p.From
-	// A request that ends exactly at the end of the window counts as in flight until then.
+	// A request that ends exactly at the window's end still counts as in flight there.
 	for ; i < len(changes) && (changes[i].at < p.To || changes[i].at == p.To && changes[i].by > 0); i++ {
 		area += float64(now) * (changes[i].at - last).Seconds()
 		last, now = changes[i].at, now+changes[i].by
@@ -97,8 +97,8 @@ type change struct {
 	lost bool // a request that timed out
 }
 
-// changes returns every change in the number of requests in flight that the requests of the window
-// cause, in order of time.
+// changes returns, in order of time, every change in the number of requests in flight. Only
+// requests of the window count.
 func (p *Passage) changes() []change {
 	var out []change
 	for _, r := range p.Rounds {
@@ -134,8 +134,8 @@ func aboutLine(values []float64) float64 {
 	return math.Sqrt(sum / (n - 2))
 }
 
-// Load is the number of requests in flight or sent at once; for an open loop the
-// rate.
+// Load returns the load of the level: the number of requests in flight or sent at once, or the rate
+// of an open loop.
 func (l *Level) Load() float64 {
 	if l.Kind == OpenLoop {
 		return l.Rate
@@ -148,19 +148,18 @@ type Growth struct {
 	Share    float64 // growth of the backlog in requests per arrival; negative if it shrank
 	Error    float64 // standard error of Share
 	Arrivals int
-	End      int // most requests in flight or lost at the end of any window
-	Lost     int // timed out, in all windows
+	End      int // largest number of requests in flight or lost at the end of a window
+	Lost     int // requests that timed out, in all windows
 }
 
 // Growth returns the growth of the backlog over all windows of the level; ok is false if the level
 // has no window.
 //
 // In each window the backlog grows from N_begin to N_end requests. Share is the sum of N_end −
-// N_begin over the windows, divided by the number of arrivals in the windows. Suppose that the
-// backlog varies about a straight line with the standard deviation s: then N_begin and N_end each
-// have the standard deviation s, and their difference has √2·s. A request that timed out stays in
-// the backlog. Otherwise the backlog could never hold more requests than arrive within one
-// time-out.
+// N_begin over the windows, divided by the number of arrivals in the windows. If the backlog varies
+// about a straight line with the standard deviation s, then N_end − N_begin has the standard
+// deviation √2·s. A request that timed out stays in the backlog. Otherwise the backlog could never
+// hold more requests than arrive within one time-out.
 func (l *Level) Growth() (g Growth, ok bool) {
 	grown, variance := 0.0, 0.0
 	for _, p := range l.Passages() {
@@ -178,7 +177,7 @@ func (l *Level) Growth() (g Growth, ok bool) {
 }
 
 // SaturationName is the name of the level that measures the largest rate that a server reaches on a
-// workload. The Purpose of its Probe is the same word.
+// workload. It is also the Purpose of that level's Probe.
 const SaturationName = "saturation"
 
 // saturatedBlocks is the number of equal parts of a saturation's window. Each part gives one value
@@ -262,8 +261,8 @@ func (l *Level) ofArrivals(name string) Value {
 	return Some(sum / seconds)
 }
 
-// ofLevels reports whether a metric depends on all requests in flight. A stage does not have such a
-// metric alone: requests of the stages before and after it are in flight too.
+// ofLevels reports whether only whole levels have a metric. Such a metric depends on all requests
+// in flight. During a stage these include requests of the stages before and after it.
 func ofLevels(name string) bool {
 	switch name {
 	case "throughput", "input_throughput", "request_rate", "goodput", "in_flight", "backlog_growth":
@@ -275,12 +274,12 @@ func ofLevels(name string) bool {
 // OfStages reports whether a stage of an open loop has the metric.
 func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rate" }
 
-// again is the number of good requests in a row that show that a server has recovered.
+// again is the number of consecutive good requests that show that a server has recovered.
 const again = 10
 
-// Recovery returns the time from the beginning of a stage until requests are good again. That is
-// the due time of the first of ten good requests in a row. If fewer good requests end the round, it
-// is the due time of the first of these requests.
+// Recovery returns the time from the beginning of a stage until requests are good again. They are
+// good again when the first of ten good requests in a row is due. At the end of the round, fewer
+// good requests in a row are enough.
 func (r *Round) Recovery(good func(*Sample) bool) Value {
 	measured := r.MeasuredSamples()
 	slices.SortFunc(measured, func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })
@@ -296,25 +295,23 @@ func (r *Round) Recovery(good func(*Sample) bool) Value {
 	return None("requests were not good again")
 }
 
-// MostLag is the limit on the p99 of the lag of an open loop's requests. The limit is higher if a
-// tenth of the median TTFT is longer, or a tenth of the mean time between two requests. With a
-// larger lag, the load was not the declared load.
+// MostLag is the limit on the p99 lag of an open loop's requests: how late they may be sent. Two
+// values can raise the limit: a tenth of the median TTFT, and a tenth of the mean time between two
+// requests. With a larger lag, the load was not the declared load.
 const (
 	MostLag  = 20 * time.Millisecond
 	lagShare = 0.10
 )
 
 // Late describes in words that the requests of an open loop were sent too late; "" if they were
-// sent in time. It judges all rounds together, because they are parts of one window. If a round has
-// seventeen requests and one is late, that alone does not count.
+// sent in time. It judges all rounds together, as parts of one window. So one late request in a
+// round of seventeen does not count.
 func (l *Level) Late() string { return late(l.Rounds...) }
 
-// late does what Late does, for any rounds: parts of one window, or rounds that each have a window
-// of their own.
+// late implements Late for any rounds. They may be parts of one window, or each have a window.
 func late(rounds ...*Round) string {
 	var samples []*Sample
-	// Add up the times between two requests that are due in one round: their number and total
-	// length.
+	// Count the gaps between the due times of each round, and add up their lengths.
 	gaps, span := 0, time.Duration(0)
 	for _, r := range rounds {
 		measured := r.MeasuredSamples()
@@ -325,7 +322,7 @@ func late(rounds ...*Round) string {
 		}
 	}
 	lag := Of(MustLookup("lag"), samples)
-	lag.Worst = 0 // a request that was never sent is the fault of the server
+	lag.Worst = 0 // an unsent request is the server's fault, not a late request
 	p99, ok := lag.Percentile(99)
 	scale := max(medianTTFT(samples), span.Seconds()/float64(max(gaps, 1)))
 	if most := max(MostLag.Seconds(), lagShare*scale); ok && p99 > most {

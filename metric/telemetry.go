@@ -10,10 +10,10 @@ import (
 
 // Telemetry holds the metrics of the server and its GPUs for one round: differences and statistics
 // over the measured window, and series of values over the whole round. A key is the name of a Def
-// or of a counter below. If the metric was not asked for, no map has its key, not even Missing.
+// or of a counter below. A metric that was not asked for has no key in any map.
 type Telemetry struct {
-	// From and To are the times of two readings: those nearest to the ends of the window. Added and
-	// Histograms are the differences between them.
+	// From and To are the times of the two readings that are nearest to the ends of the window.
+	// Added and Histograms are the differences between these readings.
 	From time.Duration `json:"from_ns"`
 	To   time.Duration `json:"to_ns"`
 	// Reads is how often the server's page was read during the round. Failed is how many readings
@@ -33,8 +33,8 @@ type Telemetry struct {
 	Missing map[string]string `json:"missing,omitempty"`
 }
 
-// The counters in Telemetry.Added. Counters that are divided by each other come from the same two
-// readings, so that their quotient holds for the window between the readings.
+// The counters in Telemetry.Added. Some metrics are quotients of two counters. Both counters then
+// come from the same two readings.
 const (
 	Preempted       = "preemptions"
 	CacheQueries    = "cache_queries" // prompt tokens looked up in the prefix cache
@@ -48,27 +48,27 @@ const (
 	// GeneratedSeconds is the time from each answer's first token to its last, summed over the
 	// answers.
 	GeneratedSeconds = "generated_seconds"
-	Aborted          = "aborted"        // requests that the client gave up, including fillers
+	Aborted          = "aborted"        // requests that the client cancelled, even unmeasured ones
 	Errors           = "errors"         // requests that ended with an error of the engine
 	Rejected         = "rejected"       // requests that were not admitted
 	ECCErrors        = "ecc_errors"     // uncorrectable errors in the memory of the GPUs
 	Energy           = "energy"         // joules, from the GPUs' own counters
-	EnergySeconds    = "energy_seconds" // between the readings of them
+	EnergySeconds    = "energy_seconds" // seconds between the readings of the energy
 )
 
-// LastXID is the gauge of the last Xid error that the driver reported for a GPU, by number; 0
-// if none since the driver was loaded.
+// LastXID is the gauge of the last Xid error that the driver reported for a GPU. The value is the
+// number of the error; 0 if there was none since the driver was loaded.
 const LastXID = "gpu_xid"
 
-// AcceptedAt returns the name of a counter: drafts whose token at position i was accepted, 0-based.
+// AcceptedAt returns the name of a counter: the accepted draft tokens at position i, from 0.
 func AcceptedAt(i int) string { return fmt.Sprintf("%s[%d]", AcceptedTokens, i) }
 
 // MaxPoints bounds a Series.
 const MaxPoints = 500
 
-// Series is one quantity over time, with a point for each reading. At[i] is in
-// milliseconds from the start of the run, ascending; Values[i] is in the base unit of
-// the Def called Metric.
+// Series is one quantity over time, with a point for each reading. At holds the times of the
+// readings in milliseconds from the start of the run, in ascending order. Values holds the readings
+// in the base unit of the Def called Metric.
 type Series struct {
 	Metric string    `json:"metric"`
 	At     []int64   `json:"at_ms"`
@@ -98,15 +98,15 @@ type Gauge struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
-	// Missed is the number of planned readings in the window that gave no value. Why is the reason
-	// of the last of them.
+	// Missed is the number of planned readings in the window without a value. Why is the reason for
+	// the last missed reading.
 	Missed int    `json:"missed,omitempty"`
 	Why    string `json:"why,omitempty"`
 }
 
-// patchy explains that too many of the planned readings are missing; "" if few or none are. A
-// server often fails to answer when it is busiest, so a missed reading may have been the worst
-// reading. One reading may be missing, or one in twenty.
+// patchy explains that too many of the planned readings are missing. It returns "" if at most one
+// reading, or one in twenty, is missing. A server often fails to answer when it is busiest, so a
+// missed reading may have been the worst reading.
 func (g Gauge) patchy() string {
 	if g.Missed <= max(1, (g.N+g.Missed)/20) {
 		return ""
@@ -114,7 +114,7 @@ func (g Gauge) patchy() string {
 	return fmt.Sprintf("%d of %d readings failed: %s", g.Missed, g.N+g.Missed, orNone(g.Why))
 }
 
-// Stat is the mean, min or max of the readings.
+// Stat returns the mean, min or max of the readings.
 func (g Gauge) Stat(s Stat) (float64, bool) {
 	if g.N == 0 {
 		return 0, false
@@ -167,7 +167,7 @@ func (h Histogram) N() float64 {
 	return n
 }
 
-// Mean is exact, because the server adds up the values themselves.
+// Mean returns the mean of the values. It is exact, because the server reports their sum.
 func (h Histogram) Mean() (float64, bool) {
 	n := h.N()
 	if n <= 0 {
@@ -176,9 +176,9 @@ func (h Histogram) Mean() (float64, bool) {
 	return h.Sum / n, true
 }
 
-// Over returns how many observations lie above the limit: at least the number least, at most the
-// number most. least counts the buckets that lie wholly above the limit. most also counts the
-// bucket that contains the limit. Both are equal if the limit is a bound of a bucket.
+// Over returns bounds on the number of observations above the limit. least counts the buckets that
+// lie wholly above the limit. most also counts the bucket that contains the limit. Both are equal
+// if the limit is a bound of a bucket.
 func (h Histogram) Over(limit float64) (least, most float64) {
 	lower := math.Inf(-1)
 	for i, c := range h.Counts {
@@ -223,11 +223,12 @@ func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) 
 		low = min(max(low, 0), high)
 		return low + (high-low)*(rank-seen)/c, low, high, true
 	}
-	// If the counts are not whole numbers, rounding can miss the last bucket.
+	// Counts that are not whole numbers can round so that no bucket reaches the rank.
 	return low, low, math.Inf(1), true
 }
 
-// sound reports whether the histogram is possible: a record may contain anything.
+// sound reports whether the histogram is possible. It is checked because a record may contain
+// anything.
 func (h Histogram) sound() bool {
 	return len(h.Counts) == len(h.Bounds)+1 && slices.IsSorted(h.Bounds) && !slices.ContainsFunc(h.Counts, func(c float64) bool { return !(c >= 0) || c > 1e18 })
 }
@@ -247,9 +248,9 @@ func (h Histogram) merge(o Histogram) (Histogram, bool) {
 	return sum, true
 }
 
-// told calls take for each round, to read the metric that is called name. It stops at the first
-// round for which take returns false, and returns the reason. The level then has no value either,
-// because the missing value may have been the worst.
+// told calls take for each round, to read the metric that is called name. If a round has no value,
+// the level has none either, because the missing value may be the worst. told then returns the
+// reason.
 func (l *Level) told(name string, take func(*Telemetry) bool) (why string) {
 	if l.Skipped != "" {
 		return "the level was not run: " + l.Skipped
@@ -306,8 +307,7 @@ func (l *Level) Gauge(name string) (g Gauge, why string) {
 	return g, ""
 }
 
-// TooShort is the reason in Missing for a gauge that was not read in the window, although no
-// reading failed.
+// TooShort is the reason in Missing if the window had no reading of a gauge, but no reading failed.
 const TooShort = "the window was too short to contain a reading"
 
 // Histogram adds up the histograms of the level's rounds for one metric of the type Counted. If

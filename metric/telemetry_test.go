@@ -19,8 +19,8 @@ func TestHistogram(t *testing.T) {
 	}
 	for _, tt := range []struct{ limit, least, most float64 }{
 		{1, 5, 5},     // 1 is a bound of a bucket, so 4 + 1 values are certainly above it
-		{0.5, 5, 5},   // no value lies in (0.5, 1]
-		{1.5, 1, 5},   // the four values in (1, 2] may be above 1.5
+		{0.5, 5, 5},   // no value lies in (0.5, 1], so 4 + 1 values are above 0.5
+		{1.5, 1, 5},   // one value is above 2; the four in (1, 2] may be above 1.5 too
 		{0.1, 10, 20}, // within the first
 		{2, 1, 1},
 		{3, 0, 1}, // beyond the last bound
@@ -32,12 +32,12 @@ func TestHistogram(t *testing.T) {
 	}
 	inf := math.Inf(1)
 	for _, tt := range []struct{ p, estimate, low, high float64 }{
-		{50, 0.3, 0, 0.3},   // the 10th value is the last of ten in (0, 0.3]
-		{25, 0.15, 0, 0.3},  // the 5th value lies half of the way through (0, 0.3]
-		{75, 0.5, 0.3, 0.5}, // the 15th value is the last of five in (0.3, 0.5]
-		{80, 1.25, 1, 2},    // the 16th value is the first of four in (1, 2]
+		{50, 0.3, 0, 0.3},   // p50 of 20 values is the 10th, the last of ten in (0, 0.3]
+		{25, 0.15, 0, 0.3},  // p25 of 20 values is the 5th, half of the way through (0, 0.3]
+		{75, 0.5, 0.3, 0.5}, // p75 of 20 values is the 15th, the last of five in (0.3, 0.5]
+		{80, 1.25, 1, 2},    // p80 of 20 values is the 16th, the first of four in (1, 2]
 		{95, 2, 1, 2},       // the 19th
-		{99, 2, 2, inf},     // the 20th value lies in the last bucket, which has no upper bound
+		{99, 2, 2, inf},     // p99 of 20 values is the 20th, in the bucket without an upper bound
 		{0.1, 0.03, 0, 0.3}, // the first of ten
 	} {
 		estimate, low, high, ok := h.Percentile(tt.p)
@@ -58,8 +58,8 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestHistogramIsHonest: whatever the values in the buckets are, the true result lies within what
-// the buckets say.
+// TestHistogramIsHonest draws random values. Their true statistics always lie within the bounds
+// that the histogram of the values gives.
 func TestHistogramIsHonest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	bounds := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10}
@@ -153,8 +153,8 @@ func TestToldOfALevel(t *testing.T) {
 	closeTo(t, "accept_length by a mean", l.Value("accept_length", Steady, nil, nil), 2.5)
 }
 
-// The longest queue may have been at a time without a reading. So at most one of 20 readings may
-// fail; with fewer than 20 readings, one may fail.
+// A failed reading may hide the longest queue. So at most one of 20 readings may fail. With fewer
+// than 20 readings, one may fail.
 func TestMissedReadings(t *testing.T) {
 	for _, tt := range []struct {
 		n, missed [2]int // of two rounds
@@ -255,9 +255,9 @@ func TestCosts(t *testing.T) {
 			Chunks: 1, Usage: &Usage{Input: 10, Output: 100}}}
 	}
 	windows := l.Windows(Steady)
-	closeTo(t, "energy_per_token", l.Value("energy_per_token", Steady, nil, nil), 3) // 1800 J / 6 s / 100 tok/s
+	closeTo(t, "energy_per_token", l.Value("energy_per_token", Steady, nil, nil), 3) // 1800 J in 6 s are 300 W; 300 W / 100 tok/s = 3 J per token
 	closeTo(t, "cost_per_hour", l.Cost("cost_per_hour", Price{Hour: 2.5}, windows), 2.5)
-	// 250 W at 0.20 a kWh add 0.05 an hour.
+	// 250 W at a price of 0.20 per kWh cost 0.05 per hour, in addition to the 2.50 of the server.
 	closeTo(t, "cost_per_hour", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows), 2.55)
 	// 360,000 tokens an hour
 	closeTo(t, "cost_per_million_tokens", l.Cost("cost_per_million_tokens", Price{Hour: 2.5}, windows), 2.5/0.36)
@@ -267,7 +267,7 @@ func TestCosts(t *testing.T) {
 	for _, r := range l.Rounds {
 		delete(r.Telemetry.Added, Energy)
 	}
-	closeTo(t, "energy by power", l.Value("energy_per_token", Steady, nil, nil), 2.5) // 250 W / 100 tok/s
+	closeTo(t, "energy by power", l.Value("energy_per_token", Steady, nil, nil), 2.5) // 250 W / 100 tok/s = 2.5 J per token
 	delete(l.Rounds[0].Telemetry.Gauges, "power")
 	none(t, "electricity without power", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows))
 	none(t, "energy without power", l.Value("energy_per_token", Steady, nil, nil))

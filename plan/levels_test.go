@@ -15,7 +15,7 @@ func TestOutputMax(t *testing.T) {
 		want int
 	}{
 		{Output{Mean: 100}, 100},
-		{Output{Mean: 1000, Jitter: 0.1}, 1100},  // in binary 1000 · 1.1 is a little more than 1100
+		{Output{Mean: 1000, Jitter: 0.1}, 1100},  // in binary 1000 · 1.1 is a little above 1100
 		{Output{Mean: 1024, Jitter: 0.05}, 1076}, // 1075.2
 		{Output{Mean: 1, Jitter: 0.5}, 2},        // 1.5
 	} {
@@ -25,8 +25,8 @@ func TestOutputMax(t *testing.T) {
 	}
 }
 
-// Each further look at a level of users needs a new window. It is as long as the first window
-// and has as many rounds.
+// Each further look at a level of users needs a new window. All windows have the same length and
+// the same number of rounds.
 func TestMoreOfUsers(t *testing.T) {
 	l := Level{N: 50}
 	(&People{Window: 5 * time.Minute}).Part(&l)
@@ -38,8 +38,7 @@ func TestMoreOfUsers(t *testing.T) {
 	}
 }
 
-// The number of rows that are cut to a length is twice the number of the plan's requests,
-// and at most 4,096.
+// Twice as many rows of a data set are cut to length as the plan has requests, but at most 4,096.
 func TestRowsOfADataSet(t *testing.T) {
 	load := func(levels ...Level) *Workload { return &Workload{Loads: []*Load{{Levels: levels}}} }
 	for _, tt := range []struct {

@@ -133,8 +133,8 @@ func TestDamagedAnswers(t *testing.T) {
 	}
 }
 
-// A killed run keeps the answers of its recorded requests. The last line may be torn. One answer
-// may be recorded without its request.
+// A killed run keeps the answers of its recorded requests. The last line may be incomplete. One
+// answer may be recorded without its request.
 func TestAnswersOfAKilledRun(t *testing.T) {
 	dir, n := answered(t)
 	samples, err := os.ReadFile(filepath.Join(dir, record.File))
@@ -175,8 +175,8 @@ func TestAnswersOfAKilledRun(t *testing.T) {
 	}
 }
 
-// A new run removes the answers of an earlier run, but no file of that name that tokgate did not
-// write.
+// A new run removes the answers of an earlier run. It does not remove a file with the same name
+// that tokgate did not write.
 func TestAnswersOfAnEarlierRun(t *testing.T) {
 	dir, _ := answered(t)
 	path := filepath.Join(dir, record.AnswersFile)
@@ -201,8 +201,8 @@ func TestAnswersOfAnEarlierRun(t *testing.T) {
 	}
 }
 
-// Equal answers have equal hashes, wherever their text was cut off. Different answers have
-// different hashes.
+// Equal answers have equal hashes, even if their texts were cut off at different places. Different
+// answers have different hashes.
 func TestHashed(t *testing.T) {
 	a := metric.Said{Text: "Paris", AtLimit: true}.Hashed()
 	if a.Text != "" || len(a.Hash) != 64 || !a.AtLimit || a.Hashed().Hash != a.Hash {
@@ -230,7 +230,7 @@ func FuzzReadAnswers(f *testing.F) {
 	}
 	f.Add(string(raw))
 	f.Add(string(raw[:len(raw)/2]))
-	empty := func() *metric.Run { // with requests but without answers
+	empty := func() *metric.Run { // a run with requests but without answers
 		run := random(seed)
 		for _, l := range run.Levels {
 			for _, r := range rounds(l) {

@@ -21,14 +21,14 @@ import (
 // single line that is longer.
 const batchSize = 128 << 10
 
-// batch is a sequence of lines.
+// batch is a group of lines that are decoded together.
 type batch struct {
 	first int    // number of the batch's first line
 	raw   []byte // bytes of the lines, without the line feeds
 	ends  []int
 	ready chan struct{} // closed when the lines are decoded
 	lines []decoded
-	rooms []*room // memory for requests; it is reused after the batch was taken
+	rooms []*room // memory for requests; used again after the batch was taken
 	err   error   // an error that occurred after the batch's last line
 }
 
@@ -50,7 +50,7 @@ type lines struct {
 	minor  int // of the recording's schema
 	chain  chain
 	torn   int  // line number of an incomplete last line; 0 if the last line is complete
-	reused bool // the memory of a batch is reused after the batch was taken
+	reused bool // the memory of a batch is used again for a later batch
 
 	count int
 	order chan *batch // of the lines
@@ -139,7 +139,7 @@ func (ls *lines) split(r io.Reader) {
 	ls.hand(b)
 }
 
-// check verifies a line against the chain.
+// check verifies that a line continues the chain of checksums.
 func (ls *lines) check(raw []byte) (err error) {
 	if ls.count == 1 {
 		if ls.minor, err = samplesSchema.parse(raw); err != nil {
@@ -195,8 +195,8 @@ func (b *batch) decode(requests *requestLine, reused bool) {
 	}
 }
 
-// room returns empty memory for a request. If reused is set, the memory is that of line i of an
-// earlier batch.
+// room returns empty memory for line i of the batch. If reused is true, it clears and returns the
+// memory of line i of an earlier batch.
 func (b *batch) room(i int, reused bool) *room {
 	if !reused {
 		return new(room)

@@ -16,13 +16,13 @@ import (
 type Capacity struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	Over     string `json:"over"` // load: "closed", "burst" in requests; "rate" in requests per second; "speedup" as a factor
+	Over     string `json:"over"` // unit of the load: "closed" and "burst" requests, "rate" in req/s, "speedup" as a factor
 	// Step is the size of one level, in the unit of the load; 0 means 1. The fields From, UpTo,
 	// Require, Pass, Fail, Crossing and the N of probes are multiples of Step.
 	Step    float64 `json:"step,omitempty"`
 	From    int     `json:"from"`
 	UpTo    int     `json:"up_to"`
-	Require int     `json:"require,omitempty"` // 0 if no capacity is required
+	Require int     `json:"require,omitempty"` // the required capacity; 0 if none is required
 	// Largest is the largest rate that the server can sustain, in requests per second. It is 0 if
 	// unknown, and for a search over another load than a rate.
 	Largest float64 `json:"largest_rate,omitempty"`
@@ -47,7 +47,7 @@ type Capacity struct {
 	// NonMonotone lists contradictions: a load failed, and a higher load passed.
 	NonMonotone []Contradiction `json:"non_monotone"`
 	Confirmed   bool            `json:"confirmed"` // Pass was confirmed with fresh requests
-	Probes      []Probe         `json:"probes"`    // in the order in which they ran
+	Probes      []Probe         `json:"probes"`    // the probes in the order in which they ran
 	Spent       float64         `json:"spent_s"`   // of all probes
 	Reason      string          `json:"reason"`    // why the search ended
 	Notes       []string        `json:"notes"`
@@ -64,11 +64,11 @@ type Contradiction struct {
 type Probe struct {
 	N        int     `json:"n"`
 	Purpose  string  `json:"purpose"`
-	Set      int     `json:"set"`      // probes of the same N share no request if their sets differ
+	Set      int     `json:"set"`      // number of the set of samples; two sets of one N share no request
 	Level    string  `json:"level"`    // name of the case with the probe's requests
 	Requests int     `json:"requests"` // judged
 	Outcome  string  `json:"outcome"`
-	Binding  string  `json:"binding,omitempty"` // that failed or is nearest to its limit
+	Binding  string  `json:"binding,omitempty"` // threshold that failed or is nearest to its limit
 	Shown    string  `json:"shown,omitempty"`   // its value
 	Note     string  `json:"note,omitempty"`
 	Spent    float64 `json:"spent_s"`

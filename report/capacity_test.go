@@ -42,7 +42,7 @@ func TestCapacityLimit(t *testing.T) {
 	}
 }
 
-// If a rate is written without a sentence around it, it has its unit.
+// A rate that is written alone, without a sentence, has its unit.
 func TestCarries(t *testing.T) {
 	rate := Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: some(93)}
 	for _, tt := range []struct {

@@ -1,15 +1,15 @@
-// Package report writes the result of a run: one versioned Document, and one file here for each
-// output made from it.
+// Package report writes the result of a run. It has one versioned Document, and one file for each
+// output that is made from the Document.
 //
-//  1. New joins what was observed (metric.Run) with what was promised (plan.Plan) and what was
-//     judged (assert.Verdicts) into a Document;
-//  2. Document.Write and ReadDocument keep it as results.json, which stands alone: every other
-//     report can be made again from it;
+//  1. New makes a Document from the observations (metric.Run), the plan (plan.Plan) and the
+//     verdicts (assert.Verdicts).
+//  2. Document.Write and ReadDocument store it as results.json. Every other report can be made
+//     again from this file alone.
 //  3. JUnit, Markdown, Terminal and LevelsCSV show it to CI systems and people.
 //
-// The package judges nothing and does not decide the exit code; it shows the one it is given.
-// Foreign text (server logs, errors, names) is kept as it was in the Document and made safe by each
-// output for its own readers.
+// The package judges nothing, and it does not decide the exit code that it shows. The Document
+// keeps foreign text (server logs, errors, names) unchanged. Each output makes it safe for its own
+// readers.
 package report
 
 import (
@@ -31,7 +31,7 @@ const Schema = "tokgate.results/1"
 type Document struct {
 	Schema string `json:"schema"` // always Schema
 	Tool   string `json:"tool"`   // tokgate's version
-	Run    string `json:"run"`    // unique, sortable by time; if simulated, from the plan
+	Run    string `json:"run"`    // unique id, sortable by time; if simulated, made from the plan
 	Plan   Plan   `json:"plan"`
 	Host   string `json:"host,omitempty"` // machine that generated the load; "" if not recorded
 	// Folder is the folder of the run's reports, as given on the command line; "" if none were written.
@@ -39,9 +39,9 @@ type Document struct {
 	// Recording is the SHA-256 sum of the recording that was judged, in hexadecimal. "" if the
 	// recording has no checksum.
 	Recording string    `json:"recording,omitempty"`
-	Started   time.Time `json:"started,omitzero"` // wall clock, for people; zero if simulated
-	Duration  float64   `json:"duration_s"`       // of the run; virtual time if simulated
-	Salt      string    `json:"salt"`             // of the prompts, decimal (an unsigned 64-bit number)
+	Started   time.Time `json:"started,omitzero"` // wall-clock time for readers; zero if simulated
+	Duration  float64   `json:"duration_s"`       // length of the run; in virtual time if simulated
+	Salt      string    `json:"salt"`             // salt of the prompts, a decimal number of 64 bits
 	Simulated bool      `json:"simulated"`        // servers were the built-in simulator in virtual time
 	Partial   bool      `json:"partial"`          // the user left out cases
 	// Stopped is the reason why the run ended before the end of the plan; "" if it did not.
@@ -64,9 +64,9 @@ type Document struct {
 	Verdicts []Verdict `json:"verdicts"`
 	// Strength is what the gate would notice if a regression was planted; nil if not known.
 	Strength *Strength `json:"strength,omitempty"`
-	// Timelines shows a few levels request by request, enough to see causes.
+	// Timelines shows the single requests of a few levels.
 	Timelines []Timeline `json:"timelines,omitempty"`
-	// Passages holds the windows of open loops over time, at most 24.
+	// Passages shows windows of open loops over time, at most 24 windows.
 	Passages []Passage `json:"passages,omitempty"`
 	// Sum is the SHA-256 sum, in hexadecimal, of the JSON text before this field. Only written
 	// documents have it.
@@ -88,16 +88,16 @@ const (
 
 // Plan holds what the plan requires.
 type Plan struct {
-	Name       string  `json:"name"` // of the file, without folder and extension
-	Path       string  `json:"path"` // as given on the command line
-	Hash       string  `json:"hash"` // SHA-256 of sources and variables, hex
+	Name       string  `json:"name"` // name of the file, without folder and extension
+	Path       string  `json:"path"` // path as given on the command line
+	Hash       string  `json:"hash"` // SHA-256 of the sources and variables, in hex
 	Confidence Number  `json:"confidence"`
 	Decide     string  `json:"decide"`
 	Warn       bool    `json:"warn"` // inconclusive verdicts only warn
 	Budget     float64 `json:"budget_s,omitempty"`
 	// MeasureOnly means that the plan deliberately requires nothing.
 	MeasureOnly bool   `json:"measure_only,omitempty"`
-	Currency    string `json:"currency,omitempty"` // of the prices; "" if the plan has none
+	Currency    string `json:"currency,omitempty"` // currency of the prices; "" if the plan has none
 	// Cover is the text at the top of the report; nil if the plan has no report block.
 	Cover   *Cover   `json:"cover,omitempty"`
 	Servers []string `json:"servers"` // addresses of all servers in the plan
@@ -111,7 +111,7 @@ type Cover struct {
 	Title        string   `json:"title,omitempty"`
 	Subtitle     string   `json:"subtitle,omitempty"`
 	Organization string   `json:"organization,omitempty"`
-	Logo         string   `json:"logo,omitempty"` // a PNG or JPEG picture, base64
+	Logo         string   `json:"logo,omitempty"` // a PNG or JPEG picture in base64
 	Notes        []string `json:"notes,omitempty"`
 }
 
@@ -119,19 +119,21 @@ type Cover struct {
 // the measurement.
 type Server struct {
 	Address     string     `json:"address"`
-	Title       string     `json:"title,omitempty"` // for people; "": the address
+	Title       string     `json:"title,omitempty"` // title for readers; "" means the address
 	Description string     `json:"description,omitempty"`
 	Fingerprint []Property `json:"fingerprint"` // in order of metric.Facts
 	// Program is the image or command that started it; "" if nothing did.
 	Program string `json:"program,omitempty"`
-	Model   string `json:"model,omitempty"` // as in the plan; "" if the plan does not name it
+	Model   string `json:"model,omitempty"` // as in the plan; "" if the plan names no model
 	// Starts holds, for each start of the server, the time until it was ready, in seconds.
 	Starts []float64 `json:"starts_s,omitempty"`
 	// Path is how the client read the server's streams: "own transport", or "net/http: " and the
 	// reason for not using its own transport. "" if not known.
-	Path  string `json:"path,omitempty"`
-	Error string `json:"error,omitempty"` // why it could not be measured; untrusted text
-	Log   string `json:"log,omitempty"`   // end of its log, if Error is set; untrusted text
+	Path string `json:"path,omitempty"`
+	// Error is the reason why the server could not be measured. If it is set, Log is the end of the
+	// server's log. tokgate did not write these texts, so they may contain anything.
+	Error string `json:"error,omitempty"`
+	Log   string `json:"log,omitempty"`
 }
 
 // Property is one observed fact: "engine.version", "0.19.1".
@@ -144,7 +146,7 @@ type Property struct {
 type Calibration struct {
 	Streams  int     `json:"streams"`
 	Rate     Number  `json:"chunks_per_s"`
-	Delay50  float64 `json:"delay_p50_s"` // from the write by the server to its receipt
+	Delay50  float64 `json:"delay_p50_s"` // median time from the server's write to the receipt
 	Delay99  float64 `json:"delay_p99_s"`
 	CPU      Number  `json:"cpu"` // share of the allowed cores, in [0, 1]; null if unknown
 	Duration float64 `json:"duration_s"`
@@ -159,7 +161,7 @@ type Case struct {
 	Of    string  `json:"of,omitempty"`
 	Share float64 `json:"share,omitempty"`
 	Level string  `json:"level"`           // "30", "burst 8"
-	Title string  `json:"title,omitempty"` // of the level, for people
+	Title string  `json:"title,omitempty"` // name of the level for readers
 	// Description says what the level stands for; "" if the plan does not say.
 	Description string `json:"description,omitempty"`
 	Kind        string `json:"kind"` // "closed": N in flight; "burst": N at once; "rate": by Rate
@@ -178,7 +180,7 @@ type Case struct {
 	Speedup float64 `json:"speedup,omitempty"`
 	Cut     string  `json:"cut,omitempty"`
 	Natural bool    `json:"natural,omitempty"` // the model ended its answers by itself
-	// Exact means that the server's own tokenizer sized the prompts.
+	// Exact means that the length of prompts was measured with the server's own tokenizer.
 	Exact bool `json:"exact"`
 	// Asked is a digest of the workload's requests as the plan describes them. Two runs with
 	// different digests sent different workloads. "" if not recorded.
@@ -187,8 +189,8 @@ type Case struct {
 	Probe   *CaseProbe `json:"probe,omitempty"`
 	Skipped string     `json:"skipped,omitempty"` // why it was not run; "" if it was
 	// At is when the first measured request was sent, in seconds from the start of the run.
-	// Duration is the time from then to the end of the last measured request, in seconds. If the
-	// case took turns with another server, Duration is the total of its rounds.
+	// Duration is the time from At to the end of the last measured request, in seconds. If the case
+	// took turns with another server, Duration is the total of its rounds.
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
 	// RatesOver is the period over which throughput and other rates are computed. "steady" is the
@@ -198,14 +200,14 @@ type Case struct {
 	RatesOver string  `json:"window,omitempty"`
 	Window    float64 `json:"window_s"`
 	Due       int     `json:"due"`       // measured requests that the plan asked for
-	Completed int     `json:"completed"` // of Due, those that ended correctly
-	Failed    int     `json:"failed"`    // of Due, those that ended with an error
-	// Canceled is the number of requests that the run cancelled because it was stopped. They count
-	// neither as completed nor as failed, and no other figure includes them.
+	Completed int     `json:"completed"` // requests of Due that ended correctly
+	Failed    int     `json:"failed"`    // requests of Due that ended with an error
+	// Canceled is the number of requests that the run cancelled because it was stopped. No other
+	// figure counts them, not even Completed or Failed.
 	Canceled int `json:"canceled,omitempty"`
 	// Failures counts the failed requests by kind, most frequent first.
 	Failures   []Failure `json:"failures"`
-	Reconnects int       `json:"reconnects"` // resent because a reused connection had died
+	Reconnects int       `json:"reconnects"` // requests resent because a reused connection had died
 	// InputTokens and OutputTokens are sums over all measured requests that completed. The server
 	// counted the tokens.
 	InputTokens  int     `json:"input_tokens"`
@@ -221,7 +223,7 @@ type Case struct {
 	Looks []Look `json:"looks"`
 	// Notes are remarks on how the case was run.
 	Notes   []string  `json:"notes"`
-	Metrics []Summary `json:"metrics"` // in the order of metric.Defs
+	Metrics []Summary `json:"metrics"` // one summary for each metric, in the order of metric.Defs
 	// Turns holds the results of conversations by turn, at most ten entries. Absent if there are no
 	// conversations.
 	Turns []Turn `json:"turns,omitempty"`
@@ -241,7 +243,7 @@ func (c *Case) Sent() int {
 	return c.Due
 }
 
-// Load is the number in flight or sent at once, or the rate.
+// Load returns the load of the case: the number of requests in flight or sent at once, or the rate.
 func (c *Case) Load() float64 {
 	if c.Rate > 0 {
 		return c.Rate
@@ -254,17 +256,17 @@ func (c *Case) Load() float64 {
 type Series struct {
 	Metric string    `json:"metric"` // name of a metric.Def
 	Unit   string    `json:"unit"`
-	At     []float64 `json:"at_s"` // offsets from the run's start
+	At     []float64 `json:"at_s"` // times of the readings, in seconds from the run's start
 	Values []float64 `json:"values"`
 }
 
 // Rows describes the rows of a data set that were sent at a level.
 type Rows struct {
 	Sent int `json:"sent"` // different rows
-	// Again is the number of requests whose prompt was sent before in the run. If two rows have the
-	// same prompt, sending the second row counts too.
+	// Again is the number of requests whose prompt was sent before in the run, for the same row or
+	// for another row with the same prompt.
 	Again  int     `json:"again"`
-	Prompt Lengths `json:"prompt"` // of completed requests, in tokens by the server's count
+	Prompt Lengths `json:"prompt"` // prompt tokens of completed requests, by the server's count
 	Answer Lengths `json:"answer"`
 }
 
@@ -279,17 +281,17 @@ type Lengths struct {
 // second request of every conversation.
 type Turn struct {
 	From     int    `json:"from"` // 1-based
-	To       int    `json:"to"`   // equals From, but the last entry may cover several turns
+	To       int    `json:"to"`   // equals From, except that the last entry may cover several turns
 	Requests int    `json:"requests"`
-	Mean     Number `json:"ttft_mean_s"` // over the requests that have a TTFT
-	P95      Number `json:"ttft_p95_s"`  // over all requests; failed ones rank as worst
+	Mean     Number `json:"ttft_mean_s"` // mean over the requests that have a TTFT
+	P95      Number `json:"ttft_p95_s"`  // p95 over all requests; failed requests rank as worst
 	Cached   Number `json:"cached"`      // share of the prompt tokens that came from a cache
 }
 
 // CaseProbe explains why a capacity search measured a level.
 type CaseProbe struct {
 	Purpose string `json:"purpose"` // purpose of the first probe: "ladder", "bisect", "confirm", …
-	Set     int    `json:"set"`     // probes of the same N share no request if their sets differ
+	Set     int    `json:"set"`     // number of the sample set; sets of one N share no request
 }
 
 // Look is a planned moment at which a level was judged while it ran.
@@ -328,11 +330,11 @@ type Round struct {
 	Busy     Number  `json:"busy"`              // share of the slots' time in requests or pauses
 	CPU      Number  `json:"cpu"`               // share of the allowed cores; null if unknown
 	GCPause  float64 `json:"gc_pause_s"`        // the longest
-	Delay    float64 `json:"delay_s"`           // p99 delay with which a ready goroutine ran
-	Stall    float64 `json:"stall_s"`           // longest stop of the whole generator
+	Delay    float64 `json:"delay_s"`           // p99 of the time that a ready goroutine waited to run
+	Stall    float64 `json:"stall_s"`           // longest pause of the whole generator
 	Complete bool    `json:"complete"`          // false: cut short
 	Stopped  string  `json:"stopped,omitempty"` // why it was
-	Void     string  `json:"void,omitempty"`    // why it was measured again
+	Void     string  `json:"void,omitempty"`    // why the round was measured again; "" if it was not
 }
 
 // Summary is one metric of one case. A level-wide metric has only the field Value. A metric of
@@ -341,16 +343,16 @@ type Summary struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
 	Better string `json:"better"`        // "lower", "higher" or "neutral"
-	Of     string `json:"of"`            // "request", "gap", "level", "histogram" (a request in a bucket of the server) or "reading"
+	Of     string `json:"of"`            // what is observed: "request", "gap", "level", "histogram" (a request in a bucket of the server) or "reading"
 	Why    string `json:"why,omitempty"` // why there is no value; "" if there is one
 	N      int    `json:"n"`             // number of observations, including those counted as worst
-	Worst  int    `json:"worst"`         // those of N that have no value, such as failures
+	Worst  int    `json:"worst"`         // observations without a value, such as failures; part of N
 	// LeftOut is the number of answers that came in a single chunk. A metric of streaming has no
 	// value for these answers, so N does not count them.
 	LeftOut int `json:"left_out,omitempty"`
 
 	Value       Number       `json:"value"` // of a level
-	Mean        Number       `json:"mean"`  // of the observations that are not counted as worst
+	Mean        Number       `json:"mean"`  // mean of the observations that have a value
 	Min         Number       `json:"min"`
 	Max         Number       `json:"max"`
 	Percentiles *Percentiles `json:"percentiles,omitempty"` // nil for level-wide metrics and readings
@@ -384,9 +386,9 @@ type Timeline struct {
 	Level    string `json:"level"`
 	Why      string `json:"why"`   // why this level is shown
 	Round    int    `json:"round"` // 0-based
-	Slots    int    `json:"slots"` // number of slots of the level; the first few are shown
-	// From is the beginning of the stretch and To the end of the last request shown,
-	// in seconds from the start of the run.
+	Slots    int    `json:"slots"` // number of slots of the level; only the first few are shown
+	// From is the beginning of the time shown, and To is the end of the last request shown. Both
+	// are in seconds from the start of the run.
 	From     float64 `json:"from_s"`
 	To       float64 `json:"to_s"`
 	Requests []Bar   `json:"requests"` // in order of sending
@@ -398,7 +400,7 @@ type Bar struct {
 	Slot    int     `json:"slot"`    // 0-based
 	Phase   string  `json:"phase"`   // "measured" or "filler"
 	Sent    float64 `json:"sent_s"`  // its first byte written
-	First   Number  `json:"first_s"` // its first token; null if there was none
+	First   Number  `json:"first_s"` // time of the first token; null if there was none
 	End     float64 `json:"end_s"`   // it ended or failed
 	Failure string  `json:"failure,omitempty"`
 }
@@ -412,11 +414,11 @@ type Verdict struct {
 	Name     string  `json:"name"` // stable across runs
 	Outcome  Outcome `json:"outcome"`
 	Severity string  `json:"severity"` // "error" or "warn"
-	Warn     bool    `json:"warn"`     // inconclusive only warns, by the plan's policy
+	Warn     bool    `json:"warn"`     // the plan's policy makes an inconclusive outcome a warning
 	// Cause is the cause of an error: "server", "generator" or "invalid". "" if the outcome is not
 	// an error.
 	Cause   string   `json:"cause,omitempty"`
-	Message string   `json:"message"` // one line. May quote foreign text
+	Message string   `json:"message"` // one line; may quote text that tokgate did not write
 	Needs   string   `json:"needs,omitempty"`
 	Notes   []string `json:"notes"`
 
@@ -429,7 +431,7 @@ type Verdict struct {
 	Confidence Number     `json:"confidence"`
 	N          int        `json:"n"`         // observations behind the value
 	Effective  Number     `json:"effective"` // effective number of requests
-	Over       Number     `json:"over"`      // requests, or share of gaps, beyond the limit
+	Over       Number     `json:"over"`      // number of requests, or share of gaps, beyond the limit
 
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"` // 1-based; 0: unknown
@@ -438,11 +440,11 @@ type Verdict struct {
 // Threshold is the bound on a metric that a verdict checks.
 type Threshold struct {
 	Metric string `json:"metric"`
-	Stat   string `json:"stat"` // "" for a level-wide metric
-	Op     string `json:"op"`   // "" if there is no limit
+	Stat   string `json:"stat"` // such as "p95"; "" for a level-wide metric
+	Op     string `json:"op"`   // operator of the limit; "" if there is none
 	Limit  Number `json:"limit"`
 	Unit   string `json:"unit"`
-	Text   string `json:"text"` // as the author wrote it
+	Text   string `json:"text"` // the whole threshold as its author wrote it
 }
 
 // Write writes the document as indented JSON with a final line break. Its last
@@ -458,7 +460,7 @@ func (d *Document) Write(w io.Writer) error {
 	return err
 }
 
-// Seal sets the checksum of an indented JSON object, which is its last field.
+// Seal sets the checksum of an indented JSON object. The checksum is the object's last field.
 func Seal(object []byte) []byte {
 	b := object[:max(len(object)-len("\n}"), 0)]
 	if at := bytes.LastIndex(object, []byte(sumHead)); at >= 0 {
@@ -476,9 +478,9 @@ const (
 // maxDocument is the largest size of a document, in bytes. A document with 10,000 levels has 60 MB.
 const maxDocument = 512 << 20
 
-// ReadDocument reads what Write wrote. It returns an error for a document that was
-// changed since, and for one of another schema, which it names. Unknown fields are
-// ignored, because later versions may add some.
+// ReadDocument reads a document that Write wrote. It returns an error if the document was changed
+// since, or if it has another schema. Unknown fields are ignored, because later versions may add
+// some.
 func ReadDocument(r io.Reader) (*Document, error) {
 	src, err := io.ReadAll(io.LimitReader(r, maxDocument))
 	if err != nil {

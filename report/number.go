@@ -64,7 +64,7 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Format formats a number with a unit for people; a missing value is "–".
+// Format formats a number with a unit for people. A missing value is "–".
 func (n Number) Format(unit string) string {
 	if !n.OK {
 		return "–"

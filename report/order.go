@@ -35,9 +35,9 @@ func places(written map[string][]string, kind string) func(name, key string) int
 	return func(name, key string) int { return slices.Index(written[kind+"."+name], key) }
 }
 
-// byKey sorts the elements of the same group and the same for_each by their keys. It uses only the
-// positions that these elements have in the list. All other elements stay where they are, and so do
-// elements whose keys have no order.
+// byKey sorts the elements of one for_each by their keys, within each group. They only change
+// places with each other. All other elements stay where they are, such as elements whose keys have
+// no order.
 func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group, address string)) {
 	type family struct {
 		places           []int

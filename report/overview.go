@@ -86,8 +86,8 @@ func (c *Comparison) binding() []*Change {
 	return list
 }
 
-// sign returns the sign and word for a change in a table. A change without a limit gets its
-// direction, although its outcome is "skipped".
+// sign returns the sign and word for a change in a table. A change without a limit has no outcome,
+// so its direction is shown.
 func (c *Change) sign() string {
 	if c.Limit.OK || c.Outcome != Skipped {
 		return signs[c.status()]
@@ -95,7 +95,7 @@ func (c *Change) sign() string {
 	return map[string]string{"better": "🔼 better", "worse": "🔽 worse", "": "➖ no difference shown"}[c.Direction]
 }
 
-// status returns the status that this change would have if it were a verdict.
+// status returns the status of a verdict with this outcome and severity.
 func (c *Change) status() Status {
 	v := Verdict{Outcome: c.Outcome, Severity: c.Severity}
 	return v.Status()

@@ -9,9 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Passage shows one window of an open loop over time: the arrivals, and the requests in flight. A
-// level may have several such windows. The document has the first one; Windows is the number of
-// all.
+// Passage shows one window of an open loop over time: the arrivals, and the requests in flight. If
+// a level has several windows, the document has only the first. Windows counts them all.
 type Passage struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
@@ -21,8 +20,8 @@ type Passage struct {
 	Levels  []string  `json:"levels"`
 	Begins  []float64 `json:"begins_s"`
 	Windows int       `json:"windows"`
-	At      float64   `json:"at_s"`   // start of the window, since the start of the run
-	Step    float64   `json:"step_s"` // length of each of the following steps, in seconds
+	At      float64   `json:"at_s"`   // start of the window, in seconds since the start of the run
+	Step    float64   `json:"step_s"` // seconds that one element of the lists below covers
 	// Arrivals is the number of measured requests that were due in each step. InFlight is, for each
 	// step, the largest number of requests in flight at the same time: due and not yet ended.
 	// Waiting is the largest number of requests in flight that had no token yet.
@@ -44,7 +43,7 @@ type stretch struct {
 }
 
 // passages returns the open-loop windows of the levels that the plan declares. The requests of a
-// mix appear once, under the mix; the parts of the mix have no windows.
+// mix appear once, under the mix. The parts of the mix have no windows.
 func (b *builder) passages() []Passage {
 	type owner struct{ server, workload string }
 	var order []owner
@@ -79,8 +78,8 @@ func (b *builder) passages() []Passage {
 	return out[:min(len(out), mostPassages)]
 }
 
-// joined groups the rounds of an open loop into windows. A window continues with the next round if
-// that round begins where the last one ends, and both belong to the same level or to stages.
+// joined groups the rounds of an open loop into windows. The next round continues a window if it
+// begins where the last round ends. Both rounds must belong to the same level, or to stages.
 func joined(list []stretch) (windows [][]stretch) {
 	slices.SortStableFunc(list, func(x, y stretch) int { return cmp.Compare(x.round.WindowStart, y.round.WindowStart) })
 	for i, x := range list {

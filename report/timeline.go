@@ -15,8 +15,8 @@ const (
 	mostBars      = 200
 )
 
-// timelines chooses one level for each workload and server, the level about which readers will most
-// likely ask. Levels with a problem come first.
+// timelines returns the timeline of one level for each workload and server; see telling. Levels
+// with a problem come first.
 func (b *builder) timelines(d *Document) []Timeline {
 	var bad, good []Timeline
 	for _, g := range groups(d) {

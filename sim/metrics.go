@@ -12,9 +12,8 @@ import (
 )
 
 // metrics holds what /metrics shows in addition to the engine's own counters. The names are
-// SGLang's or vLLM's, depending on the engine that the server simulates. The times are those of the
-// engine model: a token's time is the end of its step, not the time at which its bytes were
-// written.
+// SGLang's or vLLM's, depending on the simulated engine. The times are from the engine model: a
+// token's time is the end of its step, not the time at which its bytes were written.
 type metrics struct {
 	like                           string
 	ttft, itl, tpot, e2e           *histogram
@@ -43,7 +42,7 @@ func newMetrics(like string) *metrics {
 // told is what the metrics keep of a request in flight.
 type told struct {
 	last   time.Duration // time of the emission before this one
-	finish string        // finish reason of the answer, if it becomes complete
+	finish string        // finish reason of the answer, once it is complete
 }
 
 // emission records the tokens that a step emitted for one request.
@@ -197,10 +196,10 @@ func (p *page) histogram(name, help string, h *histogram) {
 type histogram struct {
 	bounds []float64 // upper, inclusive, ascending
 	counts []int     // one element more than bounds: the last counts the values above all bounds
-	les    []string  // text between the common labels and the count of a bucket, such as `,le="+Inf"} `
+	les    []string  // for each bucket, the end of its labels, such as `,le="+Inf"} `
 	sum    float64
 
-	last    time.Duration // the last value and its bucket; streams in step have the same gaps
+	last    time.Duration // the last value, as seconds and as a bucket; equal gaps are common
 	seconds float64
 	place   int
 }

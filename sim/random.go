@@ -6,8 +6,8 @@ import (
 )
 
 // rng is a SplitMix64 generator (Steele, Lea, Flood: Fast splittable pseudorandom number
-// generators, OOPSLA 2014). Its state has only eight bytes, so each sequence has a generator of its
-// own. The draws of a sequence do not depend on other sequences.
+// generators, OOPSLA 2014). Its state has only eight bytes, so every random sequence can have its
+// own generator. The numbers of one sequence do not depend on other sequences.
 type rng uint64
 
 func (r *rng) next() uint64 {
@@ -21,10 +21,10 @@ func (r *rng) next() uint64 {
 // float draws a number that is uniformly distributed in [0, 1).
 func (r *rng) float() float64 { return float64(r.next()>>11) / (1 << 53) }
 
-// noise draws factors on times. The factors are log-normal, with the mean 1.
+// noise draws random factors for durations. The factors are log-normal with a mean of 1.
 type noise struct {
-	start float64 // factor on the times of the server, drawn once at each start
-	sigma float64 // standard deviation of the logarithm of the factor on a step's time; 0: no noise
+	start float64 // factor on all times of the server; drawn once at each start
+	sigma float64 // standard deviation of the logarithm of a step's factor; 0: no noise
 	rand  *rand.Rand
 }
 

@@ -17,10 +17,10 @@ var (
 	boundsPrefill = []string{"ttft", "ttfa", "e2e", "e2e_speed", "input_throughput", "goodput"}
 )
 
-// Diagnose reads only the plan, and reports what its gate cannot notice. A comparison that requires
-// nothing is an error. It warns about a comparison that only warns, about a plan whose only
-// requirements are in a comparison that is left out, and about a workload without a threshold on
-// the time of answers or prompts.
+// Diagnose reports what the gate of a plan cannot notice. It reads only the plan. It returns an
+// error for a comparison that requires nothing. It warns about a comparison that only warns, and
+// about a workload without a threshold on the time of answers or prompts. It also warns if the
+// plan's only requirements are in a comparison that is left out.
 func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	if p.Gate.MeasureOnly {
 		return nil
@@ -55,8 +55,8 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 		switch {
 		case decode && prefill || len(w.SLAs) == 0:
 		case !decode && !prefill && gates:
-			// This workload only requires that requests succeed, and another workload of the plan
-			// has a threshold on speed.
+			// No warning: this workload only requires that requests succeed. Another workload of
+			// the plan bounds speed.
 		case prefill:
 			say(hcl.DiagWarning, w.Range, "Nothing bounds decoding", `A server that writes its answers ten times slower would pass workload.%s. Bound speed, tpot, itl, e2e or throughput, such as speed = "mean > 20 tok/s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
 		case decode:

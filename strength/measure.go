@@ -8,14 +8,14 @@ import (
 	"github.com/tokgate/tokgate/assert/verdict"
 )
 
-// Tally counts the results of a gate.
+// Tally counts the outcomes of a gate's runs.
 type Tally struct {
 	Passed    int
 	Undecided int // inconclusive: the gate neither passed nor failed
 	Failed    int // runs in which a requirement failed or the measurement was invalid
 }
 
-// Runs is the number of runs.
+// Runs returns the number of runs.
 func (t Tally) Runs() int { return t.Passed + t.Undecided + t.Failed }
 
 // Fails is the share of runs that failed, in [0, 1]; 0 without runs.
@@ -34,7 +34,7 @@ func (t Tally) Passes() float64 {
 	return float64(t.Passed) / float64(t.Runs())
 }
 
-// Finding is the result of a gate under one regression.
+// Finding holds the outcomes of a gate's runs under one regression.
 type Finding struct {
 	Regression
 	Tally
@@ -43,7 +43,7 @@ type Finding struct {
 	Absent bool
 }
 
-// Result holds the results of all regressions.
+// Result holds how often a gate fails: with an unchanged server, and with each regression.
 type Result struct {
 	// Recorded is set if the results are from a recorded run and Stretch, and not from simulated
 	// runs.
@@ -52,7 +52,7 @@ type Result struct {
 	Findings  []Finding
 }
 
-// Runs is how many runs were judged in all.
+// Runs returns the number of runs that were judged in all.
 func (r *Result) Runs() int {
 	n := r.Unchanged.Runs()
 	for _, f := range r.Findings {
@@ -132,7 +132,7 @@ func (t *Tally) Add(o verdict.Outcome) {
 		t.Passed++
 	case verdict.Inconclusive:
 		t.Undecided++
-	default: // an error or a skipped run is no pass either
+	default: // an error or a skipped run does not pass
 		t.Failed++
 	}
 }
@@ -140,7 +140,8 @@ func (t *Tally) Add(o verdict.Outcome) {
 // Noticed reports whether at least the given share of the runs fail.
 func (f *Finding) Noticed(share float64) bool { return !f.Absent && f.Runs() > 0 && f.Fails() >= share }
 
-// Unnoticed lists those of the given regressions with which fewer than 95 of 100 runs fail.
+// Unnoticed returns the findings on the given regressions that are not noticed: fewer than 95% of
+// the runs fail with them.
 func (r *Result) Unnoticed(demanded []Regression) []Finding {
 	var out []Finding
 	for _, f := range r.Findings {
@@ -151,5 +152,5 @@ func (r *Result) Unnoticed(demanded []Regression) []Finding {
 	return out
 }
 
-// Sure is the share of runs in which a gate must fail, so that a regression counts as noticed.
+// Sure is the smallest share of failed runs with which a regression counts as noticed.
 const Sure = 0.95

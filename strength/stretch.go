@@ -12,7 +12,7 @@ import (
 )
 
 // Stretchable lists the regressions that can be applied to a recorded run, because the record shows
-// how its requests would have changed. A record does not contain the fixed overhead; it is
+// how its requests would have changed. A record does not contain the fixed overhead. It is
 // estimated from prompts of two lengths.
 func Stretchable() []Regression {
 	var out []Regression
@@ -77,11 +77,11 @@ func stretches(l *metric.Level) bool {
 	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop
 }
 
-// Stretch returns the run as it would have been under a regression; r == nil means no regression.
-// In each slot of a closed loop every request takes longer, and the next request starts later.
-// Other loads stay unchanged. Seed 0 keeps the recorded rounds. Any other seed draws the same
-// number of rounds with replacement; a control and its candidate are drawn in pairs. planted is
-// false if the regression changed nothing.
+// Stretch returns the run as it would have been under the regression r; nil means no regression. In
+// each slot of a closed loop every request takes longer, and the next request starts later. Other
+// loads stay unchanged. Seed 0 keeps the recorded rounds. Any other seed draws the same number of
+// rounds with replacement, and it draws a control and its candidate in pairs. planted is false if
+// the regression changed nothing.
 func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted bool) {
 	copied := *rec.run
 	copied.Levels = nil
@@ -130,8 +130,8 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 	return &copied, planted
 }
 
-// answered returns a copy of a comparison in which the candidate's scored answers are worse, as
-// under the regression.
+// answered returns a copy of a comparison. In the copy the regression has made the candidate's
+// scored answers worse.
 func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Comparison {
 	out, answers := *c, *c.Answers
 	out.Answers, answers.Pairs = &answers, slices.Clone(answers.Pairs)
@@ -223,8 +223,8 @@ type warp struct {
 	changed    bool
 }
 
-// round returns a copy of the round r in which the requests are slower. Everything that a slower
-// answer delays is later. The parameter place is the round whose place in the run the copy takes.
+// round returns a copy of the round r with slower requests. A slower answer also delays the later
+// requests of its slot. The copy has the index and the leg of the round place.
 func (w *warp) round(r, place *metric.Round) *metric.Round {
 	all := r.All()
 	out := r.With(make([]*metric.Sample, 0, len(all)))
@@ -261,9 +261,9 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 	return out
 }
 
-// moved returns the new time of an instant t of the recording. The request s, in the same slot,
-// starts later by before and ends later by late. Between its start and its end the delay grows
-// evenly. An instant before its start moves to the time so.
+// moved returns the time that an instant t of the recording has in the slower run. The request s,
+// in the same slot, starts later by before and ends later by late. Between its start and its end
+// the delay grows evenly. If t is before the start of s, moved returns so.
 func moved(t time.Duration, s *metric.Sample, before, late, so time.Duration) time.Duration {
 	switch {
 	case t < s.Sent:
@@ -290,7 +290,7 @@ func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 		return 0
 	}
 	more := w.regression.Size - 1
-	wait := w.step // the step that reads the prompt; the lines below add half of a running step
+	wait := w.step // the step that reads the prompt; half of a running step is added
 	if w.slots > 1 {
 		wait += w.step / 2
 	}

@@ -227,8 +227,8 @@ func BenchmarkDataset(b *testing.B) {
 	}
 }
 
-// The prompts "ab" and "abcd" both begin with "ab". These two bytes are all of the first prompt and
-// half of the second.
+// Two prompts share the bytes of their common beginning. The prompts "ab" and "abcd" share "ab":
+// all of the first prompt and half of the second.
 func TestShares(t *testing.T) {
 	d, err := parse(t, "a.jsonl", `{"prompt":"abcd"}`+"\n"+`{"prompt":"x"}`+"\n"+`{"prompt":"ab"}`+"\n"+`{"prompt":"yz"}`+"\n"+`{"prompt":"yz","tools":[1]}`, "")
 	if err != nil {

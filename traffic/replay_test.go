@@ -83,7 +83,7 @@ func TestRepeats(t *testing.T) {
 		{0, 0, false, []int{0, 8, 4, 0}},
 		{0, 0, true, []int{8, 8, 4, 0}},
 		{1, 0, false, []int{0, 4, 0}},
-		{0, 8, false, []int{0, 6, 4, 0}}, // 8 tokens of context leave 6, 6, 6 and 4 for the prompts
+		{0, 8, false, []int{0, 6, 4, 0}}, // a context of 8 tokens leaves room for prompts of 6, 6, 6 and 4 tokens
 	} {
 		if diff := cmp.Diff(tt.want, r.Repeats(tt.from, 4, tt.context, tt.others)); diff != "" {
 			t.Errorf("from %d, context %d, others %v: %s", tt.from, tt.context, tt.others, diff)
@@ -94,8 +94,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// A session has two rounds. The second round's prompt begins with 320 of the first round's
-// 300 + 50 tokens.
+// A session has two rounds. The second prompt repeats 320 tokens of the first round: the 300 of its
+// prompt and 20 of its answer.
 func TestPartsOfSessions(t *testing.T) {
 	tr := trace(t, "t.csv", "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n0,300,50,0,0,10,0\n0,100,10,5,1,0,320\n", "", nil)
 	r, err := tr.Replay(traffic.Stretch{})
@@ -133,7 +133,7 @@ func TestFit(t *testing.T) {
 }
 
 // The times of the rows were rounded to 3 s, so they are spread over 3 s. For 1,000 rows with the
-// same time the mean delay is 1.5 s; the tolerance is 5 standard errors, 5 × 3/√12/√1000 s. The
+// same time the mean delay is 1.5 s. The tolerance is 5 standard errors, 5 × 3/√12/√1000 s. The
 // same seed gives the same times. A row still waits for the row that it follows.
 func TestSpread(t *testing.T) {
 	tr := &traffic.Trace{}

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// 80% of 1024 tokens are 819.2, which is between 768 and 896: 51.2/128 = 40% of the
-// prompts have the longer prefix.
+// A hit rate of 80% on 1024 tokens needs 819.2 shared tokens. This is between prefixes of 768 and
+// 896 tokens, so 51.2/128 = 40% of the prompts have the longer prefix.
 func TestForHitRate(t *testing.T) {
 	for _, tt := range []struct {
 		input int

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Bounds of a trace, in addition to those of a data set.
+// Limits on the size of a trace. The limits on a data set apply too.
 const (
 	MaxHashes   = 1 << 26 // largest number of block ids in all rows together
 	MostInTrace = 1 << 12 // turns of one session
@@ -23,24 +23,23 @@ type Trace struct {
 	Format string // the name of a format, or "columns" if Columns describes it
 	Block  int    // tokens in a block of Recorded.Blocks; 0 if no row has blocks
 	Rows   []Recorded
-	// Empty is the number of rows that were left out. A row is left out if it has no prompt or no
-	// answer (such as a failed request). In formats that allow rows without a time, these are left
-	// out too.
+	// Empty is the number of rows that were left out: rows without a prompt or an answer, such as
+	// failed requests, and rows without a time.
 	Empty int
 }
 
 // Recorded is one request of a trace.
 type Recorded struct {
 	Line   int           // the first line of the row in its file, from 1
-	At     time.Duration // when the request was sent, since the first request of the trace
-	Input  int           // tokens of the prompt, with the prefix; 0: they follow from Text
-	Output int           // tokens of its answer, at least 1
+	At     time.Duration // time of sending, since the first request of the trace
+	Input  int           // tokens of the prompt, with the prefix; 0 if Text gives the number
+	Output int           // tokens of the answer, at least 1
 	// Blocks holds the ids of the blocks of the prompt after Prefix. The last block may be partial.
 	// Blocks with the same id have the same text. nil if no other row has this part of the prompt.
 	Blocks []uint64
-	// Session is the number of the request's session, from 1; 0 if there is none. Parent is the
-	// previous row of the session: the request waited for its answer. It is an index in Rows; -1 if
-	// there is none.
+	// Session is the number of the request's session, from 1; 0 if it has none. Parent is the index
+	// in Rows of the session's previous request; -1 if there is none. A request waits for its
+	// parent's answer.
 	Session, Parent int
 	// Prefix is the number of tokens with which the prompt repeats the beginning of its parent's
 	// prompt and answer.
@@ -54,7 +53,7 @@ type Recorded struct {
 }
 
 // ReadTrace reads a trace from a regular file. If columns are given, they describe the trace.
-// Otherwise format is the name of its format; if it is "", the format is detected. Errors are
+// Otherwise format is the name of its format. If format is "", the format is detected. Errors are
 // *Error.
 func ReadTrace(path, format string, columns *Columns) (*Trace, error) {
 	return read(path, func(r io.Reader) (*Trace, error) { return ParseTrace(r, path, format, columns) })
@@ -105,9 +104,9 @@ type entry struct {
 	delayed         bool
 	after           time.Duration // time from this row's answer to the next row of its session
 	afterKnown      bool
-	answered        int64 // when its answer ended, in nanoseconds; 0 if unknown
+	answered        int64 // when the row's answer ended, in nanoseconds; 0 if unknown
 	sent            int64 // when the request was sent, in nanoseconds; 0 if unknown
-	append          int   // new tokens of the prompt, if Input is not the whole prompt
+	append          int   // number of new tokens, if Input is not the whole prompt
 	grows, prefixed bool
 }
 
@@ -117,12 +116,12 @@ type traceParser struct {
 	entries []entry
 	hashes  int
 	empty   int
-	rows    map[string]int // last row read so far of each session
-	at      [slots]int     // indexes of the columns of a table
-	server  string         // only samples of this server are read: the first in the file
+	rows    map[string]int // the last row read so far, by session
+	at      [slots]int     // column of each field, if the trace is a table
+	server  string         // the first server in the file; samples of other servers are skipped
 }
 
-// add adds the row e, which was read at the given line. A nil row means that the line has none.
+// add adds the row e, which was read at the given line. A nil row means that the line has no row.
 func (p *traceParser) add(e *entry, line int) error {
 	if e == nil {
 		return nil

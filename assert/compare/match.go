@@ -90,15 +90,14 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 	return control, one, ""
 }
 
-// alike explains how the work of two levels differed. It returns "" if both levels had the same
-// work.
+// alike returns how the work of two levels differs, in words. It returns "" if it does not differ.
 func alike(control, candidate *metric.Level) string {
 	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
 		return fmt.Sprintf("the control was loaded with %s %d, but the candidate was loaded with %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
 	}
 	if control.Asked != nil && candidate.Asked != nil {
 		asked := *control.Asked
-		asked.Engine = candidate.Asked.Engine // the argument changed decides whether the engines may differ
+		asked.Engine = candidate.Asked.Engine // the argument changed allows or forbids different engines
 		if differs := asked.Differs(*candidate.Asked); len(differs) > 0 {
 			return "the control was sent another workload: " + strings.Join(differs, "; ")
 		}

@@ -67,10 +67,11 @@ func TestJudgeNights(t *testing.T) {
 	}{
 		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded only: this is night 1, and nights are judged from the 11th on"},
 		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "this is night 10"},
-		// The standard deviation of a new night is √(10/9)·0.01 = 0.01054 on the logarithmic scale,
-		// with 0.8·10 − 1 = 7 degrees of freedom. The one-sided error is 0.3·0.007/2, because there
-		// are two series, so t = 4.66. The half width of the interval is 4.66·0.01054·√1.1 =
-		// 0.0515. The bounds 2·e^±0.0515 are 1.9 s and 2.11 s.
+		// The standard deviation of the nights is √(10/9)·0.01 = 0.01054 on the logarithmic scale,
+		// with 0.8·10 − 1 = 7 degrees of freedom. A new night differs from the mean of ten nights
+		// by √(1 + 1/10) times as much. The one-sided error is 0.3·0.007/2 for each of the two
+		// series, so t = 4.66. The half width of the interval is 4.66·0.01054·√1.1 = 0.0515. Its
+		// ends are 2·e^±0.0515: 1.9 and 2.11 s.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
 		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight 10% higher than 2 s, the mean of 10 nights"},
 		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; this is an improvement. To hold later nights to this value, pin run r10"},
@@ -93,8 +94,8 @@ func TestJudgeNights(t *testing.T) {
 		// A capacity of 40 requests on every night may be rounded by half a request, so 39 is not
 		// yet a change.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
-		// A rate may have any decimals, so it is not allowed to differ by half a request per
-		// second. That would be an eighth of 4 req/s.
+		// The test for a rate does not allow for rounding by half a unit, because a rate may have
+		// any decimals. Half a request per second would be an eighth of 4 req/s.
 		{"a rate lower", nightsOf(rate, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3.7), Options{}, verdict.Fail, false, "3.7 req/s: tonight 7.5% lower"},
 		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), Options{}, verdict.Fail, false, "35 requests: tonight 12.5% lower"},
 	}
@@ -126,8 +127,8 @@ func TestJudgeNightsPinned(t *testing.T) {
 	if got.Outcome != verdict.Pass || !got.Recorded || got.Since != 3 || got.Pinned == nil || got.Pinned.Run != "r20" {
 		t.Errorf("after: %+v", got)
 	}
-	// If the pinned run is not in the history, nobody knows which nights it accepts. So there is no
-	// verdict on tonight.
+	// If the history lacks the pinned run, the accepted nights are unknown. So tonight gets no
+	// verdict.
 	for run, words := range map[string]string{
 		"lost": "run lost, which was pinned, is not in the history: pin one that is", "r021": "did you mean r21?",
 	} {
@@ -159,7 +160,7 @@ func TestJudgeNightsOtherWorkload(t *testing.T) {
 	}
 }
 
-// A change has a date, and a list of what else changed that night.
+// The report of a change has its date, and a list of what else changed that night.
 func TestJudgeNightsChanges(t *testing.T) {
 	values := steady(30)
 	for i := 20; i < 30; i++ {

@@ -23,20 +23,20 @@ const (
 	mostCorrelated = 0.9
 )
 
-// moments describes the nights of a reference, without outlying nights.
+// moments describes the nights of a reference. Outliers are removed.
 type moments struct {
 	N           int     // nights that count
-	Mean        float64 // mean of these nights; NaN without nights
-	Sigma       float64 // standard deviation; NaN below two nights
-	Correlation float64 // lag-1 autocorrelation, corrected for the bias of few nights; NaN below three
+	Mean        float64 // mean of the nights; NaN if there are none
+	Sigma       float64 // standard deviation; NaN for fewer than two nights
+	Correlation float64 // lag-1 autocorrelation, corrected for few nights; NaN for fewer than 3
 }
 
-// robust removes outliers and returns the moments of the other numbers. An outlier is further from
-// the median than the constant outlying times the standard deviation. That standard deviation comes
-// from the median of the absolute deviations (Hampel, Journal of the American Statistical
-// Association 69, 1974). It comes from their 80th percentile if that gives more, because the median
-// is 0 if more than half of the numbers are equal. The parameter floor is the smallest possible
-// standard deviation.
+// robust removes outliers and returns the moments of the remaining numbers. An outlier is further
+// from the median than the constant outlying times a robust standard deviation. That standard
+// deviation is estimated from the median of the absolute deviations (Hampel, Journal of the
+// American Statistical Association 69, 1974). If more than half of the numbers are equal, this
+// median is 0. So robust uses the 80th percentile of the deviations if that gives more. The
+// parameter floor is the smallest possible standard deviation.
 func robust(xs []float64, floor float64) moments {
 	if len(xs) == 0 {
 		return moments{Mean: math.NaN(), Sigma: math.NaN(), Correlation: math.NaN()}
@@ -86,8 +86,8 @@ func middle(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// inflation is how many times larger the variance of the mean of n nights is than for n independent
-// nights, if each night has the correlation r with the night before (AR(1)): 1 + 2·Σ(1−k/n)·r^k.
+// inflation returns the factor by which correlation increases the variance of the mean of n nights.
+// Each night has the correlation r with the night before (AR(1)). The factor is 1 + 2·Σ(1−k/n)·r^k.
 func inflation(r float64, n int) float64 {
 	sum, power := 1.0, 1.0
 	for k := 1; k < n; k++ {
@@ -107,10 +107,12 @@ type prediction struct {
 
 // predict returns the prediction for the mean of a number of further nights (Hahn and Meeker,
 // Statistical Intervals, 1991, section 4.7). The parameter r is the correlation from one night to
-// the next. Correlated nights count as fewer independent nights: n/inflation nights for their mean,
-// and n·(1−r²)/(1+r²) nights for their standard deviation (Bayley and Hammersley, Supplement to the
-// Journal of the Royal Statistical Society 8, 1946). The measured standard deviation of correlated
-// nights is too small, so it is enlarged.
+// the next.
+//
+// Correlated nights count as fewer independent nights (Bayley and Hammersley, Supplement to the
+// Journal of the Royal Statistical Society 8, 1946). They count as n/inflation nights for their
+// mean, and as n·(1−r²)/(1+r²) nights for their standard deviation. The measured standard deviation
+// of correlated nights is too small, so it is enlarged.
 func (m moments) predict(further int, r float64) prediction {
 	n, inflated := float64(m.N), inflation(r, m.N)
 	p := prediction{Center: m.Mean, Sigma: m.Sigma}
@@ -123,9 +125,9 @@ func (m moments) predict(further int, r float64) prediction {
 	return p
 }
 
-// above returns the chance of a mean at least this high if nothing changed. It returns 1 if there
-// is no prediction. To save time it also returns 1 for a mean near the center, whose chance is
-// above perPlan.
+// above returns the chance that an unchanged series has a mean at least this high. It returns 1 if
+// there is no prediction. To save time it also returns 1 near the center, where the chance is above
+// perPlan.
 func (p prediction) above(mean float64) float64 {
 	const unremarkable = 2.3 // the chance of a larger normal value is 0.0107, above perPlan
 	t := (mean - p.Center) / p.Error

@@ -9,20 +9,21 @@ import (
 const (
 	// leastReference is the minimum number of reference nights for a judgement.
 	leastReference = 10
-	// mostReference is the maximum number of reference nights; later nights are only watched.
+	// mostReference is the maximum number of reference nights. Later nights do not join the
+	// reference.
 	mostReference = 90
-	// perPlan is the chance that an unchanged plan has a false alarm for the worse in one night. It
-	// covers all series of the plan together, and assumes that they are normally distributed.
+	// perPlan is the chance of a false alarm for the worse in one night, if nothing changed. It
+	// covers all series of a plan together. It assumes that their values are normally distributed.
 	perPlan = 0.007
 	// RedByChance is the largest share of nights that fail although nothing changed. A false alarm
 	// lasts several nights, and all of them count. `make characteristics` measures the share.
 	RedByChance = 0.04
 )
 
-// windows are the numbers of last nights whose mean is compared with the reference. One night shows
-// a large change, three nights show a small change, and longer windows show a change that grows
-// slowly. The share of a window is its part of the allowed false alarms. The windows overlap, so
-// the shares may add up to a little more than one.
+// windows are the numbers of last nights whose mean is compared with the reference. A large change
+// shows in one night, a small change in three. Longer windows show a change that grows slowly.
+// share is the window's share of the allowed false alarms. The windows overlap, so the shares may
+// add up to a little more than one.
 var windows = []struct {
 	nights int
 	share  float64
@@ -30,14 +31,15 @@ var windows = []struct {
 	{1, 0.3}, {2, 0.2}, {3, 0.45}, {5, 0.03}, {8, 0.03}, {13, 0.03}, {21, 0.03}, {34, 0.03},
 }
 
-// oneNight is the significance of one night alone, for all series together.
+// oneNight is the chance of a false alarm from one night alone, for all series together.
 var oneNight = windows[0].share * perPlan
 
-// column holds the values of one series, one value for each night of the plan. The value is NaN for
-// a night without a measurement.
+// column holds the values of one series, one for each night of the plan. NaN means that the night
+// did not measure it.
 type column struct {
 	values []float64
-	// worse is +1 if higher is worse, -1 if lower is, 0 if every change is.
+	// worse is +1 if a higher value is worse, -1 if a lower value is worse, and 0 if any change is
+	// worse.
 	worse int
 	// floor is the smallest standard deviation that the numbers can have, because smaller
 	// differences come from rounding and not from the server. Without floor, a series that was the
@@ -51,7 +53,7 @@ type column struct {
 type night struct {
 	Reference int // number of nights in the reference; below leastReference nothing is judged
 	Expected  prediction
-	// Correlation is the correlation from night to night that was allowed for.
+	// Correlation is the correlation between successive nights that the prediction allows for.
 	Correlation float64
 	// Level is the one-sided significance at which tonight alone would raise an alarm.
 	Level float64
@@ -59,7 +61,7 @@ type night struct {
 	Changed bool
 	Worse   bool    // the change is for the worse
 	From    int     // first night of the change, an index into the values
-	Shift   float64 // mean since From, or tonight's value without a change, minus the reference's mean
+	Shift   float64 // tonight's value, or with a change the mean since From, minus the reference's mean
 	New     bool    // the alarm is tonight's
 	Back    bool    // tonight ended an earlier alarm for the worse
 }
@@ -101,7 +103,7 @@ func watchNight(series []*watched, tonight int) {
 	shared := sharedCorrelation(series)
 	var measured, judged []*watched
 	var worse, better []float64
-	var windows [][2]int // best windows for worse and for better, by series
+	var windows [][2]int // nights in the strongest window for worse and for better, by series
 	for _, s := range series {
 		if math.IsNaN(s.values[tonight]) {
 			continue

@@ -20,8 +20,9 @@ func alternating(n int) []float64 {
 func one(values ...float64) column { return column{values: values, worse: +1} }
 
 func TestRobust(t *testing.T) {
-	// The variance of the ten nights is 10/9, so σ is 1.0541. Each of the nine products of
-	// neighbours is −1, so r is −9/10. Corrected for its bias, r is −0.9 + (1 − 3.6)/10 = −1.16.
+	// The values are 1 above or below the mean in turn. The variance of the ten nights is 10/9, so
+	// σ is 1.0541. The product of two neighbouring deviations is −1, nine times, so r is −9/10.
+	// Corrected for its bias, r is −0.9 + (1 − 3.6)/10 = −1.16.
 	want := moments{N: 10, Mean: 100, Sigma: 1.0541, Correlation: -1.16}
 	near := cmpopts.EquateApprox(0, 0.0001)
 	if d := cmp.Diff(want, robust(alternating(10), 0), near); d != "" {
@@ -33,26 +34,26 @@ func TestRobust(t *testing.T) {
 	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0), near); d != "" {
 		t.Error(d)
 	}
-	// Six nights at one value and five at another value give two groups. No night of either group
-	// counts as an outlier.
+	// Six nights at one value and five at another form two groups. No night in them is an outlier.
 	if m := robust(alternating(11), 0); m.N != 11 {
 		t.Errorf("%d of 11 are left", m.N)
 	}
 }
 
 func TestPredict(t *testing.T) {
-	// 1 + 2·(2/3·0.5 + 1/3·0.25) = 1.8333, for 3 nights with a correlation of 0.5 from one night to
-	// the next
+	// inflation for 3 nights with a correlation of 0.5 between neighbours: 1 + 2·(2/3·0.5 +
+	// 1/3·0.25) = 1.8333
 	if got := inflation(0.5, 3); math.Abs(got-1.8333) > 0.0001 {
 		t.Errorf("inflation %v", got)
 	}
-	// Independent nights have no inflation: the standard error is 2·√(1/4 + 1/20) = 1.0954, with
-	// 0.8·20 − 1 = 15 degrees of freedom.
+	// The standard error of the mean of four nights, against 20 nights, is 2·√(1/4 + 1/20) = 1.0954
+	// if the nights are independent. It has 0.8·20 − 1 = 15 degrees of freedom.
 	p := moments{N: 20, Mean: 7, Sigma: 2}.predict(4, 0)
 	if d := cmp.Diff(prediction{7, 2, 1.0954, 15}, p, cmpopts.EquateApprox(0, 0.0001)); d != "" {
 		t.Error(d)
 	}
-	// P(t(15) ≥ 3) = 0.0045.
+	// The mean lies 3 standard errors from the center. For t with 15 degrees of freedom P(t ≥ 3) =
+	// 0.0045.
 	if got := p.above(7 + 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
@@ -86,7 +87,7 @@ func TestWatchLatches(t *testing.T) {
 	}
 }
 
-// The reference is the first nights of a series. Nights under a change never join it, however many
+// The reference keeps the first nights of a series. No night after a change joins it, however many
 // there are. So a slow drift is found too.
 func TestWatchKeepsItsReference(t *testing.T) {
 	series := alternating(mostReference)
@@ -126,16 +127,16 @@ func TestWatchManySeries(t *testing.T) {
 	if n := watch([]column{one(series...)})[0][20]; !n.Changed {
 		t.Errorf("alone: %+v", n)
 	}
-	// t = 5/(1.026·√(1 + 1/20)) = 4.76, so p = 0.000127 with 15 degrees of freedom. Divided by the
-	// window's share 0.3 this is 0.00042. With a hundred series only 0.007/100 = 0.00007 is
-	// allowed, so there is no alarm.
+	// The last night is 5 above the mean: t = 5/(1.026·√(1 + 1/20)) = 4.76. With 15 degrees of
+	// freedom p = 0.000127. Divided by the window's share 0.3 this is 0.00042. With a hundred
+	// series only 0.007/100 = 0.00007 is allowed, so there is no alarm.
 	if n := watch(many)[7][20]; n.Changed {
 		t.Errorf("among a hundred: %+v", n)
 	}
 }
 
-// If a series never changed, its true value is known only to the last digit. The next different
-// digit must not be an alarm.
+// A series that never changed has a true value that is known only to the last digit. The next
+// different digit must not raise an alarm.
 func TestWatchFloor(t *testing.T) {
 	series := make([]float64, 31)
 	for i := range series {

@@ -66,8 +66,8 @@ func Good(w *plan.Workload) func(*metric.Sample) bool {
 				continue
 			}
 			if t.Metric.Streams && s.OneChunk() {
-				// An answer in one chunk is neither slow nor fast. Level.Unstreamed reports too
-				// many of them.
+				// An answer in one chunk is neither slow nor fast. If there are too many such
+				// answers, Level.Unstreamed reports them.
 				continue
 			}
 			if t.Metric.OfAnswers && s.Answer != nil && s.Says(t.Metric) == metric.Unasked {

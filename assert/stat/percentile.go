@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// MostBelow is the largest number of bad observations among n for which Share returns Below. The
-// n observations count as effective independent ones, with 0 < effective ≤ n. The result is −1
-// if even 0 bad observations are too many.
+// MostBelow is the largest number of bad observations among n for which Share returns Below. The n
+// observations count as effective independent observations, with 0 < effective ≤ n. The result is
+// −1 if even 0 bad observations are too many.
 func MostBelow(n int, effective, allowed, alpha float64) int {
 	scale := effective / float64(n)
 	return sort.Search(n+1, func(k int) bool {
@@ -43,9 +43,9 @@ func PercentileRanks(n int, effective, q, alpha float64) (low, high int) {
 	return low, high
 }
 
-// PercentileBounds applies PercentileRanks to observations: the values in ascending order, and
-// then as many observations above all values as worst says. A bound that does not exist is −Inf
-// or +Inf.
+// PercentileBounds returns the observations at the ranks of PercentileRanks. The observations are
+// the values in sorted, and then worst observations above all values. A bound that does not exist
+// is −Inf or +Inf.
 func PercentileBounds(sorted []float64, worst int, effective, q, alpha float64) (low, high float64) {
 	n := len(sorted) + worst
 	l, h := PercentileRanks(n, effective, q, alpha)
@@ -61,10 +61,10 @@ func PercentileBounds(sorted []float64, worst int, effective, q, alpha float64) 
 	return at(l), at(h)
 }
 
-// MinimumN is the smallest number of effective observations with which a share of bad
-// observations is proven to be at most allowed, if all of them are good: ⌈ln alpha / ln(1 −
-// allowed)⌉ (Wilks 1941). At alpha 0.05 it is 59 for 5% and 299 for 1%. ok is false if no number
-// suffices: a share of exactly 0 cannot be proven.
+// MinimumN is the smallest number of effective observations that proves a share of bad observations
+// of at most allowed, if all observations are good. It is ⌈ln alpha / ln(1 − allowed)⌉ (Wilks
+// 1941): at alpha 0.05 it is 59 for 5% and 299 for 1%. ok is false if no number suffices, as for a
+// share of 0.
 func MinimumN(allowed, alpha float64) (n int, ok bool) {
 	switch {
 	case !(allowed > 0) || !(alpha > 0 && alpha < 1):
@@ -72,7 +72,7 @@ func MinimumN(allowed, alpha float64) (n int, ok bool) {
 	case allowed >= 1:
 		return 1, true
 	}
-	// The product may lie just above a whole number; the subtraction removes that rounding error.
+	// Rounding can put the quotient just above a whole number. The subtraction removes that error.
 	v := math.Ceil(math.Log(alpha)/math.Log1p(-allowed) - 1e-9)
 	if v > 1e15 {
 		return 0, false
@@ -80,8 +80,8 @@ func MinimumN(allowed, alpha float64) (n int, ok bool) {
 	return max(int(v), 1), true
 }
 
-// SplitAlpha is the error allowed at each of several planned looks, so that all looks together err
-// with a chance of at most alpha (Bonferroni). looks below 1 counts as 1.
+// SplitAlpha divides the allowed error alpha equally among several planned looks (Bonferroni). Then
+// the chance of an error at any look is at most alpha. looks below 1 counts as 1.
 func SplitAlpha(alpha float64, looks int) float64 { return alpha / float64(max(looks, 1)) }
 
 // Needed is the smallest effective number of observations at which Share would decide, if the

@@ -7,17 +7,19 @@ import (
 
 // ToleranceFactor returns the factor k of a one-sided normal tolerance bound. For n observations
 // from a normal distribution with mean and standard deviation s, mean + k·s is an upper bound of
-// the content-quantile with the given confidence (Hahn and Meeker, Statistical Intervals,
-// chapter 4; the tests use its tables). k is the confidence-quantile of a noncentral t
-// distribution with n−1 degrees of freedom and noncentrality √n·z_content, divided by √n. The
-// result is NaN for fewer than four observations, because the integral used here is then
-// inexact: for two observations k would be 9 % too small.
+// the content-quantile with the given confidence (Hahn and Meeker, Statistical Intervals, chapter
+// 4; the tests use its tables).
+//
+// k is the confidence-quantile of a noncentral t distribution, divided by √n. The distribution has
+// n−1 degrees of freedom and noncentrality √n·z_content. The result is NaN for fewer than four
+// observations, because the integral used here is then inexact. For two observations k would be 9 %
+// too small.
 func ToleranceFactor(n int, content, confidence float64) float64 {
 	if n < 4 || !(content > 0 && content < 1 && confidence > 0 && confidence < 1) {
 		return math.NaN()
 	}
-	// Computing takes a few milliseconds, and a gate needs the same few values many
-	// times.
+	// Store each factor: it takes a few milliseconds to compute, and a gate needs the same few
+	// factors many times.
 	key := factorKey{n, content, confidence}
 	if k, ok := factors.Load(key); ok {
 		return k.(float64)
@@ -90,17 +92,17 @@ func chi(nu float64) (out points) {
 	return out
 }
 
-// ToleranceBound is an upper bound on the largest value of a group, where a group is a round. It
+// ToleranceBound is an upper bound on the largest value of a group. A group is a round. The bound
 // is computed from the largest values of several groups. With the confidence of k, at least the
 // share "content" of all groups have their largest value below the bound. k comes from
 // ToleranceFactor and is applied to logarithms.
 //
 // If the bound is below a limit, it also bounds the share of requests over the limit: a request
-// exceeds the limit only if the largest value of its group does. The requests of a group may
-// depend on each other. Groups must be independent, and the logarithms of their largest values
-// about normal.
+// exceeds the limit only if the largest value of its group does. The requests of a group may depend
+// on each other. Groups must be independent, and the logarithms of their largest values about
+// normal.
 //
-// There must be at least two extremes, all positive and finite; otherwise the bound is +Inf.
+// The bound is +Inf for fewer than two extremes, and for extremes that are not positive and finite.
 func ToleranceBound(extremes []float64, k float64) float64 {
 	logs := make([]float64, len(extremes))
 	for i, x := range extremes {

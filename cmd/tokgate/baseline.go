@@ -7,9 +7,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// baselines reads the recorded runs that are controls of comparisons, and reads their answers again
-// as the plan requires. It returns an error if a control is missing, because nothing would then be
-// compared.
+// baselines reads the recorded runs that are controls of comparisons. It examines their answers
+// again, by what the plan requires now. It returns an error if a control is missing.
 func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 	out := map[string]*metric.Run{}
 	for _, c := range p.Compares {

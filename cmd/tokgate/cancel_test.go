@@ -33,9 +33,9 @@ func TestCancelledRunsFit(t *testing.T) {
 	}
 }
 
-// child is a process of a test, with its output. These tests check the effect of
-// signals on a process, its server and the reader of its output, which only real
-// processes show. They wait for output, and no check depends on time.
+// child is a process that a test started, with its output. Only real processes show what signals do
+// to a process, its server and the reader of its output. The tests wait for output, and no check
+// depends on time.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -114,10 +114,9 @@ func (c *child) wait() (code int, said string) {
 	return c.cmd.ProcessState.ExitCode(), said
 }
 
-// A job is cancelled while its server answers and refuses to end. The server and its child
-// end, and the measurements are reported, before the runner has to kill anything.
-// TestCancelledRunsFit checks the time that this may take, because a busy machine may need
-// longer here.
+// A CI job is cancelled, and its server refuses to end. tokgate still ends the server and its
+// child, and reports the measurements, before the CI runner kills anything. TestCancelledRunsFit
+// checks how long this takes, because a busy machine may take longer here.
 func TestCancelledJob(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
@@ -147,7 +146,7 @@ workload "w" {
 	if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Use exec, so that tokgate replaces the shell, as in the action.
+	// Use exec, so that tokgate replaces the shell, as the GitHub action does.
 	cmd := exec.Command("bash", "-e", "-c", `exec "$0" run p.hcl`, programFile(t, ""))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "XDG_STATE_HOME="+dir,
@@ -274,7 +273,7 @@ workload "w" {
 	}
 }
 
-// processes returns the ids that the server of TestCancelledJob wrote.
+// processes returns the process ids in the file that the server of TestCancelledJob wrote.
 func processes(file string) (list []int) {
 	b, _ := os.ReadFile(file)
 	for _, word := range strings.Fields(string(b)) {

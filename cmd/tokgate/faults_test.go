@@ -59,7 +59,7 @@ func TestLongLies(t *testing.T) {
 	}
 }
 
-// TestFaults runs whole gates with faults of the server and the network, and checks their results.
+// TestFaults runs plans against faulty servers and networks, and checks the results.
 func TestFaults(t *testing.T) { faults(t, 7) }
 
 func TestLongFaults(t *testing.T) { faults(t, 1) }
@@ -114,7 +114,7 @@ func faults(t *testing.T, every int) {
 		{"dies mid-run", []string{"die:from=20"}, 4, nil},
 		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
 		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
-		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // every 24th answer, because hostile text adds tokens that the server does not count
+		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // in every 24th answer only: the server does not count the tokens that hostile text adds
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}
 	for i, tt := range tests {

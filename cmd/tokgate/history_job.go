@@ -2,9 +2,9 @@ package main
 
 import "github.com/tokgate/tokgate/metric"
 
-// ciJob returns the CI job of this process, from the variables that GitHub Actions
-// and GitLab CI set (docs.github.com, Variables reference; docs.gitlab.com,
-// Predefined CI/CD variables); nil elsewhere.
+// ciJob returns the CI job of this process; nil if there is none. It reads the variables that
+// GitHub Actions and GitLab CI set (docs.github.com, Variables reference; docs.gitlab.com,
+// Predefined CI/CD variables).
 func ciJob(getenv func(string) (string, bool)) *metric.Job {
 	get := func(name string) string {
 		v, _ := getenv(name)

@@ -47,8 +47,8 @@ func TestInterop(t *testing.T) {
 	fmt.Print("\n" + interopTable(rows) + "\n")
 }
 
-// The table of interoperability is right for the built-in server, with all features on and with
-// some features off.
+// The interoperability table is right for the built-in server, with all features on and with some
+// features off.
 func TestLongInteropTable(t *testing.T) {
 	all := interopRow{version: "tokgate-sim-1", cells: []string{"ok", "ok", "ok", "ok", "ok", "told, none hit", "ok", "ok", "ok", "ok", "0 of 612"}}
 	for _, tt := range []struct {
@@ -157,8 +157,7 @@ func samples(l *metric.Level) []*metric.Sample {
 	return list
 }
 
-// completed writes how many requests of a level completed, and why the first failed
-// one failed.
+// completed writes how many requests of a level completed, and the reason for the first failure.
 func completed(l *metric.Level) string {
 	switch {
 	case l == nil:
@@ -220,7 +219,7 @@ func asked(list []*metric.Sample, counts func(*metric.Sample) (got, want int)) s
 	return fmt.Sprintf("%d of %d not as asked, such as %s", wrong, all, example)
 }
 
-// cached writes the largest number of tokens from a prompt cache.
+// cached writes the largest number of tokens that one request had from a prompt cache.
 func cached(list []*metric.Sample) string {
 	most := -1
 	for _, s := range list {
@@ -237,7 +236,7 @@ func cached(list []*metric.Sample) string {
 	return fmt.Sprintf("told, at most %d hit", most)
 }
 
-// stopped writes how many answers a stop sequence ended before their limit.
+// stopped writes how many answers ended at a stop sequence, before their length limit.
 func stopped(l *metric.Level) string {
 	if c := completed(l); c != "ok" {
 		return c

@@ -63,24 +63,25 @@ func (w rateWindow) binds(s *plan.SLA) bool {
 // short.
 type short struct {
 	window    rateWindow
-	of        *plan.Workload // the workload, or a part of a mix
+	of        *plan.Workload // a workload, or a part of a mix
 	threshold *plan.Threshold
-	request   time.Duration // how long a request takes
-	lifetimes float64       // by how many request times the window must be long
+	request   time.Duration // duration of one request
+	lifetimes float64       // smallest length of the window, in durations of one request
 	by        string        // where request is from
 }
 
 // takes returns the shortest window that is long enough, rounded up (assert.Window).
 func (s short) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
 
-// tooShort returns the threshold for which the window is too short. If there are several, it returns the one that needs the longest window. Thresholds that passed in the last run
-// are left out; last may be nil. The function request returns how long a request of a part takes.
-// The result is nil if the window is long enough, or if that time is unknown.
+// tooShort returns the threshold for which the window is too short. If there are several, it
+// returns the one that needs the longest window. It leaves out thresholds that passed in the last
+// run; last may be nil. The function request returns how long a request of a part takes. The result
+// is nil if the window is long enough, or if the time of a request is unknown.
 func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (took time.Duration, by string)) *short {
 	var worst *short
 	for _, part := range w.Workload.Whole() {
 		took, by := request(part)
-		if mix, from := request(w.Workload); mix > took { // the parts share the server
+		if mix, from := request(w.Workload); mix > took { // the parts share the server, so the longer time counts
 			took, by = mix, from
 		}
 		for _, sla := range part.SLAs {
@@ -98,12 +99,13 @@ func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (t
 	return worst
 }
 
-// never reports whether the threshold cannot pass in the window, even if rounds are alike.
+// never reports whether the threshold cannot pass in the window, even if all rounds are alike.
 func (s short) never() bool {
 	return assert.NeverPasses(s.threshold, s.window.lasts, s.request.Seconds())
 }
 
-// passes says in a heading and in a sentence whether the threshold may pass nevertheless.
+// passes says whether the threshold may pass although the window is too short: as a heading, and as
+// a sentence.
 func (s short) passes() (heading, sentence string) {
 	noun, otherwise := "Percentile", "may pass only by its margin"
 	sentence = "If rounds differ, it passes only far from its limit"
@@ -195,7 +197,7 @@ type foretelling struct {
 
 	mu    sync.Mutex
 	took  map[[3]string][]float64 // seconds that each warm-up request took, by server, workload and level
-	begun map[[3]string]bool      // levels whose warm-up is over, by the same names
+	begun map[[3]string]bool      // levels whose warm-up is over, by server, workload and level
 }
 
 func foretell(d *progress.Display, p *plan.Plan) *foretelling {

@@ -46,7 +46,7 @@ func sockets(s *plan.Server) int {
 	return 1
 }
 
-// checkOpenFiles returns an error if a run would need more than limit.
+// checkOpenFiles returns an error if a run would open more files than limit.
 func checkOpenFiles(p *plan.Plan, limit uint64) error {
 	need, level := needOpenFiles(p)
 	if uint64(need) <= limit {

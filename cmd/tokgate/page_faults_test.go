@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// pageFaultPlan has thresholds on metrics that only the server's metrics page reports. The verbs
-// are the URL of the server, the URL of its page, and the thresholds.
+// pageFaultPlan has thresholds on metrics that only the server's metrics page reports. Its format
+// verbs stand for the URL of the server, the URL of its page, and the thresholds.
 const pageFaultPlan = `
 gate {
   decide = "estimate"

@@ -216,8 +216,8 @@ func (x *expansion) cases() {
 	x.saturations(cases)
 }
 
-// saturations prints which requests find the largest sustainable rate, before the first rate of a
-// workload.
+// saturations prints the requests that measure the largest sustainable rate. They come before the
+// first rate of a workload.
 func (x *expansion) saturations(cases []exec.Case) {
 	if slices.ContainsFunc(cases, func(c exec.Case) bool {
 		return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0
@@ -431,10 +431,10 @@ func grouped(n int) string {
 	return b.String()
 }
 
-// Limits on what `tokgate plan` simulates: plans with few tokens, in few runs. The
-// strength command does more.
+// Limits on what `tokgate plan` simulates: only plans with few tokens, and only a few runs. The
+// strength command makes more runs.
 const (
-	briefTokens = 40_000 // for one run: answer tokens plus 1/16 of the prompt tokens, estimated
+	briefTokens = 40_000 // of one run: answer tokens plus 1/16 of the prompt tokens, estimated
 	briefRuns   = 5
 	mostTokens  = 400_000 // a plan with more than briefTokens is simulated in one run only
 )

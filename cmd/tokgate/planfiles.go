@@ -88,8 +88,8 @@ type inputs struct {
 	policy string // policy file for plans; "" if there is none
 }
 
-// flags adds --var and --var-file. If both set the same variable, the last flag on the command line
-// wins, as in Terraform.
+// flags adds the flags --var and --var-file. If both set the same variable, the last flag on the
+// command line wins, as in Terraform.
 func (in *inputs) flags(f *pflag.FlagSet) {
 	f.Var(&inputFlag{in, func(s string) decode.Input { return decode.Input{Var: s} }}, "var",
 		"set a variable, `name=value`; may be repeated, the last one wins")

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// hold reports where a plan breaks the policy in a file. base loads the plan whose
-// demands must be kept; it is nil if that plan is not known.
+// hold reports where a plan breaks the policy in a file. base loads the plan whose requirements
+// must be kept; it is nil if that plan is not known.
 func hold(file string, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) (*plan.Plan, hcl.Diagnostics) {
 	rules, diags := decode.Policy(file, nil)
 	if diags.HasErrors() {

@@ -17,7 +17,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// simOptions are the flags of sim.
+// simOptions holds the flags of sim.
 type simOptions struct {
 	sim.Options
 	listen, profile, script, log string
@@ -54,13 +54,13 @@ default.`,
 	f.StringVar(&o.script, "faults", "", "inject faults from a JSON `file` with a list of rules")
 	f.StringVar(&o.log, "log", "", "log each completion request to this `file` as a line of JSON: arrival, first token, last token")
 	f.BoolVar(&o.list, "list", false, "list the shipped profiles and the faults")
-	// Registering fails only for flags that do not exist.
+	// Registering fails only if the flag does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	_ = cmd.RegisterFlagCompletionFunc("fault", completeFaults)
 	return cmd
 }
 
-// sim serves until it is interrupted.
+// sim answers requests until it is interrupted.
 func (a *app) sim(ctx context.Context, o simOptions) (err error) {
 	if o.list {
 		a.listSim()
@@ -92,7 +92,7 @@ func (a *app) sim(ctx context.Context, o simOptions) (err error) {
 	return a.serve(ctx, server, o.listen)
 }
 
-// logTo writes each served request as a line.
+// logTo returns a function that writes each served request to w as a line.
 func logTo(w io.Writer) func(sim.Served) {
 	var mu sync.Mutex
 	lines := json.NewEncoder(w)

@@ -71,7 +71,8 @@ func starve(t *testing.T, url string) {
 			}
 		}()
 	}
-	// Main observes the load generator. The function tokgate of the other tests does not.
+	// Use Main, because it observes the load generator. The function tokgate of the other tests
+	// does not.
 	code := Main(t.Context(), []string{"run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(starvedPlan, url))},
 		os.Environ(), Streams{In: strings.NewReader(""), Out: os.Stdout, Err: os.Stdout})
 	fmt.Printf("exit code %d\n", code)

@@ -57,7 +57,7 @@ func TestLongStrength(t *testing.T) {
 	tokgate(t, "plan", gateOn(t, must, tightSLA)).check(t, assert.ExitPass, "What this gate would notice")
 }
 
-// All reports say which regressions the gate would notice. They find that out from the run that
+// All reports say which regressions the gate would notice. They estimate this from the run that
 // they report.
 func TestReportsTellStrength(t *testing.T) {
 	for sla, want := range map[string]string{

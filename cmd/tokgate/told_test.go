@@ -20,8 +20,8 @@ var (
 	toldTable = flag.String("told-table", "", "`file` for the table of all pairs in the log")
 )
 
-// toldPair holds how often a gate fails under one regression: by stretching its recorded
-// run, and by simulated runs.
+// toldPair holds how often a gate fails under one regression: in a recorded run that is stretched,
+// and in simulated runs.
 type toldPair struct {
 	System, Gate, Kind, Regression string
 	Told, Simulated                strength.Tally
@@ -40,8 +40,8 @@ func (p toldPair) certain() bool {
 	return p.Told.Fails() == p.Simulated.Fails() && (p.Told.Fails() == 0 || p.Told.Fails() == 1)
 }
 
-// toldSystems lists the simulator profiles of the five published systems. One system has two
-// profiles: with and without speculative decoding.
+// toldSystems lists the simulator profiles of five systems with published measurements. One system
+// has two profiles: with and without speculative decoding.
 var toldSystems = []string{
 	"qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000", "qwen3.5-35b-a3b-fp8.1x-h100",
 	"qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.mtp", "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.vanilla", "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
@@ -80,9 +80,9 @@ func TestLongStrengthTold(t *testing.T) {
 	}
 }
 
-// toldBySimulation compares two ways to find the strength of a gate: a stretched recording, and
-// simulated runs. It does this for each regression. It makes the given number of runs. If the
-// result is not yet certain, it makes as many runs as the flag -told says.
+// toldBySimulation finds the strength of a gate in two ways: from a stretched recording, and from
+// simulated runs. It does this for each regression, with the given number of runs. If the result is
+// not certain, it makes as many runs as the flag -told says.
 func toldBySimulation(t *testing.T, profile string, set []string, list []strength.Regression, runs int) (out []toldPair) {
 	t.Helper()
 	o := initOf(set...)

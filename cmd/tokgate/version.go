@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The linker sets these in release builds. `go install` leaves them empty; then the build
-// information of the module is used.
+// The linker sets these variables in release builds. `go install` leaves them empty, and then the
+// build information of the module is used.
 var (
 	version string
 	commit  string

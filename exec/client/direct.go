@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// direct carries streams over HTTP/1.1 without net/http. net/http needs two goroutines for each
-// connection and one goroutine for each request, with their buffers. For many streams this costs
-// more than the reading itself. In direct, a request is one write of bytes that were built
-// beforehand, on a connection that is already open. The goroutine that finds bytes of an answer
-// reads them and passes them on; see watch.
+// direct carries streams over HTTP/1.1 without net/http, because net/http costs more for many
+// streams than reading them. net/http needs two goroutines for each connection and one for each
+// request, with their buffers. direct writes a request at once, from bytes that were built
+// beforehand, on an open connection. The goroutine that finds bytes of an answer reads them and
+// passes them on; see watch.
 //
 // direct reads the same from an answer as net/http does. The parser of net/http reads the head, and
-// frame decodes the framing of the body. An answer that is not a plain stream (a refusal, a
-// compressed body, a redirect) is read by the code of the standard path. The standard path also
-// carries what direct does not support; see newDirect.
+// frame decodes the body. The standard path reads an answer that is not a plain stream, such as a
+// refusal, a compressed body or a redirect. It also carries what direct does not support; see
+// newDirect.
 type direct struct {
 	h       *HTTP
 	address string // host:port
@@ -35,7 +35,7 @@ type direct struct {
 	opening atomic.Pointer[opening]
 
 	mu    sync.Mutex
-	idle  []*line     // idle connections; the one used last is at the end
+	idle  []*line     // idle connections; the most recently used is last
 	sweep *time.Timer // closes connections that were idle for too long; nil if none is idle
 }
 
@@ -87,8 +87,8 @@ func newDirect(h *HTTP) (d *direct, why string) {
 	return d, ""
 }
 
-// ordinary reports whether net/http accepts the header field and the field does not affect the
-// connection.
+// ordinary reports whether net/http accepts the header field, and the field does not change how the
+// connection is used.
 func ordinary(name, value string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Connection", "Content-Length", "Expect", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
@@ -172,7 +172,7 @@ func (h *HTTP) Prepare(r *Request) Prompt {
 	}
 	body, err := r.Body(h.config.Engine.Dialect)
 	if err != nil {
-		return p // sending the request reports this error
+		return p // this error is reported when the request is sent
 	}
 	wire := h.direct.wire(r.path(), false, body)
 	p.Ready = &Ready{wire, wire[len(wire)-len(body):], r.API, r.Model, r.Output, r.Natural}

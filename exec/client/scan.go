@@ -93,7 +93,7 @@ func (s *scanner) key() ([]byte, error) {
 	}
 	s.i++
 	s.space()
-	if escaped { // legal but never seen, so an allocation is acceptable
+	if escaped { // legal but very rare, so an allocation is acceptable
 		return []byte(unquote(raw)), nil
 	}
 	return raw, nil

@@ -17,9 +17,9 @@ import (
 
 // Send starts the request r; see Transport.
 //
-// Sent is the time at which the client wrote the first byte of the first attempt, on an open
-// connection. If a kept-alive connection turns out to be dead, the lost time comes after Sent, and
-// Retried reports the reconnect.
+// The sample's Sent is the time at which the client wrote the first byte of the first attempt, on
+// an open connection. A kept-alive connection may turn out to be dead. The time that this costs
+// comes after Sent, and Retried reports the new connection.
 func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
 	c := h.newCall(ctx, r, s)
 	if h.direct != nil && !h.direct.off.Load() {
@@ -70,7 +70,7 @@ func (r *Request) path() string {
 	return "/completions"
 }
 
-// end frees what the call holds and ends its stream.
+// end releases the resources of the call and ends its stream.
 func (c *call) end(at time.Duration, err error) {
 	c.stop()
 	if c.lingers != nil {
@@ -106,8 +106,8 @@ func (c *call) answered(err error) (time.Duration, error) {
 	return c.read()
 }
 
-// post sends the request and keeps the response unless it is a refusal. It does not use the client
-// of go-openai, which refuses some model names.
+// post sends the request. It returns an error if the server refuses the request. It does not use
+// the client of go-openai, which rejects some model names.
 func (c *call) post(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.h.base+c.path, nil)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *call) post(ctx context.Context) error {
 	return refused(resp)
 }
 
-// streaming sets the fields of a request for a stream.
+// streaming sets the header fields of a request for a streamed answer.
 func streaming(r *http.Request) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
@@ -137,28 +137,28 @@ type call struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	untimed context.CancelFunc // releases the timer; nil if the request has no time-out
-	lingers *time.Timer        // ends the call soon after the answer's end; nil before that
+	lingers *time.Timer        // cancels the call some time after the answer; nil before
 	body    []byte             // body of the request; dropped when the answer begins
 	resp    *http.Response
 	frames  int           // number of frames read of the answer
-	ended   time.Duration // when [DONE] or an error event came; 0 before that
+	ended   time.Duration // time of [DONE] or of an error event; 0 before that
 
-	// For the direct path: see line.
+	// Fields of the direct path; see line.
 	line  atomic.Pointer[line]
-	stop  func() bool // unregisters the watch on the end of the context
-	head  []byte      // head of the answer, as far as it has come
+	stop  func() bool // stops watching for the end of the context
+	head  []byte      // head of the answer, as far as it was read
 	tried int         // number of bytes of head that were already parsed
 	frame frame       // framing of the answer's body
 
-	// These fields describe the current attempt. Only firstByte and wrote are used by other
-	// goroutines than the one that sends.
+	// These fields describe the current attempt. Other goroutines than the sending one use only
+	// firstByte and wrote.
 	conn      *stampedConn // nil over HTTP/2
 	reused    bool
 	firstByte atomic.Int64
 	wrote     atomic.Int64 // over HTTP/2, the time at which the request's head was written
 
-	sent      time.Duration // first byte of the first attempt; 0 if none was written
-	conns     int           // attempts that got a connection; a redirect makes a further attempt
+	sent      time.Duration // time of the first byte of the first attempt; 0 if none was written
+	conns     int           // attempts that got a connection; a redirect leads to one more attempt
 	redirects int
 }
 
@@ -207,8 +207,8 @@ func (c *call) noteSent() {
 }
 
 // do sends the request r. If a kept-alive connection turns out to be dead before any byte of an
-// answer, do sends r again on a fresh connection. net/http itself sends some of these requests
-// again; the trace counts both kinds of retries.
+// answer, do sends r again on a fresh connection. net/http itself repeats some of these requests.
+// The trace counts both kinds of retries.
 func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 	resp, err := h.pick().Do(r)
 	if err != nil && c.reused && c.firstByte.Load() == 0 && r.Context().Err() == nil {
@@ -320,8 +320,7 @@ func (rd *reader) room() ([]byte, error) {
 }
 
 // take passes on the events that have come so far. readErr is the error of the last read. over is
-// true if no more of the answer is needed; then end is the time at which it ended, and err is the
-// reason or nil.
+// true if the answer is over. Then end is the time of its end, and err is the reason or nil.
 func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
 	for c.ended == 0 {
 		kind, data, cut, err := rd.next(readErr == io.EOF)
@@ -344,7 +343,7 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 	}
 	switch {
 	case readErr == nil:
-		// Bytes after the end of the answer do not matter, and the wait for the close is short.
+		// The answer has ended. Further bytes do not matter, and the wait for the close is short.
 		if c.ended != 0 {
 			rd.split.reset()
 			if c.lingers == nil {
@@ -358,11 +357,11 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 		if c.frames == 0 && len(rd.split.junk) > 0 {
 			return at, true, rd.notStream()
 		}
-		// If the client gave up, the server may still end the stream in order, and that end may be
-		// read before the client's own error.
+		// If the client gave up, the server may still end the stream in order. That end may be read
+		// before the client's own error.
 		return at, true, c.stopped()
 	}
-	// Take the time now. Perhaps nothing was read, and then the time of the last read is too early.
+	// Take the time now: if nothing was read, the time of the last read is too early.
 	return c.h.config.Now(), true, c.broken(readErr)
 }
 
@@ -386,7 +385,7 @@ func (c *call) stamp() time.Duration {
 
 var doneMark = []byte("[DONE]")
 
-// parse reads one frame into rd.event.
+// parse reads the data of one frame into rd.event.
 func (rd *reader) parse(kind frameKind, data []byte) error {
 	rd.event = Event{}
 	data = bytes.TrimSpace(data)
@@ -409,8 +408,8 @@ func (rd *reader) parse(kind frameKind, data []byte) error {
 	return nil
 }
 
-// notStream returns the error for a body that has no event. If the body has an error message, the
-// error contains it.
+// notStream returns the error for a body that has no event. It includes the error message in the
+// body, if there is one.
 func (rd *reader) notStream() error {
 	junk := bytes.TrimSpace(rd.split.junk)
 	if walk(junk, &rd.event, &rd.usage) == nil && rd.event.Err != "" {
@@ -427,7 +426,8 @@ func (c *call) broken(err error) error {
 	return &Error{Kind: metric.FailTruncated, Message: "the connection broke in the middle of the answer: " + err.Error()}
 }
 
-// stopped returns the error of a request that the client ended; otherwise nil.
+// stopped returns the error of a request that the client ended. It returns nil for any other
+// request.
 func (c *call) stopped() error {
 	switch {
 	case context.Cause(c.ctx) == errTimeout:

@@ -37,12 +37,12 @@ type splitter struct {
 	line int // start of the current line
 	scan int // the bytes from line to scan hold no end of a line
 
-	dataStart, dataEnd int    // the open event's only data line
+	dataStart, dataEnd int    // where the open event's only data line is in buf
 	open               bool   // the open event has one data line, at dataStart to dataEnd
 	joined             []byte // joined data of an open event with several data lines
 	joining            bool
 	afterCR            bool   // the last line ended in CR: a following LF belongs to it
-	notFirst           bool   // the first line was read
+	notFirst           bool   // the first line of the stream was read
 	junk               []byte // first lines that cannot be part of an event stream; at most maxJunk bytes
 }
 
@@ -51,7 +51,7 @@ const maxJunk = 1000
 // reset prepares p for another stream.
 func (p *splitter) reset() {
 	buf, joined, junk := p.buf, p.joined[:0], p.junk[:0]
-	if cap(buf) > 16*firstBuffer { // a long event should not keep its memory forever
+	if cap(buf) > 16*firstBuffer { // do not keep the memory of a long event
 		buf = nil
 	}
 	if cap(joined) > 16*firstBuffer {
@@ -136,7 +136,7 @@ func (p *splitter) next() (frameKind, []byte, error) {
 	}
 }
 
-// lineEnd returns the end of the current line, or -1.
+// lineEnd returns the end of the current line; -1 if the end has not been read.
 func (p *splitter) lineEnd() int {
 	rest := p.buf[p.scan:p.w]
 	lf := bytes.IndexByte(rest, '\n')

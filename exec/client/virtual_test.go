@@ -16,8 +16,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// inMemory runs the function test against the handler, in virtual time, in which all times are
-// exact.
+// inMemory runs the function test against the handler in virtual time, so that all times are exact.
 func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h *HTTP)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()
@@ -65,8 +64,8 @@ const (
 
 // TestExactTimes serves a stream for which load tools report TTFTs that differ by a factor of ten.
 // The role comes at 0.1 s and the first reasoning token at 1 s. Then 20 chunks of 3 tokens come 60
-// ms apart; six of them are reasoning. Usage counts 61 tokens, and [DONE] comes 20 ms after the
-// last chunk.
+// ms apart, six of them with reasoning. Usage counts 61 tokens. [DONE] comes 20 ms after the last
+// chunk.
 func TestExactTimes(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(50 * ms)
@@ -92,7 +91,7 @@ func TestExactTimes(t *testing.T) {
 			FirstAnswer: 2360 * ms, // 2000 + 6·60
 			Last:        3200 * ms, // 2000 + 20·60
 			End:         3220 * ms,
-			Chunks:      21, Text: 72, // 6 × "hm", 15 × "word"
+			Chunks:      21, Text: 72, // 6 × "hm" and 15 × "word": 21 chunks, 72 bytes
 			InputAsked: 11, OutputAsked: 8,
 			Usage:  &metric.Usage{Input: 11, Output: 61, Cached: -1},
 			Finish: "length", Status: 200,
@@ -115,7 +114,7 @@ func TestExactTimes(t *testing.T) {
 	})
 }
 
-// A server that sends one byte per minute, or nothing, is given up on time.
+// A request ends at its time-out if the server sends one byte per minute, or nothing.
 func TestGivenUpOnTime(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"a byte a minute": time.Minute, "nothing": time.Hour} {
 		inMemory(t, func(w http.ResponseWriter, r *http.Request) {

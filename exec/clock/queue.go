@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// event is a function that is due at a time. Two events with the same time run in the
-// order of their creation, so that every run in virtual time is the same.
+// event is a function that is due at a time. Events with the same time run in the order of their
+// creation. So a run in virtual time can be repeated exactly.
 type event struct {
 	at    time.Duration
 	seq   uint64
@@ -14,8 +14,8 @@ type event struct {
 	index int // index in the queue; -1 if the event is not in the queue
 }
 
-// queue is a heap of events: the earliest comes first, and of several at the same time the one
-// that was made first.
+// queue is a heap of events with the earliest event first. Events at the same time are in the order
+// of their creation.
 type queue struct {
 	events []*event
 	made   uint64
@@ -55,7 +55,7 @@ func (q *queue) add(at time.Duration, f func()) *event {
 	return e
 }
 
-// next removes and returns the first event if it is due at now.
+// next removes and returns the earliest event if it is due by now.
 func (q *queue) next(now time.Duration) (*event, bool) {
 	if len(q.events) == 0 || q.events[0].at > now {
 		return nil, false
@@ -63,7 +63,7 @@ func (q *queue) next(now time.Duration) (*event, bool) {
 	return heap.Pop(q).(*event), true
 }
 
-// first returns the time of the first event.
+// first returns the time of the earliest event.
 func (q *queue) first() (time.Duration, bool) {
 	if len(q.events) == 0 {
 		return 0, false

@@ -23,9 +23,9 @@ func Duration(samples []*metric.Sample, phase metric.Phase) (mean time.Duration,
 	return sum / time.Duration(n), true
 }
 
-// Stagger returns the time between the first starts of consecutive slots. The starts are spread
-// over the expected duration of one request and its pause, so that the slots take turns evenly. It
-// returns 0 if the duration is 0, which means not known.
+// Stagger returns the time between the first starts of two consecutive slots. The first starts are
+// spread evenly over the duration of one request and its pause. A duration of 0 means unknown;
+// Stagger then returns 0.
 func Stagger(duration, pause time.Duration, slots int) time.Duration {
 	if duration <= 0 || slots < 2 {
 		return 0
@@ -33,9 +33,8 @@ func Stagger(duration, pause time.Duration, slots int) time.Duration {
 	return (duration + pause) / time.Duration(slots)
 }
 
-// Time estimates how long a round of a closed loop takes. It adds up the ramp, the warm-up and the
-// measured requests, of which Slots run at a time. If the duration of a request is 0, which means
-// not known, Time returns For.
+// Time estimates how long a round of a closed loop takes: the ramp, the warm-up and the measured
+// requests, with Slots requests at a time. A duration of 0 means unknown; Time then returns For.
 func (c Closed) Time(duration time.Duration) time.Duration {
 	if duration <= 0 {
 		return c.For

@@ -52,7 +52,7 @@ func TestLengthsRange(t *testing.T) {
 	}{
 		{1024, 0.05, 973, 1075}, // 972.8 up, 1075.2 down
 		{1024, 0, 1024, 1024},
-		{10, 0.1, 9, 11},   // 9.000…02 and 11.000…02 in binary
+		{10, 0.1, 9, 11},   // in binary the bounds are 9.000…02 and 11.000…02
 		{10, 0.04, 10, 10}, // 9.6 up, 10.4 down
 		{1, 0.9, 1, 1},
 		{3, 0.99, 1, 5}, // 0.03 up, 5.97 down
@@ -84,8 +84,8 @@ func TestLengths(t *testing.T) {
 	for _, n := range a {
 		sum += n
 	}
-	// The 60 lengths are the middles of strata from 900 to 1100, so their mean is that of
-	// the range. Each is rounded down by less than one token.
+	// The 60 lengths divide the range from 900 to 1100 evenly, so their mean is 1000. Each length
+	// is rounded down by less than one token.
 	if mean := float64(sum) / 60; math.Abs(mean-1000) > 1 {
 		t.Errorf("the mean length is %g, want 1000 within a token", mean)
 	}
@@ -156,7 +156,8 @@ func play(t *testing.T, c load.Closed, duration func(load.Turn) time.Duration) (
 }
 
 func TestClosedRound(t *testing.T) {
-	// Two slots start 1 s apart, a request takes 2 s, and 3 are measured:
+	// Two slots start 1 s apart, a request takes 2 s, and 3 requests are measured. The numbers are
+	// seconds; w is the warm-up, m is measured, f is filler:
 	//
 	//	slot 0  w0 0–2  m0 2–4  m2 4–6
 	//	slot 1     w1 1–3  m1 3–5  f0 5–
@@ -271,8 +272,8 @@ func TestDoomed(t *testing.T) {
 	}
 }
 
-// TestClosedInvariants runs random rounds. Each due request is sent once, in order,
-// and at most Slots are in flight. With Fill and without pause and failures, exactly
+// TestClosedInvariants runs random rounds. Each due request is sent once, in order, and at most
+// Slots are in flight. Sometimes Fill is set, and there are no pauses and failures. Then exactly
 // Slots are in flight from the first measured start to the last measured end.
 func TestClosedInvariants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
@@ -337,14 +338,14 @@ func TestClosedWindow(t *testing.T) {
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s), req(1, f, 6*s, 7*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 7 * s, Busy: 1}},
-		// As above, but without the filler: slot 1 stops at 6 s, and the rest of slot 0's time is
-		// drain.
+		// As above, but without the filler. Slot 1 stops at 6 s, so the rest of slot 0's time is
+		// the drain.
 		{"drain", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 6 * s, Busy: 1}},
-		// There is no warm-up. Slot 0 measures from 1 s and slot 1 from 2 s; the second between
-		// them is ramp.
+		// There is no warm-up. Slot 0 begins at 1 s and slot 1 at 2 s. The ramp is the time
+		// between.
 		{"ramp", []*metric.Sample{
 			req(0, m, 1*s, 4*s), req(1, m, 2*s, 4*s),
 		}, 2, 0, load.Window{Start: 2 * s, End: 4 * s, Busy: 1}},
@@ -431,7 +432,7 @@ func TestByTime(t *testing.T) {
 	if !l.Over() {
 		t.Error("not over")
 	}
-	// The round is closed before every slot had a request, but at least Due requests are sent.
+	// The round is closed when only one slot has had a request. It still sends Due requests.
 	l = load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
 	first := next(0)
 	l.Close()
@@ -456,13 +457,13 @@ func TestEstimates(t *testing.T) {
 	samples := []*metric.Sample{
 		req(0, metric.Measured, 1*s, 3*s), req(0, metric.Measured, 1*s, 5*s), failed, req(0, metric.Warmup, 1*s, 50*s),
 	}
-	if got, ok := load.Duration(samples, metric.Measured); got != 3*s || !ok { // (2 + 4) / 2
+	if got, ok := load.Duration(samples, metric.Measured); got != 3*s || !ok { // mean of 2 and 4 s
 		t.Errorf("Duration gave %v, %v, want 3s", got, ok)
 	}
 	if _, ok := load.Duration(samples, metric.Filler); ok {
 		t.Error("Duration of no request is a value")
 	}
-	if got := load.Stagger(9*s, s, 5); got != 2*s { // (9 + 1) / 5
+	if got := load.Stagger(9*s, s, 5); got != 2*s { // (9 s + 1 s) / 5 slots
 		t.Errorf("Stagger gave %v, want 2s", got)
 	}
 	if got := load.Stagger(0, s, 5); got != 0 {

@@ -9,8 +9,8 @@ import (
 )
 
 // Open is one window of an open loop. Requests are due by a schedule that is drawn beforehand, so
-// slow or failed requests do not change it. The schedule depends only on the fields of Open, and no
-// field names the server or holds the run's salt.
+// slow or failed requests do not change it. The schedule depends only on the fields of Open. They
+// do not include the server or the run's salt.
 type Open struct {
 	Rate     float64 // requests per second, above 0
 	Shape    float64 // shape of gamma distributed gaps: 1 is Poisson, +Inf constant; above 0
@@ -19,20 +19,20 @@ type Open struct {
 	Workload string
 	Level    string
 	Round    int // number of the first round of the window
-	// Stages are parts of the measured requests; each part has rates of its own. They are in order
-	// of time. If there are none, Rate applies to all requests.
+	// Stages are parts of the measured requests, in order of time. Each stage has rates of its own.
+	// If there are none, Rate applies to all requests.
 	Stages []Stage
 }
 
-// Stage is a part of a window's measured requests.
+// Stage is a part of a window's measured requests, with a rate of its own.
 type Stage struct {
 	Due      int
 	From, To float64 // rate in requests per second at the beginning and at the end of the stage
 }
 
-// after returns the time from the beginning of the stage until n requests are due on average. That
-// time is the t with t·From + t²·(To − From)/2d = n, where d is the duration of the stage. After d
-// the rate stays at To.
+// after returns the time from the beginning of the stage until n requests are due on average. It
+// solves t·From + t²·(To − From)/2d = n for t, where d is the duration of the stage. After d the
+// rate stays at To.
 func (s Stage) after(n float64) time.Duration {
 	length := float64(s.Due) * 2 / (s.From + s.To)
 	steep := (s.To - s.From) / length
@@ -92,8 +92,8 @@ func (s *Schedule) Next() (Turn, time.Duration) {
 	return t, s.at
 }
 
-// staged moves the due time on by one gap, at the rate of the stage of the next request. The gap is
-// in multiples of the mean gap.
+// staged adds one gap to the due time, at the rate of the stage of the next request. gap is in
+// multiples of the mean gap.
 func (s *Schedule) staged(gap float64) {
 	before := 0
 	for i := range s.stage {
@@ -107,7 +107,7 @@ func (s *Schedule) staged(gap float64) {
 }
 
 // rate returns the rate of requests that are not measured. Before the window it is the initial rate
-// of the first stage; after the window it is the final rate of the last stage.
+// of the first stage. After the window it is the final rate of the last stage.
 func (s *Schedule) rate() float64 {
 	switch stages := s.open.Stages; {
 	case len(stages) == 0:
@@ -161,12 +161,12 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 }
 
 // Steady decides when the warm-up of an open loop ends. The warm-up lasts at least leastWarm and at
-// most mostWarm mean durations of a request; between the two it ends when the backlog no longer
-// grows. The caller gives Steady the backlog at each arrival.
+// most mostWarm mean durations of a request. Between these limits it ends when the backlog no
+// longer grows. The caller gives Steady the backlog at each arrival.
 type Steady struct {
 	from, last   time.Duration // beginning of the current stretch, and time of the last call
-	stretches    int           // complete stretches so far, each as long as a mean request
-	area, before float64       // request-seconds of this stretch, mean backlog of the previous one
+	stretches    int           // complete stretches so far; each lasts as long as a mean request
+	area, before float64       // request-seconds of this stretch; mean backlog of the one before
 	inFlight     int
 }
 

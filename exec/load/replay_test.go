@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Of six requests two come before the window and three are measured. Each turn has its index,
-// and a phase has no more turns than requests.
+// Of six requests two come before the window, three are measured, and one follows. A turn gives the
+// index of its request, and no phase has more turns than requests.
 func TestReplayIndex(t *testing.T) {
 	r := load.Replay{At: make([]time.Duration, 6), Warm: 2, Due: 3}
 	for i := range r.At {

@@ -19,7 +19,7 @@ type Items struct {
 	exact bool
 }
 
-// probe is the filler, in tokens, with which an item is counted.
+// probe is the number of filler tokens with which an item is counted.
 const probe = 64
 
 // NewItems learns how many tokens each item has. It asks the server's tokenizer, and sends one
@@ -83,7 +83,7 @@ func (x *Items) cost(ctx context.Context, count Counter, i int) (int, error) {
 // Exact reports whether prompts have exactly the requested length.
 func (x *Items) Exact() bool { return x.exact && x.maker.exact }
 
-// Prompt returns the i-th item with enough filler to have that many tokens.
+// Prompt returns the i-th item, with filler up to the given number of tokens.
 func (x *Items) Prompt(i, tokens int) (string, error) {
 	filler := tokens - x.costs[i]
 	if filler < 8 {

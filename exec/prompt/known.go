@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// Known holds what a calibration learnt about how a server counts. Two questions check whether
-// it still holds, so that a run need not learn it again. It may come from a file, so its content
-// is not trusted.
+// Known holds what a calibration learnt about how a server counts tokens. A later run checks it
+// with two questions instead of calibrating again. A Known may come from a file, so its content is
+// not trusted.
 type Known struct {
 	Exact     bool       `json:"exact"`
 	Separator string     `json:"separator,omitempty"`
 	Lead      Measured   `json:"lead,omitzero"`
 	Pool      []Measured `json:"pool,omitempty"`
 	IDs       []int      `json:"ids,omitempty"`
-	Around    int        `json:"around,omitempty"` // tokens that the server adds to IDs
+	Around    int        `json:"around,omitempty"` // tokens that the server adds to a prompt of ids
 }
 
-// Measured is a text and the tokens that it costs.
+// Measured is a text and its cost in tokens.
 type Measured struct {
 	Text string `json:"text"`
 	Cost int    `json:"cost"`
 }
 
-// Known returns what m learnt about the server's counts. It returns nil if the counts do not add
-// up by words.
+// Known returns what m learnt about the server's counts. It returns nil if m does not count by
+// words.
 func (m *Maker) Known() *Known {
 	if m.perToken > 0 {
 		return nil
@@ -36,14 +36,14 @@ func (m *Maker) Known() *Known {
 	return k
 }
 
-// mostWords and mostIDs bound the lists of a file. Longer lists are rejected: there are only a
-// few hundred words.
+// mostWords and mostIDs bound the lists in a Known. Longer lists are rejected, because a
+// calibration uses only a few hundred words.
 const (
 	mostWords = 1 << 12
 	mostIDs   = 1 << 20
 )
 
-// maker makes a Maker from k; nil if k cannot be right.
+// maker makes a Maker from k. It returns nil if k contains something impossible.
 func (k *Known) maker(salt uint64) *Maker {
 	m := &Maker{salt: salt, exact: k.Exact}
 	if len(k.IDs) > 0 {
@@ -66,8 +66,8 @@ func (k *Known) maker(salt uint64) *Maker {
 	return m
 }
 
-// remembered returns the words of an earlier calibration. It returns nil if the list is too
-// long, or if one of its words does not have 1 to most tokens.
+// remembered returns the words of an earlier calibration. It returns nil if the list is too long,
+// or if a word has fewer than 1 or more than most tokens.
 func remembered(list []Measured, most int) (out []word) {
 	if len(list) > mostWords {
 		return nil

@@ -34,7 +34,7 @@ func byWord(text string) []string {
 	return tokens
 }
 
-// byByte has one token per byte.
+// byByte is a tokenizer with one token per byte.
 func byByte(text string) []string { return strings.Split(text, "") }
 
 // hashOf returns the FNV-1a hash of the joined parts.
@@ -89,7 +89,7 @@ func acrossSpaces(text string) []string {
 type fake struct {
 	t       tokenizer
 	around  int
-	bare    bool // the server's tokenizer does not count the template
+	bare    bool // the server's tokenizer does not count the tokens of the template
 	without bool // the server has no tokenizer to ask
 	told    bool // the server's tokenizer returns the tokens, not only their number
 	usages  atomic.Int64
@@ -166,7 +166,7 @@ func calibrated(t testing.TB, f *fake, salt uint64) *Maker {
 	return m
 }
 
-// With every tokenizer of a server, a prompt of n tokens counts as n.
+// A prompt of n tokens counts as n tokens, whichever tokenizer the server has.
 func TestExactLength(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -201,10 +201,10 @@ func TestExactLength(t *testing.T) {
 	}
 }
 
-// If every word is one token, or if the tokenizer returns its tokens, at most eight questions
-// show how words are counted. They come in four volleys, or in three without a tokenizer. If
-// words are several tokens and there is no tokenizer, about 25 questions come in five volleys.
-// At a TTFT of 1 s these take 5 s.
+// TestFewQuestions bounds the number of questions that show how words are counted. At most eight
+// are needed if every word is one token, or if the tokenizer returns its tokens. They are sent in
+// at most four groups, and each group in parallel. If words are several tokens and there is no
+// tokenizer, about 25 questions go in five groups. At a TTFT of 1 s these take 5 s.
 func TestFewQuestions(t *testing.T) {
 	for _, tt := range []struct {
 		fake    *fake
@@ -219,7 +219,7 @@ func TestFewQuestions(t *testing.T) {
 		{&fake{t: byWord, around: 9, without: true}, 8, 2},
 		{&fake{t: byPiece, around: 9, without: true}, 26, 5},
 		{&fake{t: byByte, around: 9, without: true}, 26, 5},
-		{&fake{t: acrossSpaces, around: 9, without: true}, 30, 6}, // tries half of the words next
+		{&fake{t: acrossSpaces, around: 9, without: true}, 30, 6},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f, begin := tt.fake, time.Now()
@@ -254,8 +254,7 @@ func TestFewQuestions(t *testing.T) {
 	}
 }
 
-// If a server refuses all but three requests at once, the refused questions are repeated
-// one by one.
+// A server refuses more than three requests at once. The refused questions are repeated one by one.
 func TestTurnedAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: byPiece, around: 9, without: true}
@@ -340,9 +339,9 @@ func TestUnique(t *testing.T) {
 				}
 				longest, longestWords = max(longest, n), max(longestWords, words)
 			}
-			// 960 prompts from the smallest possible pool, 12 words, have about 960²/2
-			// / 12⁵ ≈ 2 pairs that share the lead and five more words. Usually a pool
-			// has 40 words or more. The salt is fixed, so chance cannot fail this test.
+			// 960 prompts have about 960²/2 pairs. The smallest possible pool has 12 words, so
+			// about 960²/2 / 12⁵ ≈ 2 pairs share the lead and five more words. Usually a pool has
+			// 40 words or more. The salt is fixed, so chance cannot fail this test.
 			if longestWords > 5 {
 				t.Errorf("two prompts share %d words (%d tokens)", longestWords, longest)
 			}
@@ -384,8 +383,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// Within a round the two digits of a prompt's number make the prompt unique, even if it is very
-// short.
+// Each prompt contains its number in the round, as two words. So even very short prompts of a round
+// are unique.
 func TestUniqueWhenShort(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	m := calibrated(t, f, 7)
@@ -439,7 +438,7 @@ func TestProportional(t *testing.T) {
 	}
 }
 
-// If the tokenizer and the usage disagree, prompts get their length by the usage.
+// If the tokenizer and the usage of a server disagree, the usage decides the length of prompts.
 func TestTokenizerDisagrees(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	o := f.options(7)
@@ -593,7 +592,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Every ordered pair occurs once. No shorter sequence has all pairs.
+// The sequence has every ordered pair once. No shorter sequence has all pairs.
 func TestEveryPair(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 12, 40} {
 		s := everyPair(n)

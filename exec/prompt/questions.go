@@ -16,10 +16,10 @@ import (
 type questions struct {
 	ctx   context.Context
 	count Counter
-	ids   func(ctx context.Context, text string) ([]int, error) // token ids of bare text; nil if unknown
+	ids   func(ctx context.Context, text string) ([]int, error) // nil if the server returns no ids
 	sep   string
 	base  int   // cost of lead, with the tokens around a prompt; 0 if not asked yet
-	more  int   // tokens per word that the last text had beyond its words' costs
+	more  int   // extra tokens per word in the last text, beyond the costs of its words
 	err   error // the counter's first error
 }
 
@@ -34,7 +34,7 @@ var opening = [2]string{"job", "eye"}
 // lead returns the opening as text. Words are measured after it.
 func lead(sep string) string { return opening[0] + sep + opening[1] }
 
-// ground asks for the cost of lead.
+// ground asks the server how many tokens lead costs.
 func (q *questions) ground() (err error) {
 	if q.base == 0 {
 		q.base, err = q.total(lead(q.sep))
@@ -43,7 +43,7 @@ func (q *questions) ground() (err error) {
 }
 
 // each calls f for 0 … n−1, with at most atOnce calls at a time. If several calls fail, it keeps
-// the error of the lowest number.
+// the error of the call with the lowest number.
 func (q *questions) each(n, atOnce int, f func(i int) error) {
 	if q.err != nil {
 		return
@@ -102,7 +102,7 @@ func (q *questions) counted() []word {
 		q.err = err
 	}
 	n := len(ids)
-	size := 1 // number of token ids of the mark; the text ends with the mark twice
+	size := 1 // number of token ids in one mark; ids ends with two marks
 	for 2*size <= n && !slices.Equal(ids[n-size:], ids[n-2*size:n-size]) {
 		size++
 	}
@@ -151,13 +151,13 @@ func chosen(list []word, want int) []word {
 // word are one digit of the count, in the given base.
 type scale struct{ base, words int }
 
-// scales lists two ways to weigh words: base 4 for words of few tokens, and base 16 for words of
-// up to 16 tokens. A word and its separator have at most 16 bytes, and a token has at least one
-// byte.
+// scales lists two ways to weigh words. Base 4 is for words of few tokens. Base 16 is for words of
+// up to 16 tokens, which is the most: a word and its separator have at most 16 bytes, and a token
+// has at least one byte.
 var scales = []scale{{4, 4}, {16, 2}}
 
-// weigh returns words with the cost that each has after a separator. It asks as many questions
-// as count says. It leaves out words whose measured cost is impossible.
+// weigh returns words with the cost of each word after a separator, in tokens. It asks at most
+// count questions. It leaves out words whose measured cost is impossible.
 func (q *questions) weigh(by scale, count, atOnce int) []word {
 	if q.err = q.ground(); q.err != nil {
 		return nil
@@ -184,9 +184,9 @@ func (q *questions) weigh(by scale, count, atOnce int) []word {
 	return slices.DeleteFunc(list, func(w word) bool { return w.cost == 0 })
 }
 
-// additive drops words until the token counts of the others add up in any order. It tests this
-// by one text with every ordered pair of words. If the counts of the text do not add up, it
-// searches the pairs that are wrong. ok is false if there are too many such pairs.
+// additive drops words until the counts of the remaining words add up in any order. It asks for the
+// count of one text that has every ordered pair of words. If that count is not the sum of the
+// words, it searches for the wrong pairs. ok is false if there are too many wrong pairs.
 func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	if len(pool) < 2 {
 		return nil, false
@@ -197,7 +197,7 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	for from := 0; from < len(order)-1; from += e.segment {
 		segments = append(segments, order[from:min(from+e.segment+1, len(order))])
 	}
-	over := make([]int, len(segments)) // by segment: tokens beyond the costs of the words
+	over := make([]int, len(segments)) // for each segment, the tokens beyond the costs of its words
 	q.each(len(segments)+1, e.atOnce, func(i int) (err error) {
 		if i == 0 {
 			return q.ground()
@@ -233,8 +233,8 @@ type suspects struct {
 	pairs [][2]int
 }
 
-// over returns how many tokens more than the sum of the words' costs a text has. The text is
-// lead, followed by the words of segment. If the counts add up, the result is the cost of lead.
+// over returns the token count of a text without the costs of its words. The text is lead, followed
+// by the words of segment. If the costs add up, the result is the cost of lead.
 func (s *suspects) over(segment []int) (int, error) {
 	var b strings.Builder
 	b.WriteString(lead(s.sep))
@@ -267,7 +267,7 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 				s.pairs = append(s.pairs, [2]int(segment))
 				continue
 			}
-			step := (len(segment) + 2) / 4 // a quarter of the neighbouring pairs, rounded up
+			step := (len(segment) + 2) / 4 // a quarter of the segment's pairs, rounded up
 			for from := 0; from < len(segment)-1; from += step {
 				parts = append(parts, segment[from:min(from+step+1, len(segment))])
 			}
@@ -284,9 +284,9 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 	}
 }
 
-// cover returns words such that every pair contains at least one of them. It is greedy: each
-// step takes the word that occurs in most of the remaining pairs. If several words are equal in
-// this, it takes the last.
+// cover returns words such that every pair contains at least one of them. It is greedy: each step
+// takes the word that occurs in most of the remaining pairs. Of several such words it takes the
+// last.
 func cover(pairs [][2]int) map[int]bool {
 	gone := map[int]bool{}
 	for len(pairs) > 0 {

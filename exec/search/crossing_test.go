@@ -16,7 +16,7 @@ func TestIsotonic(t *testing.T) {
 	for _, tt := range []struct{ values, weights, want []float64 }{
 		{nil, nil, []float64{}},
 		{[]float64{1, 2, 3}, []float64{1, 1, 1}, []float64{1, 2, 3}},
-		// 3 and 1 pool to (3·1 + 1·3)/4 = 1.5
+		// Values 3 and 1 with weights 1 and 3 are pooled: (3·1 + 1·3)/4 = 1.5.
 		{[]float64{0, 3, 1, 5}, []float64{1, 1, 3, 1}, []float64{0, 1.5, 1.5, 5}},
 		// The fit first makes 3 and 2 equal, at 2.5, and then all three values, at 2.
 		{[]float64{3, 2, 1}, []float64{1, 1, 1}, []float64{2, 2, 2}},
@@ -71,8 +71,8 @@ func TestCross(t *testing.T) {
 		{"nothing", nil, 0, 0, Crossing{Open: true}},
 		{
 			// The margin is −0.2 at level 16 and +0.2 at level 64, so it is zero halfway in ln N,
-			// at 32. The upper ends of the intervals are −0.1 and 0.3; they are zero a quarter of
-			// the way, at 16·4^¼ = 22.63. The lower ends are −0.3 and 0.1; they are zero three
+			// at 32. The upper ends of the intervals are −0.1 and 0.3. They are zero a quarter of
+			// the way, at 16·4^¼ = 22.63. The lower ends are −0.3 and 0.1. They are zero three
 			// quarters of the way, at 16·4^¾ = 45.25.
 			"halfway", []Visit{visit(16, 400, at("ttft", -.2, .1)), visit(64, 400, at("ttft", .2, .1))}, 16, 64,
 			Crossing{N: 32, Low: 16 * math.Sqrt2, High: 32 * math.Sqrt2, Threshold: "ttft", OK: true},
@@ -83,8 +83,8 @@ func TestCross(t *testing.T) {
 			Crossing{N: 32, Low: 16, High: 64, Threshold: "ttft", OK: true},
 		},
 		{
-			// The metric speed reaches its limit a quarter of the way in ln N; ttft reaches its
-			// limit later.
+			// From level 16 to 64, the metric speed reaches its limit at a quarter of the way in
+			// ln N, and ttft at half of the way.
 			"the first of two thresholds", []Visit{
 				visit(16, 400, at("ttft", -.2, 0), at("speed", -.1, 0)),
 				visit(64, 400, at("ttft", .2, 0), at("speed", .3, 0)),

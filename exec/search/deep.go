@@ -7,18 +7,17 @@ import (
 )
 
 // If latency hardly depends on the load, many neighbouring levels stay undecided, because all of
-// them are about equally near to the limit. More levels would not help. A deep probe spends the
-// same requests on one level. If it decides that level, it also decides all levels below or above.
-// A deep probe takes far more fresh samples than any other probe, at looks that are planned in
-// advance.
+// them are about equally near to the limit. Probes of more levels would not help. A deep probe
+// measures one level with far more new samples, at looks that are planned in advance. If it decides
+// that level, it also decides all levels below or above.
 
 const (
 	// apart is a ratio between levels. A deep probe is made only if the undecided levels, or the
 	// rest of the bracket, span at least this ratio. At a knee of the latency curve they span less.
 	apart = 1.25
-	// beside is a ratio between levels. Before a deep probe, other levels within this ratio must
-	// have been measured. A deep probe also keeps this distance from the load where the margin
-	// seems to change its sign.
+	// beside is a ratio between levels. A deep probe needs other levels within this ratio, which
+	// must be measured first. It also keeps this distance from the load where the margin seems to
+	// change its sign.
 	beside = 1.05
 	// worth is a ratio between levels. A deep probe is worth its requests only if its level is that
 	// far above the highest pass, or below the lowest fail.
@@ -69,8 +68,8 @@ func (s *Search) remaining() (Probe, bool) {
 	return s.deepen(trends(s.visits), 0)
 }
 
-// open reports whether undecided levels far apart remain: more than one, in a bracket that spans at
-// least the ratio apart.
+// open reports whether several undecided levels remain, in a bracket that spans at least the ratio
+// apart.
 func (s *Search) open() bool {
 	pass, _ := s.bounds()
 	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)
@@ -100,8 +99,8 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	pass, fail := s.bounds()
 	n := s.top() - 1
 	if l := s.find(fail); l != nil && l.deep != nil {
-		// Below the lowest level that fails, the next level must be clearly apart. Closer to it,
-		// the same number of requests would show no more.
+		// The lowest level that fails had a deep probe. A level closer to it than the ratio apart
+		// would show no more with the same number of requests.
 		n = int(float64(fail) / apart)
 	}
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
@@ -227,8 +226,8 @@ func (s *Search) nextTo(n int) int {
 }
 
 // lacking describes a search that ended with undecided levels far apart. It says how near to its
-// limit the server stays at those levels, how many requests would decide if that is known, and
-// which setting allows that many requests. It returns "" if no such levels remain.
+// limit the server stays at those levels, and how many requests would decide, if that is known. It
+// also names the setting that allows that many requests. It returns "" if no such levels remain.
 func (s *Search) lacking() string {
 	if s.ended == "" || !s.open() {
 		return ""
@@ -243,8 +242,8 @@ func (s *Search) lacking() string {
 		return said + near + "hardly any number of requests would decide"
 	}
 	if have := s.judged(n); needs <= have {
-		// Level n has had this many requests already and is undecided. The margins of some
-		// thresholds cannot predict a number. An example is a share, for which rounds count.
+		// Some margins cannot predict how many requests are needed. Then ask for one request more
+		// than level n has had.
 		said, needs = said+"more requests would decide", have+1
 	} else {
 		said += near + fmt.Sprintf("about %s requests at %s would decide", thousands(needs), s.label(n))
@@ -255,7 +254,7 @@ func (s *Search) lacking() string {
 	case s.opts.Budget > 0 && needs > float64(s.most(n)):
 		said += " (budget)"
 	case n != s.opts.Require:
-		said += " (require)" // with the setting require a level is measured in any case
+		said += " (require)" // the setting require makes the search measure this level
 	}
 	return said
 }
@@ -274,10 +273,10 @@ func (s *Search) judged(n int) float64 {
 // unaffordable is a number of requests that is too large for one level.
 const unaffordable = 1e6
 
-// cheapest returns the level that the fewest requests would decide. While the required level is
-// undecided, that is the required level. Otherwise it is the highest level that seems to pass or
-// the lowest that seems to fail. Levels very close to the crossing are left out, because they need
-// many times as many requests.
+// cheapest returns the undecided level that the fewest requests would decide, and their number. The
+// required level comes first if it is undecided. Otherwise it is the highest level that seems to
+// pass, or the lowest that seems to fail. Levels very close to the crossing need far more requests
+// and are left out.
 func (s *Search) cheapest(ts []trend) (n int, requests float64) {
 	us := s.undecided()
 	if r := s.opts.Require; slices.ContainsFunc(us, func(l *level) bool { return l.n == r }) {

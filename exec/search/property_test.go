@@ -12,10 +12,10 @@ import (
 type world struct {
 	opts  Options
 	deep  bool    // deep probes are made
-	truth int     // all levels up to it hold
+	truth int     // largest level at which the server holds
 	doubt float64 // probability that a level close to the true limit is inconclusive
 	share float64 // duration of a request at level 1, in seconds
-	power float64 // exponent of N by which the time of a request falls
+	power float64 // a request takes share seconds, divided by N to this power
 }
 
 func draw(r *rand.Rand) world {
@@ -48,8 +48,8 @@ func (w world) spent(p Probe, requests int) time.Duration {
 	return time.Duration(t * float64(requests-p.Have+waves*p.N) * float64(time.Second))
 }
 
-// honest never gives a wrong answer, but may be inconclusive. That is more likely near the limit,
-// and with few requests.
+// honest never gives a wrong answer, but may be inconclusive. It is more often inconclusive near
+// the limit and with few requests.
 func (w world) honest(r *rand.Rand, p Probe) Result {
 	res := Result{N: p.N, Outcome: Inconclusive}
 	for _, k := range p.Looks {
@@ -126,7 +126,7 @@ func TestLongHonestOracle(t *testing.T) {
 			if pass > w.truth || (fail > 0 && fail <= w.truth) {
 				t.Fatalf("run %d: bracket [%d, %d], the limit is %d", i, pass, fail, w.truth)
 			}
-			// A certified pass may be withdrawn only by a confirmation that is inconclusive.
+			// Only an inconclusive confirmation may lower the highest level that passed.
 			if pass < lastL && !(p.Purpose == Confirm && r.Outcome == Inconclusive) {
 				t.Fatalf("run %d: %s %d %s widened L from %d to %d", i, p.Purpose, p.N, r.Outcome, lastL, pass)
 			}
@@ -144,14 +144,14 @@ func TestLongHonestOracle(t *testing.T) {
 			if first := l.Probes[0].Probe; first.N != r || first.Purpose != Gate {
 				t.Fatalf("run %d: first %+v, the gate asks for %d", i, first, r)
 			}
-			// A required level must hold if it is at or below L, and must not hold if it is at or
-			// above U.
+			// A required level at or below L must be within the true limit. A required level at or
+			// above U must be above the true limit.
 			if r <= l.L && r > w.truth || l.U > 0 && r >= l.U && r <= w.truth {
 				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
 			}
 		}
-		// The largest allowed number of probes is twice that of a binary search, because the search
-		// closes in from both sides, times the number of looks.
+		// A binary search needs log2(UpTo) probes. This search may need twice as many, because it
+		// closes in from both sides, and several looks for each.
 		if most := 24 + 8*int(math.Log2(float64(w.opts.UpTo))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d", i, n, most)
 		}
@@ -180,7 +180,7 @@ func TestLongCertainOracle(t *testing.T) {
 		if w.opts.Confirm && l.L > 0 && !l.Confirmed {
 			t.Errorf("run %d: not confirmed", i)
 		}
-		// The largest number of probes allows for all kinds of probes: the ladder up and down, the
+		// The allowed number of probes covers all kinds of probes: the ladder up and down, the
 		// bisection, the required level, the check and the confirmation.
 		if most := 6 + 3*int(math.Ceil(math.Log2(float64(w.opts.UpTo)))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d: %+v", i, n, most, w)
@@ -188,7 +188,7 @@ func TestLongCertainOracle(t *testing.T) {
 	}
 }
 
-// The time of a request falls with a power of N. Between two measured levels its prediction is then
+// The time of a request falls as a power of N. Between two measured levels its prediction is then
 // exact, and everywhere else it is too long. So a search keeps within its budget, except for the
 // first probe, whose time is unknown.
 func TestLongBudgetHolds(t *testing.T) {

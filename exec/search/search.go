@@ -9,9 +9,9 @@
 //  3. Bisection narrows the bracket between the largest certified pass L and the smallest
 //     certified fail U. An inconclusive level is extended if more requests can decide it.
 //     Otherwise the search goes on below it and above it.
-//  4. If the inconclusive levels that remain are far apart, one of them is measured with
-//     far more fresh samples. It is the highest level that may then pass, or else the
-//     lowest that may then fail.
+//  4. If the inconclusive levels that remain are far apart, one of them is measured again
+//     with many more samples: the highest level that may then pass, or else the lowest
+//     level that may then fail.
 //  5. The ladder skips levels. In the widest stretch that it skipped below L, one level
 //     is measured. If that level fails, latency does not always grow with the load.
 //  6. L is measured again on fresh samples. If it does not pass again, L is lowered to the
@@ -35,13 +35,13 @@ type Over string
 
 const (
 	Concurrency Over = "concurrency" // requests in flight in a closed loop
-	Burst       Over = "burst"       // requests sent at once: the largest safe queue
-	// Users are simulated people who think between requests. All windows take the same time, so the
-	// cost of a level is counted in shares of a window.
+	Burst       Over = "burst"       // requests sent at once, to find the largest safe queue
+	// Users are simulated people who think between requests. The windows of all levels take the
+	// same time.
 	Users Over = "users"
 	// Rate is an arrival rate: N counts steps of Options.Step requests per second.
 	Rate Over = "rate"
-	// Speedup replays recorded traffic N times as fast.
+	// Speedup is the factor by which recorded traffic is replayed faster.
 	Speedup Over = "speedup"
 )
 
@@ -54,7 +54,7 @@ type Options struct {
 	// levels.
 	Step float64
 	// Resolution is the distance U − L, in levels, at which the limit counts as exact; 0 means 1.
-	// Relative is that distance as a share of L, in [0, 1). The larger of both counts.
+	// Relative is that distance as a share of L, in [0, 1). The larger of the two distances counts.
 	Resolution int
 	Relative   float64
 	// Require is the level that the gate requires; 0 if none.
@@ -67,18 +67,19 @@ type Options struct {
 	Begin int
 	// Start is the last known limit; 0 if there is none.
 	Start int
-	// Confirm measures L once more at the end, on fresh samples.
+	// Confirm means that the search ends with a second probe of the highest level that passes, on
+	// new samples.
 	Confirm bool
 	// Looks returns the numbers of requests at which level n may be judged, in ascending order.
-	// They are planned in advance and share the allowed error, whether they are held or not. nil
+	// They are planned in advance and share the allowed error, even if the search skips some. nil
 	// means Doubling(200, 800).
 	Looks func(n int) []int
 	// First is the number of looks that the first visit of a level may use; 0 means all but the
 	// last. Later looks are for extending the level.
 	First int
-	// Deep returns the looks of a deep probe of level n, in ascending order. Each has more requests
-	// than those of Looks. If it returns none, the level has no deep probe. If Deep is nil, no
-	// level has one.
+	// Deep returns the looks of a deep probe of level n, in ascending order. They have more
+	// requests than those of Looks. If Deep returns no looks, level n has no deep probe. If Deep is
+	// nil, no level has a deep probe.
 	Deep func(n int) []int
 	// Known holds levels that were measured before the search, such as the fixed levels of the
 	// workload. They count as probes and cost nothing. An inconclusive level may still be extended
@@ -86,8 +87,8 @@ type Options struct {
 	Known []Result
 }
 
-// Doubling plans looks at first requests, 2·first, 4·first and so on, up to most. For first 400 and
-// most 1600 the looks are at 400, 800 and 1600 requests.
+// Doubling plans looks at the numbers of requests first, 2·first, 4·first and so on, up to most.
+// For first 400 and most 1600 the looks are at 400, 800 and 1600 requests.
 func Doubling(first, most int) func(int) []int {
 	if first < 1 || most < first {
 		panic("search: Doubling needs 1 <= first <= most")
@@ -100,9 +101,9 @@ func Doubling(first, most int) func(int) []int {
 	return func(int) []int { return slices.Clone(looks) }
 }
 
-// Halving plans looks at most requests, at half of that, and so on down to least. For least 5000
-// and most 40000 the looks are 5000, 10000, 20000 and 40000. If least is above most, the only look
-// is at most.
+// Halving plans looks at the number of requests most, at half of it, and so on down to least. For
+// least 5000 and most 40000 the looks are at 5000, 10000, 20000 and 40000 requests. If least is
+// above most, there is only one look, at the number most.
 func Halving(least, most int) []int {
 	looks := []int{most}
 	for k := most / 2; k >= least; k /= 2 {
@@ -119,13 +120,13 @@ type level struct {
 	have      int     // requests of set 0
 	needs     int     // of set 0
 	sets      int
-	spent     time.Duration // how long the first decision took; predicts the time of a confirmation
+	spent     time.Duration // time until the first decision; predicts that of a confirmation
 	saturated bool          // the generator was saturated once at this level
-	again     bool          // the level is to be measured once more, because the generator was saturated
+	again     bool          // measure the level once more, because the generator was saturated
 	retried   bool
 	confirmed bool
 	tried     bool  // a confirmation was made
-	deep      *deep // nil if the level had no deep probe
+	deep      *deep // the level's deep probes; nil if there are none
 }
 
 // Search is a running search. Its methods are not safe for concurrent use.
@@ -135,7 +136,7 @@ type Search struct {
 	visits  []Visit
 	pending *Probe
 	spent   time.Duration
-	ceiling int    // levels from here up cannot be measured
+	ceiling int    // lowest level that cannot be measured
 	cause   cause  // why
 	vague   bool   // perhaps the level just below the ceiling cannot be measured either
 	why     string // in words
@@ -144,7 +145,7 @@ type Search struct {
 	notes   []string
 }
 
-// cause is the reason why levels from the ceiling on cannot be measured.
+// cause is the reason why levels at and above the ceiling cannot be measured.
 type cause int
 
 const (
@@ -236,7 +237,7 @@ func (s *Search) Stop(reason string) {
 	}
 }
 
-// take records a visit and sets the outcome of its level.
+// take records the result r of the probe p, and sets the outcome of the probe's level.
 func (s *Search) take(p Probe, r Result) {
 	r.Margins = finite(r.Margins)
 	s.visits = append(s.visits, Visit{Probe: p, Result: r})
@@ -251,7 +252,7 @@ func (s *Search) take(p Probe, r Result) {
 	s.checked = s.checked || p.Purpose == Check
 	if p.Purpose == Deep {
 		if l.deep == nil {
-			// The earlier, smaller set of samples is complete and is not extended.
+			// The level gets a new and larger set of samples. The set before it is not extended.
 			l.deep = &deep{set: p.Set}
 			l.have, l.spent = math.MaxInt, 0
 		}
@@ -345,7 +346,8 @@ func (s *Search) bounds() (pass, fail int) {
 	return pass, 0
 }
 
-// resolution returns the largest difference U − L at which the search is finished, if L is pass.
+// resolution returns the largest difference U − L at which the search is finished. The parameter
+// pass is L.
 func (s *Search) resolution(pass int) int {
 	return max(s.opts.Resolution, int(math.Ceil(s.opts.Relative*float64(pass))))
 }

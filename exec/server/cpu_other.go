@@ -4,5 +4,5 @@ package server
 
 import "time"
 
-// CPUTime is not known on this system.
+// CPUTime returns false, because this system does not report the processor time of the process.
 func CPUTime() (time.Duration, bool) { return 0, false }

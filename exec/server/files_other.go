@@ -2,5 +2,5 @@
 
 package server
 
-// OpenFiles is not known on this system.
+// OpenFiles returns false, because the limit on open files cannot be read on this system.
 func OpenFiles() (n uint64, ok bool) { return 0, false }

@@ -232,7 +232,7 @@ func TestLeftoverChild(t *testing.T) {
 	}
 }
 
-// A leftover that may use only other GPUs than the new server does not block it. Its name is shown.
+// A leftover does not block a new server if it may use only other GPUs. The run still names it.
 func TestLeftoverElsewhere(t *testing.T) {
 	withSMI(t)
 	l := childLauncher(t)
@@ -293,7 +293,7 @@ func bin(t *testing.T) string {
 	return dir
 }
 
-// The tools are shell scripts that run as programs. So the test covers their output and their
+// Shell scripts replace the GPU tools and run as programs. So the test covers their output and
 // errors.
 func TestInventory(t *testing.T) {
 	for want, text := range map[string]string{

@@ -64,8 +64,8 @@ func (r *reached) unlisted(err error) (string, bool) {
 		(e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
 }
 
-// pick returns the model to ask for. This is the id in the plan if it is set, or else the model
-// with the plan's name for it, or else the only model in the list.
+// pick returns the model to ask for. This is the id in the plan if it is set. Otherwise it is the
+// model with the plan's name for it, or else the only model in the list.
 func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	by := func(f func(client.Model) bool) (client.Model, bool) {
 		i := slices.IndexFunc(models, f)
@@ -78,7 +78,7 @@ func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 		if m, ok := by(func(m client.Model) bool { return m.ID == servedAs }); ok {
 			return m, nil
 		}
-		var unlisted client.Model // the list may lack it: gateways may list only some models
+		var unlisted client.Model // a model that the list lacks: gateways may list only some
 		unlisted.ID = servedAs
 		return unlisted, nil
 	}
@@ -111,9 +111,9 @@ func ids(models []client.Model) []string {
 // fingerprint returns what was observed about the server. Facts that could not be observed are
 // missing.
 func (r *reached) fingerprint(id identity) metric.Fingerprint {
-	// The server's list may contain only the name under which a model is served, and this name may
-	// come from a gateway. In this case the plan's name for the model is used. But if the plan
-	// expects a certain model, the name must come from the server and not from the plan.
+	// A server may list only the name under which it serves a model, and this name may come from a
+	// gateway. Then the plan's name for the model is used. But if the plan expects a certain model,
+	// the name must come from the server.
 	declared := r.server.Model
 	if _, expected := r.server.Expect["model"]; expected {
 		declared = ""
@@ -130,7 +130,7 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	}
 	if id.version != "" {
 		f["version"] = id.version
-		// Only this engine answers on this page, so the engine counts as
+		// Only this engine has this version page, and the page answered. So the engine counts as
 		// observed.
 		if r.config.Engine.Known() {
 			f["engine"] = r.config.Engine.Name
@@ -160,7 +160,8 @@ func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 // replaced. Several servers may share one URL, and any of them may answer.
 const replicas = 8
 
-// replaced reports whether the server is a different one than at first. now holds its incarnation.
+// replaced reports whether the server is a different server than at first. now is the incarnation
+// of the server that answers.
 func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool, now [2]string) {
 	for range replicas {
 		other := false
@@ -175,12 +176,11 @@ func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool,
 	return true, now
 }
 
-// lastLook is the time limit for identifying a server after the load. This time is not part of the
-// budget.
+// lastLook is the time limit for identifying a server again after the load. It is not part of the
+// run's budget.
 const lastLook = 15 * time.Second
 
-// same returns an error unless the server after the load is the server that was there before the
-// load.
+// same returns an error unless the server is still the same after the load.
 func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]string) error {
 	if r.gone != nil {
 		if err := r.gone(); err != nil {
@@ -200,7 +200,7 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 	after := r.fingerprint(id)
 	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {
 		was, is := before[key], after[key]
-		// A version that is no longer reported proves nothing.
+		// A version that the server no longer reports does not show that it is another server.
 		if was != "" && is != "" && was != is {
 			return fmt.Errorf("this is not the server that was there before the load: %s was %q and is %q", key, was, is)
 		}
@@ -211,7 +211,7 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 	if first[0] != "" && now[0] == "" {
 		return fmt.Errorf("%w: before the load its metrics page reported when it was started, and now it does not", exec.ErrIdentityUnknown)
 	}
-	// This applies only to a server that tokgate did not start.
+	// A server that tokgate did not start may have been restarted unseen.
 	if first == [2]string{} && r.server.Endpoint != nil {
 		return fmt.Errorf("%w: it reports the same facts as before, but not when it was started", exec.ErrIdentityUnknown)
 	}

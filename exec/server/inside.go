@@ -105,8 +105,8 @@ func (r *reached) pageHint(err error) string {
 	return ""
 }
 
-// gpuSource sets w.GPU to a source of readings of the server's GPUs. If there is none, it sets
-// w.NoGPU to the reason.
+// gpuSource sets w.GPU to a source of readings of the server's GPUs. If there is no source, it sets
+// w.NoGPU to the reason. stop ends the source.
 func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) {
 	stop = func() {}
 	gpus := t.GPUs
@@ -181,8 +181,8 @@ func (r *reached) countsForeign(t plan.Telemetry) bool {
 	return t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != ""
 }
 
-// besides returns a source that reads like the function read. To each reading it adds the number of
-// foreign processes, which the function list returns.
+// besides returns a source that reads with the function read. To each reading it adds how many
+// foreign processes the function list returns.
 func (r *reached) besides(read func(context.Context) (*telemetry.Reading, error), list func(context.Context) ([]int, error)) telemetry.Source {
 	others := foreign{run: r.Holder.Run, now: r.Clock.Now, list: list}
 	return telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {

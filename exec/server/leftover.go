@@ -97,7 +97,7 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[string]bool, state func(string)) (found []leftover, err error) {
 	c, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
-		return nil, nil // no runtime: starting the container will report it
+		return nil, nil // no container runtime; starting the container will report that
 	}
 	labelled, err := c.labelled(ctx)
 	if err != nil {
@@ -121,9 +121,9 @@ func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[strin
 	return found, nil
 }
 
-// runs reports whether a recorded server still exists. For a container it asks the runtime. A
-// process is found by its pid and start time, or by a mark in its environment and in that of its
-// children.
+// runs reports whether a recorded server still exists. For a container it asks the runtime. It
+// finds a process by the pid and the start time, or by a mark in the environment. The children of a
+// process have the same mark.
 func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 	if o.Container != "" {
 		c, err := findRuntime(l.Clock, o.Runtime)

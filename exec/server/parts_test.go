@@ -117,7 +117,7 @@ func TestQuantile(t *testing.T) {
 		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // rank 99 of 100 is in the second bucket
 		{h(0, 0, 0, 0), h(99, 0, 1, 0), 1, 10 * ms},   // the longest
 		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // the 7 earlier counts are subtracted
-		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // no upper edge: use the lower one
+		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // the last bucket has no upper bound, so its lower bound counts
 		{h(5, 0, 0, 0), h(5, 0, 0, 0), 0.99, 0},       // nothing new
 		{nil, h(1, 0, 0, 0), 0.99, 0},
 	} {
@@ -141,13 +141,13 @@ func TestMeter(t *testing.T) {
 
 func TestLate(t *testing.T) {
 	// The third chunk was never read. The second chunk was read before it was written, because the
-	// clock was set back; its delay counts as 0.
+	// clock was set back. So its delay counts as 0.
 	got := late([]time.Duration{10, 20, 30}, []time.Duration{12, 19})
 	if !slices.Equal(got, []time.Duration{2, 0}) {
 		t.Errorf("got %v, want 2, 0", got)
 	}
-	// By nearest rank, the p99 of four values is value ⌈0.99·4⌉ = 4, and the p50 is value ⌈0.5·4⌉ =
-	// 2.
+	// By nearest rank, the p99 of four values is number ⌈0.99·4⌉ = 4, and the p50 is number ⌈0.5·4⌉
+	// = 2.
 	d := []time.Duration{1, 2, 3, 4}
 	if nearest(d, 50) != 2 || nearest(d, 99) != 4 {
 		t.Errorf("percentiles %v, %v, want 2, 4", nearest(d, 50), nearest(d, 99))

@@ -28,5 +28,5 @@ func marked(string) []int { return nil }
 // listener always returns "", because this system does not show which socket listens on a port.
 func listener(int) string { return "" }
 
-// boot is not known here.
+// boot returns "", because this system does not show a boot id.
 func boot() string { return "" }

@@ -93,8 +93,9 @@ func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found
 	return made, err
 }
 
-// countsKey returns a key for how a server counts tokens. Servers with the same engine, version,
-// model and request fields have the same key. Two requests check that they really count alike.
+// countsKey returns the key under which tokgate stores how a server counts tokens. Servers with the
+// same engine, version, model and request fields have the same key. Two requests check that they
+// count alike.
 func (r *reached) countsKey(t prompt.Target, found metric.Fingerprint) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%q\n%s\n%s\n%v\n", r.config.Engine.Name, []string{found["version"], found["model"], found["revision"]}, t.API, t.Model, t.Extra)
@@ -206,8 +207,8 @@ func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string,
 	return out, err
 }
 
-// grown returns the next prompt of a conversation, only with its length and no text. It continues
-// the prompt that was sent and an answer with the given number of tokens.
+// grown returns the next prompt of a conversation: its length, without text. The prompt repeats the
+// one sent before and its answer, which has the given number of tokens.
 func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 	before := cmp.Or(sent.Tokens, w.Input) + tokens
 	out := client.Prompt{Tokens: before + w.Input}
@@ -217,7 +218,7 @@ func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 	return out
 }
 
-// fits returns an error if the longest request of the workload w does not fit the context. The
+// fits returns an error if the longest request of the workload w is longer than the context.
 // context is in tokens; 0 means unknown.
 func fits(w *plan.Workload, context int) error {
 	if long := w.TooLong(context); long != "" {

@@ -39,7 +39,7 @@ func TestStarting(t *testing.T) {
 	if facts.add(found); found["phase"] != "" || found["kv_cache_tokens"] != "2097152" {
 		t.Errorf("found %v", found)
 	}
-	// A short last start is not mentioned.
+	// If the last start was short, its duration is not mentioned.
 	l.starting(func(words string) { said = words }, &logFacts{}, time.Second)("waiting")
 	if said != "waiting" {
 		t.Errorf("it says %q", said)

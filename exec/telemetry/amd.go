@@ -57,9 +57,9 @@ func AMDProcesses(ctx context.Context, path string, gpus []string) ([]int, error
 	return slices.Compact(pids), nil
 }
 
-// addProcesses reads the output of amd-smi process --json. The output has a list for every GPU,
-// with one object for each process; a GPU without processes has a text instead. If placed is true,
-// a process that uses no memory of a GPU is ignored there.
+// addProcesses adds the processes in the output of amd-smi process --json. The output has a list of
+// objects for every GPU, one object for each process. A GPU without processes has a text instead.
+// If placed is true, a process counts only on the GPUs whose memory it uses.
 func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 	var told []struct {
 		Processes []struct {
@@ -90,8 +90,8 @@ func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 	return pids, nil
 }
 
-// parseAMD reads the output of amd-smi metric --json. It is a list with one object for each GPU;
-// since ROCm 7 the list is inside gpu_data. Names differ between versions, so each quantity is
+// parseAMD reads the output of amd-smi metric --json. It is a list with one object for each GPU.
+// Since ROCm 7 the list is inside gpu_data. Names differ between versions, so each quantity is
 // looked for in all known places. "N/A" means not reported. It returns an error if the output has
 // fewer GPUs than want.
 func parseAMD(out []byte, want int) (*Reading, error) {
@@ -133,7 +133,7 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 
 // amdHeld reports whether heat or a power cap reduces the clocks: 1 if it does, 0 if not, NaN if
 // unknown. The MI300 and newer GPUs report each reason under throttle, as ACTIVE or true. Older
-// GPUs only report, under power, that the clocks are reduced; that counts as throttled.
+// GPUs only report, under power, that the clocks are reduced. That counts as throttled.
 func amdHeld(gpu map[string]any) (throttled, capped float64) {
 	active := func(group, name string) float64 {
 		object, _ := gpu[group].(map[string]any)
@@ -156,7 +156,7 @@ func amdHeld(gpu map[string]any) (throttled, capped float64) {
 }
 
 // quantity follows a path of names to a number, and returns the number or NaN. An object with a
-// value and a unit counts as a number; of a list the first element counts.
+// value and a unit counts as a number. Of a list the first element counts.
 func quantity(v any, path []string) float64 {
 	for _, name := range path {
 		object, ok := v.(map[string]any)

@@ -14,7 +14,7 @@ type card struct {
 	energy                                  float64 // joules since some time
 	throttled, capped                       float64 // 1 if clocks are reduced, otherwise 0: throttled by heat or hardware, capped by a power limit
 	ecc                                     float64 // uncorrectable errors since the driver was loaded
-	xid                                     float64 // the last Xid error; 0: none
+	xid                                     float64 // number of the last Xid error; 0: none
 }
 
 func unknownCard() card {
@@ -26,12 +26,11 @@ func unknownCard() card {
 // cap, or the hardware or its heat.
 const (
 	reasonPowerCap = 0x4
-	reasonHardware = 0x8 | 0x40 | 0x80 // slowdown, thermal slowdown, power brake
+	reasonHardware = 0x8 | 0x40 | 0x80 // bits of slowdown, thermal slowdown and power brake
 	reasonThermal  = 0x20              // software thermal slowdown
 )
 
-// held sets the fields throttled and capped from the bit mask in which NVML says why clocks are
-// reduced.
+// held sets throttled and capped. reasons is NVML's bit mask of the reasons why clocks are reduced.
 func (c *card) held(reasons uint64) {
 	c.throttled, c.capped = 0, 0
 	if reasons&(reasonHardware|reasonThermal) != 0 {

@@ -46,7 +46,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// known returns a card that reports only the given values.
+// known returns a card with the given values. All its other values are unknown.
 func known(power, busy, memory, temperature, clock float64) card {
 	c := unknownCard()
 	c.power, c.busy, c.memory, c.temperature, c.clock = power, busy, memory, temperature, clock

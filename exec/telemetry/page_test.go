@@ -66,8 +66,8 @@ func TestParsePage(t *testing.T) {
 				metric.PrefillTokens: 8192, metric.PrefillSeconds: 2,
 			},
 			Histograms: map[string]metric.Histogram{
-				// Buckets of both engines are added. Up to 0.3 s they have 4+1 observations, up to
-				// 0.5 s 6−4+0, and above 8−6+0.
+				// The buckets of both engines are added: 4+1 observations up to 0.3 s, (6−4)+0 from
+				// 0.3 to 0.5 s, and (8−6)+0 above.
 				"queue_wait": {Bounds: []float64{0.3, 0.5}, Counts: []float64{5, 2, 2}, Sum: 3.75},
 				"prefill":    {Bounds: []float64{}, Counts: []float64{8}, Sum: 2},
 			},
@@ -187,8 +187,8 @@ func TestParsePageRefuses(t *testing.T) {
 	}
 }
 
-// Every series in the table of engines has a name in tokgate, and the summary of a window includes
-// every such name.
+// Every series of an engine has a name in tokgate. The summary of a window includes all these
+// names.
 func TestNames(t *testing.T) {
 	counters := map[string]bool{"accepted_tokens[i]": true}
 	for _, c := range serverCounters {
@@ -290,8 +290,7 @@ func FuzzParsePage(f *testing.F) {
 	})
 }
 
-// If a page has several models and none is the wanted one, it is unknown which of them is under
-// load.
+// If a page has several models, but not the wanted one, the model under load is unknown.
 func TestPageOfOtherModels(t *testing.T) {
 	engine := 0
 	line := func(model string, n int) string {
@@ -303,7 +302,7 @@ func TestPageOfOtherModels(t *testing.T) {
 		want float64 // -1: an error
 	}{
 		{line("m", 3) + line("x", 8), 3},
-		{line("alias", 3) + line("alias", 2), 5}, // two engines of one model with another name
+		{line("alias", 3) + line("alias", 2), 5}, // two engines that serve one model under an alias
 		{line("x", 3) + line("y", 8), -1},
 		{line("x", 3) + line("xy", 8), -1},
 	} {

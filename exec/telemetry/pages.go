@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Pages reads the pages of one server, one after another, with the result of ParsePage. A page
-// mostly differs from the previous page only in its values, and then only the values are parsed. It
-// is safe for concurrent use.
+// Pages reads the pages of one server, one after another, with the result of ParsePage. If a page
+// differs from the previous page only in its values, only the values are parsed. Pages is safe for
+// concurrent use.
 type Pages struct {
 	Model string // the model whose series are read
 
@@ -29,9 +29,9 @@ func (p *Pages) Parse(page []byte) (*Reading, error) {
 	return r, err
 }
 
-// layout is a page without its values. It holds the text between the values and the meaning of each
-// value. What was checked without the values, such as that no line occurs twice, is true for every
-// page with the same layout.
+// layout is a metrics page without its values. It holds the text between the values and the meaning
+// of each value. Checks that need no values are done once for a layout. For example, no line may
+// occur twice.
 type layout struct {
 	text  string // a whole page
 	slots []slot
@@ -41,12 +41,12 @@ type layout struct {
 // slot is the place of a value on a page.
 type slot struct {
 	from, to int  // range of the text between the previous value and the value of this slot
-	wanted   bool // the value is read as a number; a line that is not wanted is skipped
+	wanted   bool // the value is read as a number; otherwise the line is skipped
 	targets  []target
 }
 
-// add records where the value of a line is. The value ends at offset end. The parameter left is the
-// length of the rest of the line after the value, including the line break.
+// add records the place of a line's value. The value ends at offset end, and left is the length of
+// the rest of the line, including the line break.
 func (l *layout) add(end, left int, wanted bool, targets []target) {
 	l.slots = append(l.slots, slot{l.end, end - left, wanted, targets})
 	l.end = end - 1

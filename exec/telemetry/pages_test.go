@@ -26,7 +26,7 @@ func sameAsAlone(t *testing.T, model, before, page string) {
 	}
 }
 
-// The result for a page does not depend on the pages before it.
+// The result for a page does not depend on the pages that were read before it.
 func TestPages(t *testing.T) {
 	anew := regexp.MustCompile(`(?m)^([^#\n]*) ([0-9.e+]+)$`)
 	with := func(old, new string) string {

@@ -1,9 +1,9 @@
 // Package telemetry observes a server while the load runs. It reads the server's metrics page and
 // its GPUs at intervals, and summarises the readings of a round as a metric.Telemetry.
 //
-//   - page.go reads the Prometheus text format, for the names in names.go;
-//   - nvidia.go and amd.go run the GPU makers' tools, dcgm.go reads an exporter's page;
-//   - watch.go reads at an interval, and on request;
+//   - page.go reads the Prometheus text format, for the names in names.go.
+//   - nvidia.go and amd.go run the tools of the GPU makers. dcgm.go reads an exporter's page.
+//   - watch.go takes readings, at an interval and on request.
 //   - window.go takes the differences over the measured window.
 //
 // If a value cannot be read, the telemetry has the reason instead. A missing value never ends a
@@ -24,7 +24,7 @@ type Reading struct {
 	Counters map[string]float64
 	// Histograms are cumulative since the start of the server, as the server reports them.
 	Histograms map[string]metric.Histogram
-	// None holds the reasons for missing values.
+	// None holds the reason for each missing value.
 	None map[string]string
 }
 

@@ -12,8 +12,8 @@ import (
 type Watch struct {
 	Clock    clock.Clock
 	Interval time.Duration // time between two readings; 0 means 1 s
-	// Server reads the server's metrics page, and GPU reads the GPUs. A source that is nil is not
-	// read; NoServer or NoGPU then says why.
+	// Server reads the server's metrics page, and GPU reads the GPUs. If one of them is nil,
+	// NoServer or NoGPU is the reason.
 	Server, GPU     Source
 	NoServer, NoGPU string
 }
@@ -60,7 +60,7 @@ func (s *Session) Read() {
 	s.gpu.read()
 }
 
-// Busy reports whether the server's page is being read.
+// Busy reports whether the server's metrics page is being read.
 func (s *Session) Busy() bool { return s.server.busy }
 
 // End stops reading. Readings that have begun are dropped.
@@ -156,7 +156,7 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 	f.busy = false
 	f.late()
 	now := f.session.watch.Clock.Now()
-	// The server wrote the values at some moment between the request and the response; take the
+	// The server wrote the values at some moment between the request and the response. Take the
 	// middle.
 	at := asked + (now-asked)/2
 	switch {

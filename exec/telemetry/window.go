@@ -17,7 +17,7 @@ type history struct {
 	readings []stamped
 	failed   []failure
 	every    time.Duration // planned time between two readings
-	absent   bool          // there is no such source
+	absent   bool          // the source does not exist
 	none     string        // the reason why the source is absent
 }
 
@@ -49,7 +49,8 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	for _, name := range append(wantedOf(metric.GPU), metric.LastXID) {
 		gpu.gauge(t, name, from, to)
 	}
-	// After a restart a server shows an empty queue, although the queue before may have been long.
+	// Drop the gauges of a server that restarted. It shows an empty queue, although the queue
+	// before the restart may have been long.
 	if t.Restarted = slices.Contains(slices.Collect(maps.Values(t.Missing)), restarted); t.Restarted {
 		for _, name := range metric.Names(func(d metric.Def) bool { return d.Source == metric.Server }) {
 			if _, ok := t.Gauges[name]; ok {
@@ -96,7 +97,7 @@ func (h history) describe(t *metric.Telemetry, name string, from, to time.Durati
 	if name != "accept_rate" {
 		return
 	}
-	// SGLang reports its own means instead of counters.
+	// SGLang has no counters for these two metrics. It reports their means.
 	for _, g := range []string{"accept_rate", "accept_length"} {
 		h.gauge(t, g, from, to)
 	}
@@ -124,10 +125,9 @@ func (h history) unread() string {
 
 const unread = "it was not read"
 
-// edges returns the two readings that are nearest to the start and the end of the window. The
-// result why explains why there are none. The readings must not be away from the window's ends by
-// more than a quarter of its length in total, because their difference would then describe another
-// time.
+// edges returns the two readings that are nearest to the start and the end of the window. Together
+// they may be off by at most a quarter of the window's length. Otherwise their difference would
+// describe another time. The result why is the reason if there are no such readings.
 func (h history) edges(from, to time.Duration) (a, b int, why string) {
 	if why := h.unread(); why != "" {
 		return 0, 0, why
@@ -218,9 +218,9 @@ func (h history) histogram(t *metric.Telemetry, name string, a, b int) {
 	t.Histograms[name] = out
 }
 
-// gauge summarises the readings of a gauge in the window, with the number of missed readings, and
-// keeps all readings of the round as a series. If there was no reading for longer than mostBlind,
-// the gauge has no value, because its maximum may have occurred in that time.
+// gauge summarises the readings of a gauge in the window. It also keeps all readings of the round
+// as a series. If readings are missing for longer than mostBlind, the gauge has no value: its
+// maximum may have occurred in that time.
 func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration) {
 	if why := h.unread(); why != "" {
 		t.Missing[name] = why

@@ -59,7 +59,8 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	return out
 }
 
-// readProbeSize reads the number of requests of a probe, if the search has such a number.
+// readProbeSize reads the number of requests of a probe. If the search does not count requests, it
+// rejects the arguments that would set the number.
 func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	if why, counts := uncounted[out.Over]; counts {
 		for _, name := range why.refused {
@@ -143,7 +144,7 @@ func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 	return int(math.Round(rate / plan.RateStep)), ok
 }
 
-// readResolution reads 2 or "5%".
+// readResolution reads a resolution: levels, such as 2, or a share, such as "5%".
 func readResolution(b *body, out *plan.Capacity) {
 	if out.Relative > 0 && !b.given("resolution") {
 		b.note("resolution", `"5%"`, "for a rate or a speedup")
@@ -179,9 +180,9 @@ func readResolution(b *body, out *plan.Capacity) {
 // plan.SpeedupStep.
 const leastSearched = 10
 
-// readProbeLoad returns the load that the probes of a search send. This is the workload's first
-// load block of that shape, or else the default load. The result is nil if the search needs a trace
-// or users, and no load block has them.
+// readProbeLoad returns the load of a search's probes. It is the workload's first load block of the
+// given kind, or else the default load. It is nil if the search needs a trace or users, and no load
+// block has them.
 func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	for _, l := range w.Loads {
 		replays := l.Open != nil && l.Open.Trace != nil

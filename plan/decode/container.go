@@ -74,7 +74,7 @@ func readSharedMemory(b *body, s *plan.Server, c *plan.Container) {
 		}
 		return
 	}
-	// A container with the host's /dev/shm has no shm_size to set.
+	// A container that uses the host's /dev/shm needs no shm_size.
 	if size := engine.Of(s.Engine).Launch.SharedMemory; size != "" && !hasOption(c.Options, "--ipc", "--shm-size") {
 		c.SharedMem = size
 		b.note("shm_size", `"`+size+`"`, "engine = \""+s.Engine+"\"")
@@ -122,8 +122,7 @@ func hasOption(options []string, names ...string) bool {
 	})
 }
 
-// readPorts sets the port on which the server listens inside the container, and the port outside of
-// it.
+// readPorts sets two ports of the server: inside the container, and on the host.
 func readPorts(b *body, s *plan.Server, c *plan.Container) {
 	if !b.given("port") {
 		b.note("port", b.spec.attr("port").Computed, "")

@@ -137,8 +137,8 @@ func (d *decoder) baseInputs() []Input {
 	return list
 }
 
-// basePlan loads the plan of the base branch, only once. If there is no such plan, it returns nil
-// and the reason.
+// basePlan returns the plan of the base branch, or nil and the reason why there is none. The plan
+// is loaded once.
 func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
 	if d.baseLoaded {
 		return d.baseBranch, d.baseWhy

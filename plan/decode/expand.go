@@ -74,7 +74,8 @@ func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
 	return true
 }
 
-// countInstances bounds the number of instances that for_each makes.
+// countInstances counts one more instance. If there are too many, it reports an error and returns
+// false.
 func (d *decoder) countInstances(rng hcl.Range) bool {
 	if d.instances++; d.instances > maxInstances {
 		d.errorf(rng, sumTooManyInstances, "A plan has at most %d servers and workloads, including those that for_each declares.", maxInstances)
@@ -89,9 +90,8 @@ func validKey(key string) bool {
 	})
 }
 
-// families decodes all blocks of one kind. A block becomes one instance, or one instance for each
-// key of for_each. families adds the instances to the map have by name, and to the list all in
-// order.
+// families decodes all blocks of one kind. A block with for_each becomes one instance for each key.
+// families adds the instances to have, by name, and to all, in order.
 func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T, decode func(name, key string, blk *hcl.Block, sc *scope) *T) {
 	for _, blk := range d.blocks[kind] {
 		name := blk.Labels[0]

@@ -110,8 +110,8 @@ func (d *decoder) functions() map[string]function.Function {
 	return all
 }
 
-// bounded adds a check to a function. The check refuses arguments with which the function would use
-// up the memory.
+// bounded adds a check to a function. The check refuses arguments for which the function would need
+// too much memory.
 func bounded(f function.Function, check func(args []cty.Value) error) function.Function {
 	spec := &function.Spec{
 		Description: f.Description(),
@@ -243,8 +243,8 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
-// everyTrue is the function alltrue, or anytrue if all is false. A null element is an error: a
-// missing result may count neither as true nor as false.
+// everyTrue is the function alltrue, or anytrue if all is false. A null element is an error,
+// because a missing result must count as neither true nor false.
 func everyTrue(all bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
@@ -270,8 +270,8 @@ func everyTrue(all bool) function.Function {
 	})
 }
 
-// fileFunc returns the function file. It reads a text file of the repository; its path is relative
-// to the plan.
+// fileFunc returns the function file, which reads a text file of the repository. The path of the
+// file is relative to the plan.
 func (d *decoder) fileFunc() function.Function {
 	cache := map[string]string{}
 	return function.New(&function.Spec{

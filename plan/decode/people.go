@@ -86,7 +86,7 @@ func readThink(b *body, l *plan.Load) {
 // turnKeys lists the keys of turns.
 var turnKeys = []string{"mean", "max"}
 
-// mostTurns bounds the turns of a conversation.
+// mostTurns is the largest number of turns of a conversation.
 const mostTurns = 1000
 
 // readTurns reads the number of turns of a conversation: 6, or { mean = 6, max = 20 }.

@@ -151,7 +151,7 @@ func TestDecoderReadsEverySetting(t *testing.T) {
 	walk(Schema, func(body string) string { return body })
 }
 
-// readsAnything lists the settings for which [[{}]] is a valid value.
+// readsAnything lists the settings that accept any value, even [[{}]].
 var readsAnything = map[string]bool{"variable.default": true}
 
 // reference writes the reference of the language in Markdown, from the schema that the decoder

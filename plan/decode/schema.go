@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Schema describes the whole language, in the form of the body of a plan file.
+// Schema describes the plan language. It begins with the body of a plan file.
 var Schema = &Block{
 	Name: "plan",
 	Doc:  "A plan file: the servers under test, the requests that they get, and what must hold.",
@@ -159,7 +159,7 @@ var serverBlock = &Block{
 	},
 }
 
-// Documentation of the GPUs of a process and of a container.
+// Type and documentation of the argument gpus of a process and of a container.
 const (
 	gpusType = "number, list of strings or \"all\""
 	gpusDoc  = "The GPUs that the server gets: a number of free GPUs (0 for none), a list of indexes or UUIDs, or \"all\". tokgate gives only GPUs that it may use itself (CUDA_VISIBLE_DEVICES). It reserves them, so that no other run of tokgate uses them at the same time."
@@ -303,7 +303,7 @@ func formatList() string { return "`" + strings.Join(formatNames(), "`, `") + "`
 // arrivals lists the distributions that the times between the arrivals of a rate can have.
 var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan.Gamma)}
 
-// severities lists the severities that a threshold, a change or a night can have.
+// severities lists the possible values of a severity argument.
 var severities = []string{"error", "warn"}
 
 // boundsRequest reports whether a good block may bound the metric, so that the value decides
@@ -438,9 +438,9 @@ func pairedAttrs() []*Attr {
 	return attrs
 }
 
-// comparable reports whether a comparison may bound the metric. It may not bound the load
-// generator's own lateness. It may not bound a value that can be zero or that has no zero point
-// either, because its relative change means nothing.
+// comparable reports whether a comparison may bound the metric by a relative change. It excludes
+// the load generator's own lateness. It also excludes values that can be zero, and temperatures,
+// because their relative change means nothing.
 func comparable(d metric.Def) bool {
 	switch d.Unit {
 	case metric.Count, metric.Requests, metric.Celsius:

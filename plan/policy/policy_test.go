@@ -114,7 +114,7 @@ func TestPatterns(t *testing.T) {
 		{"vllm/vllm-openai:*", "vllm/vllm-openai:v1", true},
 		{"vllm/vllm-openai:*", "evil/vllm/vllm-openai:v1", false},
 		{"vllm/vllm-openai", "vllm/vllm-openai:v1", false},
-		{"vllm/v.*", "vllm/vx", false}, // a dot is a dot
+		{"vllm/v.*", "vllm/vx", false}, // a dot in a pattern matches only a dot
 		{"*", "anything", true},
 		{"", "anything", false},
 		{"a*c*e", "abcde", true},

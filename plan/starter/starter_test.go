@@ -97,8 +97,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// The files keep every expression of GitHub unchanged, and no action of the template remains in
-// them. The job's time limit is longer than the plan's budget.
+// The files keep every expression of GitHub, and every expression of the template is replaced. The
+// job's time limit is longer than the plan's budget.
 func TestWorkflows(t *testing.T) {
 	c := CI{Plan: "perf/gate.hcl", File: ".gitlab/tokgate.yml", Budget: 45}
 	for name, render := range map[string]func(CI) ([]byte, error){"github": GitHub, "gitlab": GitLab} {
@@ -128,8 +128,8 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// The comment workflow that init writes is the example of the docs, with the name
-// of init's own workflow.
+// The template of the comment workflow gives the example in the docs. init fills in the name of its
+// own workflow.
 func TestComment(t *testing.T) {
 	example, err := write("comment.yml.tmpl", job{Workflow: "gate", Action: strings.Repeat("0", 40), Copied: true})
 	if err != nil {

@@ -8,7 +8,7 @@ func TestNearest(t *testing.T) {
 		{"concurency", "concurrency"},      // one letter missing
 		{"concurrancy", "concurrency"},     // one replaced
 		{"cnocurrency", "concurrency"},     // two swapped letters are one edit
-		{"cnocurrancy", "concurrency"},     // two edits in a long word
+		{"cnocurrancy", "concurrency"},     // two edits are allowed in a long word
 		{"cnocurrancie", ""},               // four
 		{"brusts", "bursts"},               // swapped
 		{"sead", ""},                       // two edits in a short word: too many

@@ -1,11 +1,11 @@
-// Package chart draws charts as inline SVG for a page that runs no script and
-// loads nothing: lines over a numeric axis (Chart), requests over time (Gantt)
-// and changes with their intervals (Forest).
+// Package chart draws charts as inline SVG: lines over a numeric axis (Chart), requests over time
+// (Gantt) and changes with their intervals (Forest). The page with the charts runs no script and
+// loads nothing.
 //
-// A chart contains only geometry and text. Colours come from the page's style sheet
-// by class (s0, s1 … for series; pass, fail, unsure for outcomes); presentation
-// attributes keep it readable if the sheet is blocked. Exact values appear when the
-// pointer is on a point. All text is escaped here.
+// A chart contains only geometry and text. Colours come from the page's style sheet by class: s0,
+// s1 … for series, and pass, fail and unsure for outcomes. If the sheet is blocked, presentation
+// attributes keep the chart readable. Exact values appear when the pointer is on a point. All text
+// is escaped here.
 package chart
 
 import (
@@ -43,8 +43,8 @@ type Axis struct {
 	Whole   bool      // values are counts: no ticks between whole numbers
 	Include []float64 // values that the range must cover
 	Ticks   []float64 // the only allowed positions of ticks; nil for round numbers
-	First   []float64 // ticks that get their labels first if there is no room for all labels
-	Min     float64   // with Max: a fixed range; both 0 use the data
+	First   []float64 // ticks that get labels first if there is no room for all labels
+	Min     float64   // lower end of a fixed range up to Max; if both are 0, the range of the data
 	Max     float64
 	Format  func(float64) string // text of a tick; nil for plain digits
 }
@@ -67,7 +67,7 @@ type Span struct {
 type Rule struct {
 	At       float64
 	Word     string
-	Class    string // "" or a series' class
+	Class    string // CSS class: "" or the class of a series
 	Vertical bool
 }
 
@@ -86,10 +86,10 @@ const (
 type Series struct {
 	Name  string
 	Index int  // number of the series, which decides its colour, mark and dashes
-	Band  bool // shade from Low to High
+	Band  bool // shade the area from Low to High
 	Bars  bool // draw a bar from Low to High at each point
-	Loose bool // points that no line joins
-	Plain bool // a line without points and tips
+	Loose bool // draw the points without a line between them
+	Plain bool // draw only the line, without points and tooltips
 	Steps bool // the line keeps its height until the next point
 	// Points in order of X.
 	Points []Point
@@ -102,7 +102,7 @@ type Point struct {
 	Low, High float64
 	Mark      Mark
 	Hollow    bool
-	Tip       []string // lines shown when the pointer is on it
+	Tip       []string // lines shown while the pointer is on the point
 }
 
 // points without a line
@@ -118,8 +118,8 @@ func num(v float64) string {
 // esc makes a text safe inside an element and in a quoted attribute.
 func esc(s string) string { return html.EscapeString(text.Line(s)) }
 
-// charWidth is an estimate, in pixels, of the width of a digit in the widest font that "system-ui"
-// may be, at the largest font size of charts (the size on a phone).
+// charWidth is an estimate of the width of a digit, in pixels. It is for the largest font size of
+// charts (the size on a phone), and for the widest font that "system-ui" may be.
 const charWidth = 8.6
 
 // width estimates the drawn width of a text. It estimates rather too much, because overlapping
@@ -155,11 +155,11 @@ func (c *Chart) Empty() bool {
 	return true
 }
 
-// finite reports whether a value can be drawn. Larger values can only be mistakes, and are too
-// large for exact arithmetic.
+// finite reports whether a value can be drawn. Values of 1e15 or more can only be mistakes, and are
+// too large for exact arithmetic.
 func finite(v float64) bool { return math.Abs(v) < 1e15 }
 
-// SVG draws the chart; "" when it is empty.
+// SVG returns the chart as SVG; "" if the chart is empty.
 func (c *Chart) SVG() template.HTML {
 	if c.Empty() {
 		return ""
@@ -245,7 +245,7 @@ func (c *Chart) values() (xs, ys []float64) {
 // limit.
 const barRoom = 1.5
 
-// frame is the drawing area.
+// frame is the drawing area of a chart.
 type frame struct {
 	left, right, top, bottom float64
 	x, y                     *scale

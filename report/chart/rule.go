@@ -4,7 +4,7 @@ import "math"
 
 // rules draws the limits of a chart. It puts their labels where no line crosses the text.
 func (f *frame) rules(s *svg, rules []Rule, series []Series) {
-	var levels, labels []float64 // heights in pixels of the limits, and of the labels so far
+	var levels, labels []float64 // heights in pixels of the limits and labels placed so far
 	for _, r := range rules {
 		if y := f.y.at(r.At); finite(r.At) && !r.Vertical && y > f.top-1 && y < f.bottom+1 {
 			levels = append(levels, y)
@@ -120,5 +120,3 @@ func taken(labels []float64, at float64) bool {
 	}
 	return false
 }
-
-// dashes distinguish lines without colour.

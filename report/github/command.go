@@ -1,12 +1,12 @@
-// Package github writes the result of a run for GitHub Actions: annotations at lines
-// of the plan, foldable groups in the log, the job summary, and the outputs of a
-// step. It uses only documents and diagnostics; its callers handle the files and the
-// environment.
+// Package github writes the result of a run for GitHub Actions: annotations at lines of the plan,
+// foldable groups in the log, the job summary, and the outputs of a step. It uses only documents
+// and diagnostics. Its callers handle the files and the environment.
 //
-// The limits are those of the runner's source (actions/runner): where a line
-// of the log is taken for a command (src/Runner.Common/ActionCommand.cs), how
-// many annotations a step may have (src/Runner.Worker/ExecutionContext.cs), how
-// large a summary may be (src/Runner.Worker/FileCommandManager.cs).
+// The limits are from the source of the runner (actions/runner):
+//
+//   - src/Runner.Common/ActionCommand.cs: which lines of the log are commands
+//   - src/Runner.Worker/ExecutionContext.cs: how many annotations a step may have
+//   - src/Runner.Worker/FileCommandManager.cs: how large a summary may be
 package github
 
 import "strings"

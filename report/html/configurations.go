@@ -161,8 +161,8 @@ func alike(r run, workload, level, name, stat, a, b string) bool {
 	return false
 }
 
-// felt returns the metric for how fast a workload is for its users: the first threshold on speed or
-// TTFT. Without such a threshold it returns the mean speed, without a limit.
+// felt returns the threshold that shows how fast a workload is for its users. It is the first
+// threshold on speed or TTFT. If there is none, felt returns the mean speed, without a limit.
 func felt(w *report.Workload) report.Threshold {
 	for _, b := range w.Bounds {
 		if t := b.Threshold; (t.Metric == "speed" || t.Metric == "request_speed" || t.Metric == "ttft") && t.Limit.OK {
@@ -222,7 +222,7 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 	return f, f.Chart != "" && len(ch.Series) >= fewServers && len(f.Table.Rows) > len(ch.Series)
 }
 
-// way says in which direction of a vertical axis values are better.
+// way says in words in which direction of a vertical axis values are better.
 func way(better metric.Direction) string {
 	if better == metric.HigherIsBetter {
 		return "up"

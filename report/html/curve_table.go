@@ -46,7 +46,7 @@ func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit 
 	return tab
 }
 
-// table returns the data of a figure.
+// table returns the data of a figure as a table.
 func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis string, unit metric.Unit) *table {
 	if m := cv.matrix(lines, of, unit); m != nil {
 		return m

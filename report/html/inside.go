@@ -24,7 +24,7 @@ func inside(runs []run) (section, bool) {
 		curve{kind: "closed", name: "gpu_clock", title: "GPU clock", axis: "mean clock", words: "Of the slowest GPU."})
 }
 
-// telemetry shows what the server reported during the level of a timeline.
+// telemetry shows what the server reported during the level that t shows.
 func telemetry(r run, t *report.Timeline) []figure {
 	var of *report.Case
 	for i := range r.Cases {
@@ -44,9 +44,8 @@ func telemetry(r run, t *report.Timeline) []figure {
 		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) {
 			continue
 		}
-		// The chart shows the time of the timeline, and half as much before and after it, on the
-		// same clock. If there are fewer than five readings in that time, the chart shows the whole
-		// level.
+		// The chart covers the period of the timeline, and half as much before and after it. If
+		// this period has fewer than five readings, the chart covers the whole level.
 		times, values, words := s.At, s.Values, "The chart shows all rounds of the level."
 		if room := (t.To - t.From) / 2; room > 0 {
 			if i, j := within(s.At, t.From-room, t.To+room); j-i >= 5 {

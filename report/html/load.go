@@ -48,8 +48,8 @@ func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
 var throughputCurve = curve{kind: "closed", name: "throughput", title: "Output tokens of all requests together", ends: true,
 	words: "Higher is better. Where the line flattens, the server is full."}
 
-// These curves show what users of the whole server notice. The section of a use case has curves of
-// its own.
+// These curves show what users notice, over all requests of the server. Each use case has its own
+// curves too.
 var (
 	ttftCurve = curve{kind: "closed", name: "ttft", title: "Time to first token, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"}, ends: true,
 		words: "How long a user waits before any text appears: queueing and prefill. Lower is better."}
@@ -57,8 +57,8 @@ var (
 		words: "How fast one answer streams once it has begun. Higher is better."}
 )
 
-// systemCurves lists the charts of the whole server, those that readers need most first. The first
-// openCurves charts are shown open, and the rest are folded.
+// systemCurves lists the charts of the whole server. The charts that readers need most come first.
+// The first openCurves charts are shown open, and the rest are folded.
 var systemCurves = []curve{
 	{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, ends: true, words: "How long a user waits for the next piece of text, on average. With speculative decoding one piece holds several tokens. Lower is better."},
 	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast the server processes prompts, without the time in the queue. Higher is better."},
@@ -127,7 +127,7 @@ func peaks(runs []run) *table {
 	return t
 }
 
-// averages compares the two ways to average speed, by level.
+// averages compares two means of speed, by level.
 func averages(runs []run) *table {
 	t := &table{Caption: "Two ways to average speed, and tokens in each piece", Head: []string{"Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece"}}
 	keep := common(runs)
@@ -192,8 +192,8 @@ func speculative(runs []run) (section, bool) {
 		}
 		return s, ok
 	}
-	// Some servers report nothing about speculative decoding. Then the number of tokens in a chunk
-	// shows that it is on.
+	// Some servers report nothing about speculative decoding. Its only sign is then the number of
+	// tokens in a chunk.
 	_, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "tokens_per_chunk") })
 	if !high.ok || high.v < 1.2 || math.IsInf(high.v, 0) {
 		return s, false

@@ -148,7 +148,7 @@ const (
 	marginTop, marginBottom = 12, 26
 )
 
-// draw scales the series and its expected band to the box.
+// draw scales the series and its expected band to the size of the chart.
 func draw(t judged.Trend) *chart {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range t.Points {

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes s one line. It removes escape sequences, replaces each run of white
-// space (line breaks included) by one space, drops other control and invisible format
-// characters, and replaces invalid UTF-8 by U+FFFD.
+// Line makes s one line. It removes escape sequences. It replaces each run of white space, line
+// breaks included, by one space. It drops other control and invisible format characters, and
+// replaces invalid UTF-8 by U+FFFD.
 func Line(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -74,8 +74,8 @@ func each(s string, f func(rune)) {
 		case unicode.IsSpace(r):
 			f(r)
 		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), r&0xfffe == 0xfffe:
-			// Cf contains the bidirectional overrides and zero-width characters,
-			// which can make one text look like another.
+			// The Unicode category Cf contains the bidirectional overrides and zero-width
+			// characters, which can make one text look like another.
 		default:
 			f(r)
 		}
@@ -97,9 +97,9 @@ func escape(s string) int {
 		kind, i = s[1]-0x40, 2
 	}
 	switch kind {
-	case '[': // CSI: parameters, intermediates, one final byte
+	case '[': // CSI sequence: parameter bytes, intermediate bytes, one final byte
 		return final(s[:min(len(s), most)], i, 0x40)
-	case ']', 'P', '_', '^', 'X': // strings, which end with BEL or ST
+	case ']', 'P', '_', '^', 'X': // control strings, which end with BEL or ST
 		for ; i < len(s) && i < 4*most; i++ {
 			switch {
 			case s[i] == 0x07:
@@ -112,13 +112,13 @@ func escape(s string) int {
 		}
 		return 2
 	}
-	if kind >= 0x20 && kind <= 0x2f { // nF: intermediates, one final byte
+	if kind >= 0x20 && kind <= 0x2f { // nF escape sequence: intermediate bytes, then a final byte
 		return final(s[:min(len(s), most)], i, 0x30)
 	}
 	if kind >= 0x30 && kind <= 0x7e {
 		return 2
 	}
-	return 1 // the byte after a stray ESC stands for itself
+	return 1 // the byte after a stray ESC is ordinary text
 }
 
 // final returns the index after the final byte of an escape sequence. The final byte is the
@@ -162,7 +162,8 @@ func Inert(line string) string {
 	return line
 }
 
-// indexFold is strings.Index for an ASCII marker in lower case, ignoring case.
+// indexFold is like strings.Index but ignores the case of s. marker must be ASCII text in lower
+// case.
 func indexFold(s, marker string) int {
 	for i := 0; i+len(marker) <= len(s); i++ {
 		if strings.EqualFold(s[i:i+len(marker)], marker) {

@@ -7,8 +7,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// cells has fixed settings: by default the library reads from the environment how
-// wide a character of ambiguous width is.
+// cells measures the width of characters with fixed settings. By default the library takes the
+// width of some characters from the environment.
 var cells = &runewidth.Condition{StrictEmojiNeutral: true}
 
 // Width returns the number of terminal cells that s takes. s must not contain escape

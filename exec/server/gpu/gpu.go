@@ -1,5 +1,5 @@
 // Package gpu finds the GPUs of a machine, the GPUs that a job may use, and the GPUs that a plan
-// chooses. It runs no program; its callers run nvidia-smi and amd-smi.
+// chooses. It runs no program. Its callers run nvidia-smi and amd-smi.
 package gpu
 
 import (
@@ -12,16 +12,16 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// GPU is one GPU of this machine, or a MIG part of a GPU.
+// GPU is one GPU of this machine, or a MIG slice of a GPU.
 type GPU struct {
 	ID     string // the job's name for the GPU: its index, or its UUID if no tool lists it
 	UUID   string // ""
 	Name   string // "NVIDIA H100 80GB HBM3"; "" if unknown
 	Vendor string // nvidia | amd
 	Memory int    // MiB; 0: not told
-	Used   int    // MiB in use when the GPUs were listed
-	// SM and MemoryClock are the highest clocks in MHz; Power is the limit in W. 0
-	// means not reported.
+	Used   int    // memory in use when the GPUs were listed, in MiB
+	// SM and MemoryClock are the highest clocks in MHz. Power is the power limit in W. 0 means not
+	// reported.
 	SM, MemoryClock int
 	Power           float64
 	// Persistence, MIG and ECC are modes in the tool's words, such as "Enabled"; "" if
@@ -126,7 +126,7 @@ func Choose(g *plan.GPUs, inv Inventory) (n int, among []GPU, err error) {
 	case g.Count == 0:
 		return 0, nil, nil
 	}
-	// Sort the GPUs on which other processes hold memory to the end.
+	// Prefer GPUs on which no other process holds memory: sort all others to the end.
 	among = slices.Clone(inv.GPUs)
 	slices.SortStableFunc(among, func(a, b GPU) int { return cmp.Compare(a.Used/Idle, b.Used/Idle) })
 	return g.Count, among, nil
@@ -160,7 +160,7 @@ func Describe(gpus []GPU) string {
 	return strings.Join(parts, " + ")
 }
 
-// Confine returns the variables that show a process only these GPUs.
+// Confine returns the environment variables that let a process use only the given GPUs.
 func Confine(gpus []GPU) map[string]string {
 	if len(gpus) == 0 {
 		return map[string]string{"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}

@@ -18,7 +18,7 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Holder is a run of tokgate that holds something.
+// Holder is a run of tokgate that holds a GPU or a port.
 type Holder struct {
 	Run     string `json:"run"`     // its id
 	Plan    string `json:"plan"`    // path as given on the command line
@@ -39,8 +39,8 @@ func (h Holder) String() string {
 type Server struct {
 	Holder
 	Group     int      `json:"group,omitempty"`       // process group, which is also the pid of its leader
-	Start     string   `json:"group_start,omitempty"` // start time of the leader; a later process with the same pid has another
-	Mark      string   `json:"mark,omitempty"`        // marks the process and every process that it starts, in an environment variable
+	Start     string   `json:"group_start,omitempty"` // start time of the leader; a later process with the same pid has another start time
+	Mark      string   `json:"mark,omitempty"`        // environment variable that marks the process and every process that it starts
 	Container string   `json:"container,omitempty"`   // its name
 	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
 	GPUs      []string `json:"gpus,omitempty"`        // GPUs that the server may use; nil if it may use all
@@ -53,7 +53,7 @@ type Busy struct {
 	Holder
 }
 
-// Error says what is held, and by which run.
+// Error names what is held, and the run that holds it.
 func (b *Busy) Error() string { return fmt.Sprintf("%s is held by %v", b.Name, b.Holder) }
 
 // Folder is the path of the folder that holds the notes.
@@ -74,7 +74,7 @@ func Dir(getenv func(string) (string, bool)) Folder {
 	return Folder(filepath.Join(os.TempDir(), fmt.Sprintf("tokgate-%d", os.Getuid())))
 }
 
-// Note is a locked file.
+// Note is an open, locked file that describes a server.
 type Note struct {
 	path string
 	file *disk.File
@@ -83,7 +83,7 @@ type Note struct {
 const (
 	locks   = ".lock"
 	servers = ".server.json"
-	maxNote = 64 << 10 // bytes; tokgate writes no note that is longer
+	maxNote = 64 << 10 // largest size of a note in bytes; tokgate writes no larger one
 )
 
 // Take reserves a GPU or a port for the holder h. The error is a *Busy if this run or another run
@@ -136,7 +136,7 @@ func (n *Note) Done() {
 // Leave unlocks the note and keeps it for the next run to find.
 func (n *Note) Leave() { _ = n.file.Close() }
 
-// Leftover is a recorded server whose tokgate has ended.
+// Leftover is a recorded server whose tokgate process has ended.
 type Leftover struct {
 	Server
 	*Note // holds the lock of the note, so that two runs do not remove the same server
@@ -173,7 +173,7 @@ func (f Folder) Leftovers() ([]Leftover, error) {
 			return fail(err)
 		}
 		if !server {
-			n.Done() // without its tokgate nothing holds the GPU or port any more
+			n.Done() // its tokgate has ended, so nothing holds the GPU or port any more
 			continue
 		}
 		l := Leftover{Note: n}
@@ -238,7 +238,7 @@ func (n *Note) write(v any) error {
 	return n.file.Truncate(int64(len(raw)))
 }
 
-// parse reads the first line of a note. The rest may be the end of an older, longer note.
+// parse reads the first line of a note. Further lines may be left from an older, longer note.
 func parse(raw []byte, v any) error {
 	line, _, _ := bytes.Cut(raw, []byte("\n"))
 	return json.Unmarshal(line, v)
@@ -253,7 +253,7 @@ func readNote(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxNote))
 }
 
-// fileName turns a name into the name of a file.
+// fileName turns a name into a file name.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -264,5 +264,6 @@ func fileName(name string) string {
 	}, name)
 }
 
-// errLocked means that another process holds the lock, or this process does through another file.
+// errLocked means that the lock is held already, by another process or by this process through
+// another file.
 var errLocked = errors.New("it is held already")
