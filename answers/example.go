@@ -9,9 +9,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Example returns an answer that meets the requirements. It is the JSON that response_format
-// requires, or else a call of the first tool. ok is false if nothing is required, or if no example
-// of the schema can be found.
+// Example returns an answer that meets the requirements: JSON by the schema of response_format, or
+// a call of the first tool. If nothing is required, or no example of the schema is found, ok is
+// false.
 func (a *Ask) Example() (s Said, ok bool) {
 	switch {
 	case a == nil:
@@ -32,15 +32,15 @@ func example(r *jsonschema.Resolved) string {
 	if r != nil {
 		v = instance(r.Schema(), r.Schema(), 0)
 	}
-	raw, _ := json.Marshal(v) // cannot fail: v has only maps, lists, text and numbers
+	raw, _ := json.Marshal(v) // v has only maps, lists, text and numbers, so Marshal cannot fail
 	return string(raw)
 }
 
-// deepest is the largest depth of an example whose schema contains itself.
+// deepest is the largest depth of an example, for schemas that contain themselves.
 const deepest = 16
 
-// instance returns a value that satisfies most schemas. It takes the first of several alternatives,
-// only the required members of an object, and the smallest number.
+// instance returns a value that satisfies most schemas. It takes the first of several alternatives
+// and the smallest number. In an object, it includes only the required fields.
 func instance(s, root *jsonschema.Schema, depth int) any {
 	if s == nil || depth > deepest {
 		return nil

@@ -50,7 +50,7 @@ func TestRight(t *testing.T) {
 }
 
 // Solve gives the right answer if it reads the whole prompt of a task, with or without filler. If
-// it reads only the first half, it does not find facts in the second half.
+// it reads only half of the prompt, it misses facts in the second half.
 func TestSolve(t *testing.T) {
 	words := strings.Repeat(" water", 2000)
 	for _, task := range Tasks {
@@ -75,8 +75,8 @@ func TestSolve(t *testing.T) {
 		if right != n || len(seen) < n*9/10 {
 			t.Errorf("%s: %d of %d right, %d different", task.Name, right, n, len(seen))
 		}
-		// The answer lies at a depth of 10, 20 … or 90 % of the prompt. Solve reads only the first
-		// half, which has four or five of these nine depths.
+		// The fact that answers the question lies at a depth of 10, 20, … or 90 % of the prompt.
+		// Solve reads only the first half of the prompt, so it finds about half of these facts.
 		if asked := task.Item(1, 0).Fact != ""; asked && (half < n/3 || half > n*2/3) || !asked && half != n {
 			t.Errorf("%s: %d of %d right by the first half", task.Name, half, n)
 		}

@@ -9,8 +9,8 @@ import (
 
 var lessons = flag.String("lessons", "", "write items of recall into this `file`, for plans/real/taught.py")
 
-// TestLessons writes the training data for `make tinymodel`. It makes them with the code of the
-// tasks, but with a different seed. There are twenty times as many items as in a run.
+// TestLessons writes the training data for `make tinymodel`. The items come from the code of the
+// tasks, with a different seed. There are twenty times as many items as a run uses.
 func TestLessons(t *testing.T) {
 	if *lessons == "" {
 		t.Skip("make tinymodel")

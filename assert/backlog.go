@@ -11,16 +11,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// grown holds the growth of a backlog, and what the saturation shows about it.
+// grown describes how much a backlog grew, and how the rate compares with the server's largest
+// rate.
 type grown struct {
 	low, high, half float64
-	most, least     float64 // the largest rate and its lower bound, if known
-	beyond          float64 // growth beyond chance, with what fills the server up
+	most, least     float64 // largest rate of the server and its lower bound; 0 if unknown
+	beyond          float64 // growth beyond chance, including requests that fill the server up
 	known           bool
-	below           bool // it is certain that requests arrive more slowly than at the largest rate
+	below           bool // requests certainly arrive more slowly than at the largest rate
 	over            bool // the rate is certainly above the largest rate, and the server was no faster than when saturated
-	slower          bool // the saturated server answered more requests with as many in flight
-	fills           bool // no more requests are in flight than the server answers at the same time
+	slower          bool // with as many in flight, the saturated server answered more requests
+	fills           bool // at most as many requests are in flight as the server answers at the same time
 }
 
 func (s *subject) bounded(g metric.Growth) (x grown) {
@@ -32,33 +33,34 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 		return x
 	}
 	x.below = s.level.Rate < x.least
-	// Above the largest rate the backlog may stay constant by chance, if fewer requests arrive. So
-	// the server's answers are compared as well.
+	// At a rate above the largest rate, a stable backlog may be chance, because fewer requests
+	// arrived. So the rate of answers must also be at most the largest rate.
 	x.over = s.level.Rate > above && answered(s.level) <= above
 	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
-	if x.fills { // no queue is needed for so few requests in flight
+	if x.fills { // so few requests in flight need no queue
 		x.low = min(x.low, 0)
 	}
 	if x.below {
-		// Near the largest rate a backlog moves like a random walk with a step at each arrival. It
-		// varies more than its distance from its own line shows. What fills the server up is taken
-		// off first.
+		// Near the largest rate, a backlog moves like a random walk with a step at each arrival.
+		// Its chance variation is then larger than the distances from its fitted line show. Growth
+		// that only fills the server up is subtracted first.
 		chance := stat.NormalQuantile(1-s.alpha) * math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals))
 		x.low = min(x.low, queued(s.level)-chance)
 		x.beyond = g.Share - max(x.half, chance)
-		// With fewer requests in flight a server answers at least as large a share of its largest rate.
+		// With fewer requests in flight, a server answers at a smaller rate. So a rate below the
+		// share g.End/SaturationAt of the largest rate means that the server slowed down.
 		x.slower = answered(s.level)*s.level.SaturationAt < x.least*min(float64(g.End), s.level.SaturationAt)
 	}
 	return x
 }
 
-// slowed reports whether the backlog certainly grew by more than the limit, and not only because the
-// server was filling up.
+// slowed reports whether the backlog certainly grew by more than the limit, even without the growth
+// of a server that fills up.
 func (x grown) slowed(t *plan.Threshold) bool {
 	return x.slower && !sample.Meets(x.beyond, t.Op, t.Limit)
 }
 
-// unclear returns notes on why neither the backlog nor the saturation decides.
+// unclear returns notes on why a threshold on the backlog's growth is undecided.
 func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []string {
 	if x.over {
 		return []string{"the rate is above the largest rate that the server can sustain, but by chance fewer requests arrived"}
@@ -72,9 +74,9 @@ func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []st
 	return notes
 }
 
-// queued is the part of a backlog's growth that must be a queue, as a share of the arrivals:
-// requests that timed out, and requests in flight beyond the number that the server answered at the
-// same time when saturated.
+// queued returns the part of the backlog's growth that must be a queue, as a share of the arrivals.
+// It counts requests that timed out. It also counts requests in flight beyond SaturationAt, the
+// number that the saturated server answered at the same time.
 func queued(l *metric.Level) float64 {
 	grew, arrivals := 0.0, 0
 	for _, p := range l.Passages() {
@@ -84,7 +86,7 @@ func queued(l *metric.Level) float64 {
 	return grew / float64(arrivals)
 }
 
-// answered returns how many requests per second ended during a rate, not counting those that timed
+// answered returns how many requests per second ended during a rate, without requests that timed
 // out.
 func answered(l *metric.Level) float64 {
 	n, length := 0, time.Duration(0)

@@ -75,7 +75,7 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	short := func() *metric.Level { return shape{rounds: 5, perRound: 4}.level() } // 20 requests, where 59 are needed
+	short := func() *metric.Level { return shape{rounds: 5, perRound: 4}.level() } // 20 requests; a p95 needs 59
 	for _, c := range []struct {
 		name   string
 		change func(*plan.Plan)
@@ -86,7 +86,7 @@ func TestPolicies(t *testing.T) {
 		{"extend", func(p *plan.Plan) { p.Workloads[0].Policy.OnInconclusive = plan.Extend }, Inconclusive},
 		{"severity warn", func(p *plan.Plan) { p.Workloads[0].SLAs[0].Severity = plan.SeverityWarn }, Pass},
 		{"estimate", func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }, Pass},
-		// At 60% confidence 18 requests are enough: ln 0.4 / ln 0.95 = 17.9.
+		// 18 requests are enough at 60% confidence, because 0.95¹⁸ < 0.4.
 		{"confidence 60%", func(p *plan.Plan) { p.Workloads[0].Policy.Confidence = 0.6 }, Pass},
 		{"no policy", func(p *plan.Plan) { p.Workloads[0].Policy = plan.Policy{} }, Inconclusive},
 		{"at no level", func(p *plan.Plan) { p.Workloads[0].SLAs[0].At = nil }, Error},
@@ -101,7 +101,7 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %v", c.name, v.Outcome, c.want, names(v))
 		}
 	}
-	// Cases that the user left out make the verdict partial, and have no other effect.
+	// Cases that the user left out only make the verdict partial.
 	p, run := gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "9", N: 9, Requests: 9, Rounds: 1})
 	p.Workloads[0].SLAs[0].At = append(p.Workloads[0].SLAs[0].At, "9")
@@ -112,7 +112,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// allThresholds returns every possible threshold, so that no rule is left untested.
+// allThresholds returns every possible threshold, so that the tests cover every rule.
 func allThresholds() []*plan.Threshold {
 	return []*plan.Threshold{
 		threshold("ttft", "p95 < 2s"), threshold("ttft", "mean < 2s"), threshold("ttft", "max < 2s"), threshold("ttft", "min < 2s"), threshold("ttft", "every < 2s"),
@@ -130,7 +130,7 @@ func withGood(p *plan.Plan) {
 	p.Workloads[0].Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: metric.MustLookup("itl"), Op: plan.Less, Limit: 0.03}}
 }
 
-// The record of a killed run has verdicts on what was measured, but the run does not pass.
+// The record of a killed run has verdicts on all complete levels, but the run does not pass.
 func TestServerWithoutEnd(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 60}.level(), threshold("ttft", "p95 < 2s"))
 	run.Servers[0].Unended = true
@@ -185,7 +185,7 @@ func TestFailsClosed(t *testing.T) {
 			t.Errorf("%s: %v, because %q", name, v.Outcome, v.Why)
 		}
 	}
-	// A plan that was checked has no such limit.
+	// These limits cannot come from a checked plan.
 	for _, limit := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		th := threshold("ttft", "p95 < 2s")
 		th.Limit = limit
@@ -216,15 +216,16 @@ func samples(r *metric.Run, change func(*metric.Sample)) {
 	})
 }
 
-// A good level passes every threshold; without this test, the tests above would also accept a judge
-// that never passes. prefill_speed and scaling_efficiency are left out because they need level 1.
+// A good level passes every threshold. Without this test, the tests above would also accept a judge
+// that never passes. The metrics prefill_speed and scaling_efficiency are left out, because they
+// need level 1.
 func TestAllPass(t *testing.T) {
 	p, run := gate(shape{n: 1, rounds: 149, perRound: 5}.level(), allThresholds()...)
 	withGood(p)
 	for _, s := range p.Workloads[0].SLAs {
 		for _, th := range s.Thresholds {
 			if th.Metric.Name == "request_rate" || th.Metric.Name == "goodput" && th.Stat.Kind == metric.NoStat || th.Metric.Name == "throughput" || th.Metric.Name == "e2e_speed" {
-				th.Limit = 0.5 // at one slot, because a request takes 1.2 s there
+				th.Limit = 0.5 // per second, because one slot with requests of 1.2 s makes no more
 			}
 		}
 	}
@@ -237,7 +238,7 @@ func TestAllPass(t *testing.T) {
 	}
 }
 
-// FuzzJudge judges records with arbitrary damage.
+// FuzzJudge judges damaged records.
 func FuzzJudge(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(seed, uint8(seed), uint8(3*seed))
@@ -311,8 +312,8 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// One more failed request never turns a failed gate into a passed one. A level at which all
-// requests fail never passes.
+// One more failed request never turns a failed gate into a passed one. If all requests of a level
+// fail, the level never passes.
 func TestLongFailuresNeverHelp(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 60 {

@@ -11,23 +11,23 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// When a server answers hundreds of requests at the same time, they are fast or slow together for
-// about one lifetime, the duration of a request. A window of only a few lifetimes may miss the
-// slowest times, and its rounds do not show that these are missing.
+// If a server answers hundreds of requests at the same time, they are fast or slow together for
+// about one lifetime. A lifetime is the duration of a request. A window of only a few lifetimes may
+// miss the slowest times, and its rounds do not show this.
 
-// leastLifetimes is the smallest number of lifetimes in a window whose rounds can show whether
-// requests are fast or slow together. In a shorter window no percentile passes. With at least
-// leastAlone lifetimes, similar rounds show that requests are fast or slow independently. Both
-// numbers were found by simulation (TestLongMovingTogether).
+// leastLifetimes is the smallest number of lifetimes in a window for a percentile to pass. In a
+// shorter window, the rounds cannot show whether requests are fast or slow together. With at least
+// leastAlone lifetimes, similar rounds show that requests are independent. Both numbers were found
+// by simulation (TestLongMovingTogether).
 const (
 	leastLifetimes = 4
 	leastAlone     = 10
 )
 
-// Lifetimes is how many times as long as a request the window of a rate must be for a threshold of
-// the workload to pass if rounds differ, a percentile without its margin. The window may be extended
-// by the given looks. The result is 0 for anything but a certified percentile of requests or gaps, or
-// of a histogram of the server, and a certified share of requests that are good by their times.
+// Lifetimes returns how many request durations the window of a rate must have for a threshold of
+// the workload to pass if rounds differ. The given looks may extend the window. The result is 0
+// unless the threshold is on a certified percentile of requests, gaps or a histogram of the server,
+// or on a certified share of requests that are good by their times.
 func Lifetimes(t *plan.Threshold, w *plan.Workload, looks []plan.Look) float64 {
 	scoped := t.Metric.Scope == metric.PerRequest || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
 	timed := t.Metric.Name == "goodput" && slices.ContainsFunc(w.Good, func(g *plan.Threshold) bool { return !g.Metric.OfAnswers })
@@ -42,9 +42,9 @@ func Lifetimes(t *plan.Threshold, w *plan.Workload, looks []plan.Look) float64 {
 	return lifetimesFor(t.Allowed(), alpha)
 }
 
-// lifetimesFor returns how many lifetimes a window needs, so that it holds enough independent
-// moments for a percentile that e of the requests may miss. It is at least leastAlone. It is 0 if
-// no window is long enough.
+// lifetimesFor returns how many request lifetimes a window needs to certify a percentile. The
+// percentile allows the share e of the requests to be over the limit. The result is at least
+// leastAlone, or 0 if no window is long enough.
 func lifetimesFor(e, alpha float64) float64 {
 	need, ok := stat.MinimumN(e, alpha)
 	if !ok || e >= 1 {
@@ -53,9 +53,9 @@ func lifetimesFor(e, alpha float64) float64 {
 	return max(float64(need)/stat.PerLifetime(e), leastAlone)
 }
 
-// few returns how many independent moments the windows of a rate hold, for a percentile that allows
-// the share e. ok is false if there are enough. In longer windows the spread of rounds shows how
-// much requests are fast or slow together.
+// few returns how many independent moments the windows of a rate have for a percentile that allows
+// the share e. If there are enough moments, ok is false. In longer windows the spread of rounds
+// shows how much requests are fast or slow together.
 func (s *subject) few(e float64) (moments float64, ok bool) {
 	enough := lifetimesFor(e, s.alpha)
 	if enough == 0 || !s.flows() {
@@ -68,8 +68,8 @@ func (s *subject) few(e float64) (moments float64, ok bool) {
 	return has * stat.PerLifetime(e), true
 }
 
-// together is few, but ok is also false if the rounds show that requests are not fast or slow
-// together.
+// together returns the result of few. But if the rounds show that requests are not fast or slow
+// together, ok is false.
 func (s *subject) together(o observations, e float64) (moments float64, ok bool) {
 	moments, ok = s.few(e)
 	long := moments >= leastAlone*stat.PerLifetime(e)
@@ -79,23 +79,23 @@ func (s *subject) together(o observations, e float64) (moments float64, ok bool)
 	return moments, ok
 }
 
-// inWindow returns how many requests would decide a percentile or share that allows e. In windows
-// that are too short, see together, that takes at least as many as make them long enough. needed is
-// how many it would take in windows that are.
+// inWindow returns how many requests would decide a percentile or share that allows e. In long
+// windows these are needed requests. If the windows are too short, see together, there must also be
+// enough requests to make them long enough.
 func (s *subject) inWindow(needed, e float64) float64 {
 	return max(needed, float64(s.n)*lifetimesFor(e, s.alpha)/s.lifetimes())
 }
 
-// flows reports whether the level's rounds are parts of a window in which requests follow each other.
+// flows reports whether the rounds of the level are parts of one window of constant rate.
 func (s *subject) flows() bool { return s.level.Kind == metric.OpenLoop && s.level.Stage == nil }
 
-// countAs returns how many requests count if requests are fast or slow together: as many as there
-// are moments, but at least one. They are never enough to pass.
+// countAs returns how many requests count if requests at the same moment are fast or slow together.
+// It is the number of independent moments, and at least 1. It is never enough to pass.
 func countAs(moments float64) float64 { return max(moments, 1) }
 
-// persistence is how many times as far apart the values of n rounds of a rate would be if the rounds
-// were independent: short rounds resemble their neighbours. See stat.Persistence. It is 1 for
-// anything but a rate.
+// persistence returns how much further apart the values of n rounds of a rate would be if the
+// rounds were independent. Short rounds resemble their neighbours; see stat.Persistence. It returns
+// 1 for any load but a rate.
 func (s *subject) persistence(n int) float64 {
 	if !s.flows() || n < 2 {
 		return 1
@@ -103,7 +103,7 @@ func (s *subject) persistence(n int) float64 {
 	return stat.Persistence(s.lifetimes(), n)
 }
 
-// widened moves values k times as far from their mean.
+// widened returns the values, each moved k times as far from their mean.
 func widened(values []float64, k float64) []float64 {
 	if k == 1 {
 		return values
@@ -116,9 +116,8 @@ func widened(values []float64, k float64) []float64 {
 	return out
 }
 
-// lifetimes is the length of the level's windows, in lifetimes of a request. The parts of a mix share
-// the server, so a part's own requests are fast or slow for a lifetime of the whole mix, if that is
-// longer.
+// lifetimes returns the length of the level's windows, in request lifetimes. For a part of a mix,
+// it uses the lifetime of the whole mix if that is longer, because the parts share the server.
 func (s *subject) lifetimes() float64 {
 	if one := max(s.lifetime(), s.mixed); one > 0 {
 		return s.seconds() / one
@@ -126,7 +125,7 @@ func (s *subject) lifetimes() float64 {
 	return math.Inf(1)
 }
 
-// lifetime is the Lifetime of the requests in all blocks.
+// lifetime returns the Lifetime of the requests in all blocks.
 func (e evidence) lifetime() float64 {
 	return Lifetime(func(yield func(float64) bool) {
 		for _, b := range e.blocks {
@@ -139,9 +138,9 @@ func (e evidence) lifetime() float64 {
 	})
 }
 
-// Lifetime returns the mean duration, in seconds, of the requests that are in flight at a moment.
-// The sequence took yields the durations of all requests. A longer request is more likely to be in
-// flight, so durations are weighted by themselves. Without requests the result is 0.
+// Lifetime returns the mean duration, in seconds, of the requests in flight at a random moment. The
+// sequence took has the durations of all requests. A longer request is in flight at more moments,
+// so each duration is its own weight. Without requests the result is 0.
 func Lifetime(took iter.Seq[float64]) float64 {
 	sum, squares := 0.0, 0.0
 	for x := range took {
@@ -153,8 +152,8 @@ func Lifetime(took iter.Seq[float64]) float64 {
 	return squares / sum
 }
 
-// Window converts a number of lifetimes, each of the given seconds, to a duration. It rounds up to
-// ten seconds, or to a minute above ten minutes.
+// Window converts a number of request lifetimes to a duration. A lifetime is in seconds. The result
+// is rounded up to a multiple of 10 s, or of a minute if it is above 10 minutes.
 func Window(lifetimes, seconds float64) time.Duration {
 	step := 10 * time.Second
 	if lifetimes*seconds > 600 {
@@ -163,8 +162,9 @@ func Window(lifetimes, seconds float64) time.Duration {
 	return time.Duration(math.Ceil(lifetimes*seconds/step.Seconds())) * step
 }
 
-// NeverPasses reports whether a threshold cannot pass in a rate's window, beside the time of a request
-// in seconds, even if rounds are alike. The window is shorter than Lifetimes says; 0 is unknown.
+// NeverPasses reports whether a threshold cannot pass in a rate's window, even if rounds are alike.
+// The window is shorter than Lifetimes requires; 0 means that it is unknown. The duration of a
+// request is in seconds.
 func NeverPasses(t *plan.Threshold, window time.Duration, seconds float64) bool {
 	least := float64(leastLifetimes) // from here on a percentile may pass by its margin
 	switch {

@@ -15,21 +15,21 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The window lasts 100 s, and the threshold is a p95. If requests take 1 s, the window holds 187
-// independent moments. Fewer than 59 moments, or 31.6 lifetimes, limit the evidence. If requests
-// take 4 s, the window holds 25 lifetimes and 46.8 moments.
+// The window takes 100 s, and a p95 needs 59 independent moments, or 31.6 lifetimes. If requests
+// take 1 s, the window has 187 moments, which is enough. If they take 4 s, it has 25 lifetimes and
+// 46.8 moments, so moments limit the evidence.
 func TestTogether(t *testing.T) {
 	for _, tt := range []struct {
-		takes, apart time.Duration // duration of a request; difference between the TTFTs of neighbouring rounds
+		takes, apart time.Duration // duration of a request; difference between neighbouring rounds' TTFTs
 		e, want      float64
 		capped       bool
 	}{
 		{time.Second, time.Millisecond, 0.05, 0, false},
 		{3 * time.Second, time.Millisecond, 0.05, 0, false},
 		{4 * time.Second, time.Millisecond, 0.05, 25 * 1.870, true},
-		{4 * time.Second, 0, 0.05, 0, false}, // all rounds have equal times
+		{4 * time.Second, 0, 0.05, 0, false}, // all rounds have equal TTFTs
 		{40 * time.Second, time.Millisecond, 0.05, 2.5 * 1.870, true},
-		{200 * time.Second, 0, 0.05, 0.5 * 1.870, true},          // half a lifetime shows nothing
+		{200 * time.Second, 0, 0.05, 0.5 * 1.870, true},          // half a lifetime is too short
 		{time.Second, time.Millisecond, 0.01, 100 * 2.468, true}, // 299 moments are needed
 		{time.Second, time.Millisecond, 0.5, 0, false},
 		{40 * time.Second, time.Millisecond, 0.5, 2.5 * 1.376, true}, // 5 moments are needed
@@ -55,8 +55,8 @@ func TestTogether(t *testing.T) {
 var crowds = flag.Int("crowds", 4, "simulated windows of each row of the table of requests that move together")
 
 // crowd returns a window of a server without a queue. Every request takes 100 s, and about inFlight
-// requests are in flight. A TTFT is 10 s plus noise. It also changes by 1 s for each standard
-// deviation of the number of requests in flight at the request's start.
+// requests are in flight. A TTFT is 10 s plus noise, and 1 s more for each standard deviation by
+// which the number in flight at its start is above the mean.
 func crowd(random *rand.Rand, inFlight, lifetimes, noise float64) *metric.Level {
 	const lifetime = 100.0
 	var due []float64
@@ -86,8 +86,8 @@ func crowd(random *rand.Rand, inFlight, lifetimes, noise float64) *metric.Level 
 	return l
 }
 
-// A threshold at its limit passes 5 % of windows at most and fails 5 % at most, however short they are
-// and however much requests vary by themselves. The windows of all rows of a column are tested
+// A threshold exactly at its limit passes at most 5 % of windows and fails at most 5 %. This holds
+// for short windows and for any spread of single requests. All windows of a column are tested
 // together.
 func TestLongMovingTogether(t *testing.T) {
 	names := []string{"p95", "p50", "mean", "share"}
@@ -106,7 +106,7 @@ func TestLongMovingTogether(t *testing.T) {
 			fmt.Fprintf(&out, "| %v | %v |", noise, lifetimes)
 			counts := make([][Error + 1]int, len(names))
 			for i := range *crowds {
-				// At least 300 requests, so that their number alone would do.
+				// At least 300 requests, so that a lack of requests is never the reason.
 				s, _ := judgedRate(crowd(rand.New(rand.NewPCG(row, uint64(i))), max(300, 300/lifetimes), lifetimes, noise), plan.Open{Arrivals: plan.Poisson})
 				s.workload.Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: p95.Limit}}
 				s.policy.Clusters = plan.ClustersNone
@@ -133,26 +133,30 @@ func TestLongMovingTogether(t *testing.T) {
 	t.Log("\n" + out.String())
 }
 
-// If a window is too short, the verdict says how long it must be: 31.6 times the 4 s of a request.
+// If a window is too short, the verdict says how long it must be. Here it must be 31.6 times the 4
+// s of a request.
 func TestTooShort(t *testing.T) {
 	l := backlog(0)
 	for _, r := range l.Rounds {
 		for i, x := range r.Samples {
 			x.First, x.End = x.Scheduled+time.Second+time.Duration(i+10*(r.Index%2))*5*time.Millisecond, x.Scheduled+4*time.Second
-			if r.Index == 3 && i == 50 { // so that the percentile cannot pass by its margin
+			// One slow request, so that the threshold cannot pass by its margin.
+			if r.Index == 3 && i == 50 {
 				x.First = x.Scheduled + 2500*time.Millisecond
 			}
 		}
 	}
 	s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
 	v := s.judge(threshold("ttft", "p95 < 2s"))
-	// The window needs (31.54/25 − 1)·1,000 = 262 more requests, which take 26 s.
+	// The window has 1,000 requests in 25 request lifetimes, and needs 31.54 lifetimes. These are
+	// 262 more requests, which take 26 s.
 	if note := strings.Join(v.Notes, "; "); v.Outcome != Inconclusive || !strings.Contains(note, "only 25 request lifetimes") || !strings.Contains(note, "needs a window of at least 2m10s") || v.More < 262 || v.More > 270 {
 		t.Errorf("%v, %q, %q, %d", v.Outcome, v.Notes, v.Needs, v.More)
 	}
 }
 
-// slowRate is backlog(0) whose requests take the given time. TTFTs of neighbouring rounds differ.
+// slowRate is backlog(0) with requests of the given duration. The TTFTs of neighbouring rounds
+// differ by 1 ms.
 func slowRate(takes time.Duration, saturation ...float64) *metric.Level {
 	l := backlog(0, saturation...)
 	for _, r := range l.Rounds {
@@ -163,8 +167,9 @@ func slowRate(takes time.Duration, saturation ...float64) *metric.Level {
 	return l
 }
 
-// 1,000 requests of the server's histogram, none over the limit. At ρ = 0.8 they count as
-// 1000·0.04/1.5 = 26.7, and 59 are needed. In 100 s of 40-s requests they count as 2.5·1.870 = 4.7.
+// None of the 1,000 requests in the server's histogram is over the limit. At ρ = 0.8 they count as
+// 1000·0.04/1.5 = 26.7 independent requests, but a pass needs 59. If requests take 40 s, the window
+// of 100 s has 2.5 lifetimes, and the requests count as 2.5·1.870 = 4.7.
 func TestCountedAtARate(t *testing.T) {
 	for _, tt := range []struct {
 		takes      time.Duration
@@ -191,10 +196,10 @@ func TestCountedAtARate(t *testing.T) {
 	}
 }
 
-// Every mean of a rate is widened: requests, level-wide metrics, the server's means and gauges. Ten
-// rounds of a hundred seconds of 40-s requests are a quarter of a lifetime each. Per lifetimes L the
-// variance of a mean is V(2.5) = (2.5 − 1/3)/2.5² = 0.347, and V(0.25) = 1 − 0.25/3 = 0.917, so
-// rounds are √(9·0.347/(0.917 − 0.347)) = 2.34 times as far apart.
+// The interval of every mean of a rate is widened: of requests, level-wide metrics, the server's
+// means and gauges. A request takes 40 s. The ten rounds take 2.5 lifetimes together and 0.25 each.
+// The variance of their means is V(2.5) = (2.5 − 1/3)/2.5² = 0.347 and V(0.25) = 1 − 0.25/3 =
+// 0.917. So independent rounds would be √(9·0.347/(0.917 − 0.347)) = 2.34 times as far apart.
 func TestMeansOfARate(t *testing.T) {
 	l := slowRate(40 * time.Second)
 	for i, r := range l.Rounds {
@@ -211,7 +216,7 @@ func TestMeansOfARate(t *testing.T) {
 	closed.level = &alike
 	for _, th := range []*plan.Threshold{bound("kv_usage", "mean", plan.Less, 0.5), bound("server_ttft", "mean", plan.Less, 0.5), threshold("ttft", "mean < 2s")} {
 		a, b := open.judge(th), closed.judge(th)
-		// A lower bound is above 0 here, and so not cut off.
+		// Both lower bounds are above 0, so none is cut off at 0.
 		if got := (a.Value.V - a.Low.V) / (b.Value.V - b.Low.V); math.Abs(got-2.34) > 0.01 {
 			t.Errorf("%s: %v times as wide", label(th), got)
 		}
@@ -221,8 +226,8 @@ func TestMeansOfARate(t *testing.T) {
 	}
 }
 
-// Nine rounds of 1 and one of 20 have the mean 2.9. At k = 1.6 the nine move to 2.9 − 1.9·1.6 < 0,
-// where they have no logarithm. The bound of skewed rounds nevertheless rises with k.
+// The bound rises with k. Nine rounds of 1 and one of 20 have the mean 2.9. With k = 1.6 the nine
+// rounds would move to 2.9 − 1.9·1.6 < 0, which has no logarithm.
 func TestWidenedBound(t *testing.T) {
 	units := append(slices.Repeat([]float64{1}, 9), 20)
 	last := 0.0
@@ -233,18 +238,17 @@ func TestWidenedBound(t *testing.T) {
 		}
 		last = got
 	}
-	// k times as far apart is what logarithms k times as far apart give: 2 and 8 are 4 ± ln 2, so at
-	// k = 2 they are 1 and 16.
+	// Values k times as far apart have logarithms k times as far apart. 2 and 8 are 4/2 and 4·2;
+	// with k = 2 they become 4/4 and 4·4.
 	if a, b := stat.LogMeanBound([]float64{2, 8}, 2, 0.05), stat.LogMeanBound([]float64{1, 16}, 1, 0.05); math.Abs(a/b-1) > 1e-9 {
 		t.Errorf("%v, want %v", a, b)
 	}
 }
 
-// 1,000 requests of 40 s in 100 s, none bad. A share of 95 % takes 59 moments of 1.870 a lifetime, so
-// 31.55 lifetimes, which are 12,620 requests: 11,620 more, or 117 more rounds of 100. Requests
-// in flight grow from 0 to 400 in 40 s and stay there, 320 on average, so 59 waves take 18,880
-// requests, 17,880 more. For a share of 50 % the 10 lifetimes bind
-// from which on rounds can show how much requests depend on each other: 4,000 requests.
+// The window has 1,000 requests of 40 s in 100 s, and none is bad. A share of 95 % needs 59
+// moments, which are 59/1.870 = 31.55 lifetimes or 12,620 requests. These are 11,620 more, or 117
+// more rounds of 100. By waves it needs 59 waves of 320 requests, the mean number in flight, or
+// 17,880 more. A share of 50 % needs only 10 lifetimes, or 4,000 requests.
 func TestShareNeedsLifetimes(t *testing.T) {
 	for _, tt := range []struct {
 		clusters plan.Clusters
@@ -269,8 +273,8 @@ func TestShareNeedsLifetimes(t *testing.T) {
 	}
 }
 
-// A rate above the largest one is what leaves a share or a percentile undecided, and the verdict says
-// so. Just below it, at 96 %, 1,000 requests count as 1000·0.04²/1.5 = 1.1.
+// Above the largest rate, no share and no percentile is decided, and the verdict says so. At 96 %
+// of the largest rate, 1,000 requests count as 1000·0.04²/1.5 = 1.1.
 func TestAboveTheLargestRate(t *testing.T) {
 	const above = "needs a rate below 9 req/s, the largest rate that the server certainly sustains; at a higher rate no number of requests settles the verdict"
 	for _, th := range []*plan.Threshold{threshold("success", "rate >= 95%"), threshold("goodput", "share >= 95%"), threshold("ttft", "p95 < 2s")} {
@@ -290,8 +294,9 @@ func TestAboveTheLargestRate(t *testing.T) {
 	}
 }
 
-// In 100 s of 26.3-s requests, 3.8 lifetimes, a share of 50 % has 3.8·1.376 = 5.2 moments and needs 5.
-// A window that is so short passes nothing, and one of 10 lifetimes does.
+// A share of 50 % needs 5 independent moments. A window of 3.8 lifetimes has 3.8·1.376 = 5.2
+// moments, but is too short to pass. A window of 10 lifetimes passes. The window is 100 s, so
+// requests take 26.3 s or 9.9 s.
 func TestGoodputOfAShortWindow(t *testing.T) {
 	for takes, want := range map[time.Duration]Outcome{26300 * time.Millisecond: Inconclusive, 9900 * time.Millisecond: Pass} {
 		s, _ := judgedRate(slowRate(takes), plan.Open{Arrivals: plan.Poisson})
@@ -306,9 +311,9 @@ func TestGoodputOfAShortWindow(t *testing.T) {
 	}
 }
 
-// A percentile whose requests are all over the limit fails in a window of any length if the allowed
-// share is at most the error. A p50 may be over everywhere for a lifetime by chance, so it takes
-// ln 0.05/ln 0.5 = 4.3 moments, which 3.1 lifetimes hold.
+// If all requests are over the limit, a p95 fails in a window of any length. A p50 needs more,
+// because by chance all requests may be over the limit for a lifetime. It needs ln 0.05/ln 0.5 =
+// 4.3 moments, which 3.1 lifetimes have.
 func TestFailInAShortWindow(t *testing.T) {
 	for _, tt := range []struct {
 		text  string
@@ -327,9 +332,9 @@ func TestFailInAShortWindow(t *testing.T) {
 	}
 }
 
-// Of a mix, nine of ten requests take 1 s and one takes 120 s, so a request in flight takes
-// (0.9·1 + 0.1·120²)/(0.9·1 + 0.1·120) = 111.7 s. The 100 s of the mix are 0.9 lifetimes of it, also
-// for the part with the short requests. Alone they would be 100 lifetimes.
+// In a mix, nine of ten requests take 1 s and one takes 120 s. A request in flight then takes
+// (0.9·1 + 0.1·120²)/(0.9·1 + 0.1·120) = 111.7 s on average. So the 100 s are 0.9 lifetimes, also
+// for the part with short requests. Alone, this part would have 100 lifetimes.
 func TestPartBesideLongRequests(t *testing.T) {
 	l := slowRate(time.Second)
 	l.Workload = "production"
@@ -404,12 +409,12 @@ func TestLifetimes(t *testing.T) {
 			t.Errorf("%s never passes: %v, want %v", label(tt.t), got, tt.want)
 		}
 	}
-	// One request takes 1 s and another takes 3 s. At any moment the longer request is three times
-	// as likely to be in flight.
+	// One request takes 1 s and another takes 3 s. The longer request is in flight at three times
+	// as many moments, so the mean is (1·1 + 3·3)/4 = 2.5 s.
 	if got := Lifetime(slices.Values([]float64{1, 3})); got != 2.5 {
 		t.Errorf("%v, want 2.5", got)
 	}
-	for seconds, want := range map[float64]time.Duration{25: 14 * time.Minute, 12.5: 400 * time.Second} { // 31.6 lifetimes of 25 s and 12.5 s are 790 s and 395 s, which are rounded up
+	for seconds, want := range map[float64]time.Duration{25: 14 * time.Minute, 12.5: 400 * time.Second} { // 31.6 lifetimes of 25 s or 12.5 s are 790 s or 395 s, rounded up
 		if got := Window(31.6, seconds); got != want {
 			t.Errorf("%v s each: %v, want %v", seconds, got, want)
 		}

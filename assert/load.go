@@ -14,23 +14,21 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Limits on deviations from the planned load, beyond which a measurement is invalid.
+// These are limits on deviations from the planned load. A measurement beyond a limit is invalid.
 const (
-	// inputTolerance is the allowed deviation from the declared input length, as a share; a
-	// deviation of one token is always allowed. It applies if another tokenizer than the server's
-	// measured the prompts.
+	// inputTolerance is the allowed deviation from the declared input length, as a share, or one
+	// token if that is more. It applies if the prompts were not made by the server's own count.
 	inputTolerance = 0.01
-	// templateTokens is the number of tokens of a prompt that may always come from a cache, because
-	// every prompt begins with the tokens of the same chat template. For a short prompt the limit
-	// is half of the prompt.
+	// templateTokens is the number of tokens of a prompt that may always come from a cache. Every
+	// prompt begins with the same chat template. In a short prompt at most half of the tokens may.
 	templateTokens = 64
 	// cacheTolerance is the share of a prompt that may come from a cache in addition to
 	// templateTokens.
 	cacheTolerance = 0.02
 )
 
-// load judges whether a case was measured as planned, from recorded facts only. Failed requests do
-// not make a measurement invalid, because thresholds count them.
+// load judges from recorded facts whether a case was measured as planned. Failed requests do not
+// make a measurement invalid, because thresholds count them.
 func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
 	l := s.level
 	samples := l.MeasuredSamples()
@@ -66,7 +64,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	if completed == 0 && len(problems) == 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
 	}
-	if len(l.Parts) == 0 { // the lengths of a mix are checked part by part
+	if len(l.Parts) == 0 { // the lengths of a mix are checked at its parts
 		s.lengths(v, samples, invalid)
 	}
 	believable(samples, invalid)
@@ -89,7 +87,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 }
 
-// oddities lists further unusual behaviour of the server.
+// oddities lists unusual behaviour of the server that does not make the level invalid.
 func oddities(l *metric.Level, samples []*metric.Sample) []string {
 	var notes []string
 	reconnects, asked, longest := 0, 0, time.Duration(0)
@@ -114,8 +112,8 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 	return notes
 }
 
-// lockStep adds a note if the slots of a closed loop send at the same times. The note goes to the
-// verdict on the load, and to thresholds on TTFT and TTFA.
+// lockStep adds a note if the slots of a closed loop send at the same times. The note is on the
+// load, and on thresholds on TTFT and TTFA.
 func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
@@ -129,8 +127,8 @@ func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	}
 }
 
-// windowed returns a note if rates cover every measured request, or if the measured requests
-// include the start of a closed loop.
+// windowed returns a note if rates cover every measured request. It also returns a note if requests
+// were measured before every slot had started.
 func (s *subject) windowed() []string {
 	if s.policy.Window == metric.All {
 		return []string{`rates are over every measured request, from the first sent to the end of the last (window = "all")`}
@@ -148,7 +146,8 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 		invalid(verdict.CauseInvalid, "the level was run as %s %d, but the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
 	}
 	due := s.level.Due()
-	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" // a rate that was given up is judged on the requests that were due before that
+	// After a rate was given up, its earlier requests are judged.
+	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != ""
 	if due < level.Requests && !s.shed(level) && !givenUp {
 		invalid(verdict.CauseInvalid, "cut short: %d of %d planned requests were due", due, level.Requests)
 	}
@@ -177,8 +176,8 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	}
 }
 
-// timed returns how long the rounds started measured requests, in total. A round with a fixed
-// number of requests counts until its last request ended.
+// timed returns the total time in which the rounds started measured requests. A round with a fixed
+// number of requests counts until the end of its last request.
 func timed(rounds []*metric.Round) time.Duration {
 	sum := time.Duration(0)
 	for _, r := range rounds {
@@ -191,8 +190,8 @@ func timed(rounds []*metric.Round) time.Duration {
 	return sum
 }
 
-// shed reports whether the level has fewer rounds than planned, because the budget was short, and
-// each of them is complete. Such a measurement is smaller but valid.
+// shed reports whether the level has fewer rounds than planned because the budget was short. All
+// its rounds must be complete. Such a measurement is smaller but valid.
 func (s *subject) shed(level plan.Level) bool {
 	l := s.level
 	return l.Shed > 0 && len(l.Rounds) >= leastRounds && len(l.Rounds)+l.Shed == max(level.Rounds, 1)
@@ -253,13 +252,14 @@ func (s *subject) asLong(x *metric.Sample) bool {
 	if !s.level.Exact {
 		tolerance = math.Max(inputTolerance*float64(x.InputAsked), 1)
 	}
-	if x.Turn > 1 { // the prompt includes earlier answers, whose length only the server knows
+	if x.Turn > 1 { // the prompt includes earlier answers of unknown length
 		return 2*x.Usage.Input >= x.InputAsked
 	}
 	return x.InputAsked == 0 || math.Abs(float64(x.Usage.Input-x.InputAsked)) <= tolerance
 }
 
-// repeated returns how many requests sent a row of a data set again. A cache may hold such a row.
+// repeated returns how many requests sent a row of a data set again. A server's cache may still
+// have this row.
 func repeated(samples []*metric.Sample) int {
 	n := 0
 	for _, x := range samples {
@@ -270,8 +270,8 @@ func repeated(samples []*metric.Sample) int {
 	return n
 }
 
-// unexplained says why cached tokens are suspicious. Either no prompt was sent twice, or too little
-// of a prompt was sent before.
+// unexplained says why cached tokens are suspicious: no part, or only a small part, of the prompts
+// was sent before.
 func unexplained(share float64) string {
 	if share == 0 {
 		return "though no prompt was sent twice"
@@ -279,9 +279,9 @@ func unexplained(share float64) string {
 	return "though only " + metric.Format(metric.Ratio, share) + " of the prompt was sent before"
 }
 
-// countedHits checks the server's own count of cached prompt tokens, if usage does not report them.
-// It returns a note on what it checked. The count covers the time between two readings of the
-// server's metrics. In each prompt, the tokens of the chat template may come from a cache.
+// countedHits checks the server's own count of cached prompt tokens, for a server whose usage does
+// not report them. It returns a note on what it checked. In each prompt, the tokens of the chat
+// template may come from a cache.
 func (s *subject) countedHits(samples []*metric.Sample, invalid objection) string {
 	const unchecked = "the server does not report cached tokens: cache hits were not checked"
 	queries, hits := s.level.Added(metric.CacheQueries), s.level.Added(metric.CacheHits)
@@ -306,9 +306,9 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	return fmt.Sprintf("cached tokens are from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report them", hits.V, queries.V)
 }
 
-// loaded checks that the load was as declared: every slot was busy, or all requests of a burst were
-// sent at the same time. If only some rounds had less load, the function generator checks for each
-// threshold whether these rounds could have decided it.
+// loaded checks that the load was as declared. All slots must have been busy, or all requests of a
+// burst sent at the same time. If only some rounds had less load, the function generator checks
+// whether they could have decided a threshold.
 func (s *subject) loaded(v *Verdict, invalid objection) {
 	none := !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return !s.light(r) })
 	if s.level.Kind == metric.OpenLoop && !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return r.Leg != nil }) {
@@ -327,8 +327,9 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 	}
 }
 
-// voided adds a note on every round that was measured again. It makes the measurement invalid if
-// they are too many, or if one of them was neither disturbed nor the pair of a disturbed round.
+// voided adds a note on every round that was measured again. If these rounds are too many, the
+// measurement is invalid. It is also invalid if such a round was not disturbed, and neither was the
+// other leg of its pair.
 func (s *subject) voided(v *Verdict, invalid objection) {
 	l := s.level
 	for _, r := range l.Voided {
@@ -350,7 +351,7 @@ func disturbed(l *metric.Level, r *metric.Round) bool {
 	return l.Disturbed(r) != metric.Disturbance{}
 }
 
-// mostFrequent returns the most frequent message with its count.
+// mostFrequent returns the most frequent message with its count; "" if there are no messages.
 func mostFrequent(messages map[string]int) string {
 	best := ""
 	for _, m := range slices.Sorted(maps.Keys(messages)) {
@@ -364,8 +365,8 @@ func mostFrequent(messages map[string]int) string {
 	return fmt.Sprintf("%s (%d×)", best, messages[best])
 }
 
-// words explains why a request failed, in the server's own words, after the HTTP
-// status if that was the reason.
+// words explains why a request failed, in the words of the server. The HTTP status comes first if
+// it was the reason.
 func words(x *metric.Sample) string {
 	w := cmp.Or(x.Failure.Message, string(x.Failure.Kind))
 	if x.Failure.Kind == metric.FailStatus && x.Status != 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Each row changes one thing in a valid level. The message of the verdict must name it.
+// Each row changes one thing in a valid level, which the verdict's message must name.
 func TestLoad(t *testing.T) {
 	each := func(change func(*metric.Sample)) func(*metric.Level) {
 		return func(l *metric.Level) {
@@ -53,7 +53,7 @@ func TestLoad(t *testing.T) {
 		{"input 1.1% off", func(l *metric.Level) { l.Exact = false; l.Rounds[0].Samples[0].Usage.Input = 989 }, Error, "989 tokens instead of 1000"},
 		{"output short", first(func(x *metric.Sample) { x.Usage.Output = 3 }), Error, "output length: 1 of 60 answers were not as long as asked, such as 3 tokens instead of 11"},
 		{"output short, natural", func(l *metric.Level) { l.Natural = true; l.Rounds[0].Samples[0].Usage.Output = 3 }, Pass, ""},
-		// Up to 64 template tokens and 2% of the 1000 tokens may come from a cache, 84 in total.
+		// Up to 84 tokens of the prompt may come from a cache: 64 of the template, and 2% of 1000.
 		{"template cached", each(func(x *metric.Sample) { x.Usage.Cached = 84 }), Pass, ""},
 		{"one token more", first(func(x *metric.Sample) { x.Usage.Cached = 85 }), Error, "cache: 1 of 60 prompts"},
 		{"all cached", each(func(x *metric.Sample) { x.Usage.Cached = 1000 }), Error, "cache: 60 of 60 prompts came from a cache, such as 1000 of 1000 tokens"},
@@ -61,8 +61,8 @@ func TestLoad(t *testing.T) {
 		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
 		{"busy 94%", idle(0.94), Error, "round 1: the slots were busy for 94% of the window"},
-		// A failed request may leave its slot idle for 100 ms. Four slots of 4.5 s have 18 s, of
-		// which that is 0.56 %.
+		// A failed request may leave its slot idle for 100 ms. This is 0.56 % of the time of four
+		// slots in 4.5 s.
 		{"busy 94.5% as one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.945; fail(l.Rounds[0].Samples[5]) }, Pass, "busy for 94.5% of the window (required 95%); requests failed"},
 		{"busy 94% though but one request failed", func(l *metric.Level) { idle(0.94)(l); fail(l.Rounds[0].Samples[5]) }, Error, "busy for 94% of the window"},
 		{"no window though but one request failed", func(l *metric.Level) {
@@ -79,7 +79,7 @@ func TestLoad(t *testing.T) {
 		{"CPU 89%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.89 }, Pass, ""},
 		{"CPU 90%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.90 }, Error, "generator: the load generator used 90% of its cores"},
 		{"CPU unknown", func(l *metric.Level) { l.Rounds[3].Health.CPU = -1 }, Pass, ""},
-		// The limit is 10% of the median TTFT of 1 s.
+		// The limit on the delay is 10% of the median TTFT of 1 s.
 		{"delay 100 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 100 * time.Millisecond }, Pass, ""},
 		// The p95 is 1 s and the limit is 2 s, so a delay of 101 ms cannot change the verdict. It
 		// only gets a note.
@@ -126,8 +126,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// idle returns a function that sets the share of the window in which all slots of a round are busy.
-// If the parameter is 0, the slots were never all busy at the same time.
+// idle returns a function that sets the busy share of all rounds. If busy is 0, the slots were
+// never all busy at the same time.
 func idle(busy float64) func(*metric.Level) {
 	return func(l *metric.Level) {
 		for _, r := range l.Rounds {
@@ -138,28 +138,28 @@ func idle(busy float64) func(*metric.Level) {
 	}
 }
 
-// If slots were idle in some rounds, a threshold keeps its verdict if the other rounds give the
-// same verdict. It also keeps a fail if less load could only have helped it to pass.
+// If slots were idle in some rounds, a threshold keeps its verdict if the other rounds agree with
+// it. It also keeps a fail if less load can only help it to pass.
 func TestIdleSlots(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		ttft         func(round, i int) float64
 		metric, text string
-		rounds       int // how many of the ten rounds had idle slots
+		rounds       int // number of rounds with idle slots, of ten
 		want         Outcome
 	}{
 		{"nine rounds pass alone", nil, "ttft", "p95 < 2s", 1, Pass},
-		// A round has 40 requests. If eight of ten rounds are left out, 80 requests remain; 59 are
-		// enough.
+		// Two of ten rounds with 40 requests each have enough load. These 80 requests are more than
+		// the needed 59.
 		{"two rounds pass alone", nil, "ttft", "p95 < 2s", 8, Pass},
 		{"one has too few requests", nil, "ttft", "p95 < 2s", 9, Error},
-		// One request in 40 is over the limit. If 3 of 120 requests are over it, p95 is not
-		// decided; if 10 of 400 are, it passes.
+		// Each round has 40 requests, with one over the limit. 3 over the limit of 120 do not
+		// decide a p95, but 10 of 400 pass.
 		{"a pass that rests on them", func(_, i int) float64 { return 1 + 1.5*float64(1-min(i, 1)) }, "ttft", "p95 < 2s", 7, Error},
 		{"a failure of more load", func(round, _ int) float64 { return 3 }, "ttft", "p95 < 2s", 9, Fail},
 		{"a mean that fails", func(round, _ int) float64 { return 3 }, "ttft", "mean < 2s", 9, Fail},
-		// In 5.2 s the four slots make 4 · 11 tokens, which is less than 10 tok/s. If all slots
-		// were busy, they would need 4.2 s, which is more than 10 tok/s.
+		// The four slots make 4 · 11 tokens in 5.2 s, which is less than 10 tok/s. With all slots
+		// busy they might take 4.2 s, which is more than 10 tok/s.
 		{"a rate that fails for want of load", func(round, _ int) float64 { return 5 - float64(round/9) }, "throughput", "> 10 tok/s", 9, Error},
 		{"a rate that the others miss too", nil, "throughput", "> 1000000 tok/s", 8, Fail},
 	} {
@@ -183,17 +183,17 @@ func TestIdleSlots(t *testing.T) {
 	}
 }
 
-// A delay too short to disturb a round still counts if it could have changed a verdict.
+// A short delay does not disturb a round, but still counts if it could have changed a verdict.
 func TestGeneratorNearTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		ttft  float64
 		delay time.Duration
 		want  Outcome
 	}{
-		{1.998, 3 * time.Millisecond, Error}, // 1.998 s passes 2 s and would fail 1.997 s
+		{1.998, 3 * time.Millisecond, Error}, // a TTFT of 1.998 s might really be 2.001 s and fail
 		{1.998, time.Millisecond, Pass},      // not above leastDelay
 		{1.990, 3 * time.Millisecond, Pass},
-		{2.002, 3 * time.Millisecond, Error}, // 2.002 s fails 2 s and would pass 2.003 s
+		{2.002, 3 * time.Millisecond, Error}, // a TTFT of 2.002 s might really be 1.999 s and pass
 		{2.010, 3 * time.Millisecond, Pass},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold("ttft", "p95 < 2s"))
@@ -205,11 +205,12 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 	}
 }
 
-// A stall of the generator makes times too long, and streams too short or too long. It makes a
-// threshold invalid only if it could have decided the threshold.
+// A stall of the generator makes latencies too long, and streams too short or too long. A threshold
+// is invalid only if the stall could have changed its verdict.
 func TestGeneratorStalled(t *testing.T) {
 	const ms = time.Millisecond
-	// After its first token an answer streams 10 tokens in 0.2 s: 50 tok/s, or a TPOT of 20 ms.
+	// After its first token, an answer streams 10 tokens in 0.2 s. This is a speed of 50 tok/s and
+	// a TPOT of 20 ms.
 	for _, c := range []struct {
 		name         string
 		ttft         float64
@@ -223,20 +224,21 @@ func TestGeneratorStalled(t *testing.T) {
 		{"a mean likewise", 2.4, 500 * ms, "ttft", "mean < 2s", Error},
 		{"shorter than a tenth of the TTFT", 2.1, 200 * ms, "ttft", "p95 < 2s", Pass}, // 210 ms
 		{"shorter than 50 ms", 0.1, 50 * ms, "speed", "p5 > 10 tok/s", Pass},
-		// An answer streams for 200 ms at 50 tok/s. With a stall of 100 ms its speed may have been
-		// 25 to 100 tok/s.
+		// Even if the stall of 100 ms shortened the stream from 300 ms to 200 ms, the true speed is
+		// 33 tok/s.
 		{"a speed that passes anyway", 0.1, 100 * ms, "speed", "p5 > 10 tok/s", Pass},
-		// The first token can have waited for at most its whole TTFT of 100 ms. The stream then
-		// took 300 ms instead of 200 ms, which is 33 tok/s.
+		// The first token waited for at most its whole TTFT of 100 ms. So the stream took at most
+		// 300 ms instead of 200 ms, and its speed is at least 33 tok/s.
 		{"a speed that passes at the most that can have waited", 0.1, 180 * ms, "speed", "mean > 30 tok/s", Pass},
 		{"a speed that need not have passed", 0.1, 180 * ms, "speed", "mean > 40 tok/s", Error},
 		{"a speed that need not have failed", 0.1, 100 * ms, "speed", "mean > 60 tok/s", Error},
 		{"a speed that fails anyway", 0.1, 100 * ms, "speed", "mean > 200 tok/s", Pass},
-		// A measured E2E speed is 11 tokens / 0.3 s = 37 tok/s. A stall never makes it too high.
+		// The E2E speed is at least the measured 11 tokens / 0.3 s = 37 tok/s, because a stall only
+		// makes times longer.
 		{"an end-to-end speed that passes", 0.1, 100 * ms, "e2e_speed", "mean > 30 tok/s", Pass},
 		{"an end-to-end speed that need not have failed", 0.1, 100 * ms, "e2e_speed", "mean > 40 tok/s", Error},
 		{"gaps that pass", 0.1, 100 * ms, "itl", "p95 < 30ms", Pass},
-		// The windows are many seconds long, so the stall hardly changes a rate.
+		// The stall of 100 ms hardly changes a rate, because a window takes many seconds.
 		{"a rate that passes anyway", 0.1, 100 * ms, "throughput", "> 10 tok/s", Pass},
 		{"goodput that passes", 1.9, 900 * ms, "goodput", "observed >= 95%", Pass},
 		{"goodput that need not have failed", 2.4, 500 * ms, "goodput", "observed >= 95%", Error},
@@ -255,7 +257,7 @@ func TestGeneratorStalled(t *testing.T) {
 		if got := sla(); (got.Outcome == Error) != (c.want == Error) || c.want == Error && (got.Cause != verdict.CauseGenerator || !strings.HasPrefix(got.Message, "generator: the generator stood still for ")) {
 			t.Errorf("%s: %v: %s", c.name, got.Outcome, got.Message)
 		}
-		// If only one round was disturbed, the undisturbed rounds decide.
+		// If only the first round was disturbed, the other rounds decide.
 		for _, r := range run.Levels[0].Rounds[1:] {
 			r.Health.Stall = 0
 		}
@@ -265,8 +267,8 @@ func TestGeneratorStalled(t *testing.T) {
 	}
 }
 
-// A request that timed out while the generator stood still does not count against the server. If a
-// threshold is undecided because of that, a note says so.
+// A request that timed out while the generator stood still does not count against the server. A
+// threshold that such a request leaves undecided gets a note.
 func TestGeneratorStalledRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, metric, text string
@@ -293,7 +295,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 	}
 }
 
-// void adds a round that was disturbed, and therefore left out and measured again.
+// void adds a disturbed round that was replaced by another round.
 func void(l *metric.Level, stall time.Duration) {
 	r := *l.Rounds[0]
 	r.Index = len(l.Rounds) + len(l.Voided)
@@ -320,7 +322,8 @@ func burst(rounds, n int, spread time.Duration) *metric.Level {
 }
 
 func TestBurst(t *testing.T) {
-	// The requests of a burst may be sent over at most 10% of the median TTFT of 1 s.
+	// The first and the last request of a burst may be sent at most 10% of the median TTFT apart,
+	// and the median TTFT is 1 s.
 	for spread, want := range map[time.Duration]Outcome{0: Pass, 100 * time.Millisecond: Pass, 101 * time.Millisecond: Error} {
 		p, run := gate(burst(10, 8, spread), threshold("ttft", "p95 < 2s"))
 		v := Judge(p, run, Options{})
@@ -328,7 +331,7 @@ func TestBurst(t *testing.T) {
 			t.Errorf("spread %v: %v, want %v: %v", spread, load.Outcome, want, names(v))
 		}
 	}
-	// Four bursts count as four independent waves, however many requests a burst has.
+	// Four bursts count as four independent requests, however large the bursts are.
 	p, run := gate(burst(4, 100, 0), threshold("ttft", "p95 < 2s"))
 	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive || verdictOf(t, v, "sla.ttft.p95 at burst 100").Effective != 4 {
 		t.Errorf("four bursts: %v", names(v))
@@ -397,12 +400,11 @@ func TestShedRounds(t *testing.T) {
 	}
 }
 
-// TestMeasuredForItsTime: a level with a planned time must have lasted that long,
-// whatever the number of requests.
+// A level with a planned time must last that long, with any number of requests.
 func TestMeasuredForItsTime(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		time    time.Duration // duration of each of the five rounds; 0: a fixed number of requests, which takes a little over 4 s
+		time    time.Duration // duration of each of the five rounds; 0: a fixed number of requests, in a little over 4 s
 		planned time.Duration
 		want    Outcome
 		says    string

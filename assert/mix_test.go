@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// mixGate returns a plan with a mix of three parts of 70, 25 and 5 %, and a run of the mix with 20
-// requests in flight. In every 20 consecutive requests of a round each part has exactly its share.
+// mixGate returns a plan and a run of a mix with 20 requests in flight. The mix has three parts of
+// 70, 25 and 5 %. In every 20 consecutive requests of a round, each part has exactly its share.
 func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *metric.Run) {
 	l := s.level()
 	l.Workload = "production"
@@ -43,8 +43,8 @@ func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *met
 	return p, run
 }
 
-// partOf20 returns the part of a mix to which a request belongs, by its place among 20 consecutive
-// requests: 14 for chat, 5 for rag, 1 for long.
+// partOf20 returns the part of the mix for a request. Of 20 consecutive requests, 14 are chat, 5
+// are rag and 1 is long.
 func partOf20(order int) string {
 	switch {
 	case order < 14:
@@ -55,7 +55,7 @@ func partOf20(order int) string {
 	return "long"
 }
 
-// longs sets the TTFT of the requests of the part "long", in seconds.
+// longs returns TTFTs in which the requests of the part "long" take the given seconds.
 func longs(seconds float64) func(round, i int) float64 {
 	base := slow(0)
 	return func(round, i int) float64 {
@@ -66,7 +66,7 @@ func longs(seconds float64) func(round, i int) float64 {
 	}
 }
 
-// A part of a mix gets the same verdicts as a workload with the same requests.
+// A part of a mix gets the same verdicts as a separate workload with the same requests.
 func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 	all := func() []*plan.Threshold {
 		return []*plan.Threshold{threshold("ttft", "p95 < 2s"), threshold("ttft", "mean < 2s"), threshold("speed", "mean > 40 tok/s"),
@@ -98,8 +98,8 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 	}
 }
 
-// of returns the verdicts on one workload of a mix. It removes notes on slots, because all parts
-// share the slots.
+// of returns the verdicts on one workload of a mix. It removes notes on lock-step, which are the
+// same for all parts.
 func of(v Verdicts, workload string) []Verdict {
 	var out []Verdict
 	for _, x := range v.List {
@@ -117,7 +117,7 @@ func of(v Verdicts, workload string) []Verdict {
 	return out
 }
 
-// One slow part fails, and the others pass.
+// The slow part of the mix fails, and the other two parts pass.
 func TestAPartThatFails(t *testing.T) {
 	bound := func() []*plan.Threshold { return []*plan.Threshold{threshold("ttft", "p95 < 2s")} }
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120, ttft: longs(5)}, map[string][]*plan.Threshold{"chat": bound(), "rag": bound(), "long": bound(), "production": bound()})
@@ -129,7 +129,7 @@ func TestAPartThatFails(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // exactly the allowed 60 of 1200 requests are over the limit
+		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // 60 of 1200 requests are over the limit, as allowed
 		"production/chat sla.ttft.p95 at 4": "pass of 840",
 		"production/rag sla.ttft.p95 at 4":  "pass of 300",
 		"production/long sla.ttft.p95 at 4": "fail of 60",
@@ -143,7 +143,7 @@ func TestAPartThatFails(t *testing.T) {
 	}
 }
 
-// At a look, a part of a mix is judged on those of its requests that the look includes.
+// At a look, each part of a mix is judged on its requests up to that look.
 func TestPartsUpToALook(t *testing.T) {
 	bound := map[string][]*plan.Threshold{"chat": {threshold("ttft", "p95 < 2s")}, "long": {threshold("ttft", "p95 < 2s")}}
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120, ttft: longs(1.5)}, bound)
@@ -158,15 +158,15 @@ func TestPartsUpToALook(t *testing.T) {
 			}
 		}
 	}
-	// The part "long" has 30 requests so far, too few for a p95. It needs 29 more, which are 29·20
-	// requests of the mix. The mix still has 600 requests to come.
+	// The part "long" has 30 requests so far, but a p95 needs 59. The missing 29 requests are 29·20
+	// requests of the mix, and the mix still has 600.
 	look := JudgeLook(p, p.Workloads[0], mix, metric.Look{Requests: 600, Planned: 1, Spent: 1})
 	if look.Outcome != Inconclusive || look.Needs%20 != 0 || look.Needs < 29*20 {
 		t.Errorf("%v, %d more requests of the mix are needed; %s binds", look.Outcome, look.Needs, look.Binding)
 	}
 }
 
-// A record of a mix in which one part is missing does not pass.
+// A run without the level of one part of the mix does not pass.
 func TestPartThatIsNotThere(t *testing.T) {
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120}, map[string][]*plan.Threshold{"long": {threshold("ttft", "p95 < 2s")}})
 	run.Levels[0].Parts = run.Levels[0].Parts[:2]
@@ -179,8 +179,8 @@ func TestPartThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A p95 needs 59 good requests, and a p99 needs 299. For a part with a share of 5 % the mix must
-// have 1,180 and 5,980 requests.
+// A p95 needs 59 good requests, and a p99 needs 299. For a part with a share of 5 %, the mix needs
+// 20 times as many: 1,180 and 5,980.
 func TestCertifyCountsByPart(t *testing.T) {
 	for _, tt := range []struct {
 		text       string
@@ -217,13 +217,13 @@ func TestCertifyCountsByPart(t *testing.T) {
 	}
 }
 
-// Near the largest rate consecutive requests depend on each other. Requests of one part of a mix
-// are further apart in time, so they depend less on each other.
+// Near the largest rate of a server, consecutive requests depend on each other. The requests of one
+// part of a mix are further apart, so they depend less on each other.
 func TestSpaced(t *testing.T) {
 	for _, tt := range []struct{ worth, share, want float64 }{
 		{1, 0.05, 1},
 		{0.5, 1, 0.5},
-		{0.1, 0.05, 1 / (1 + 0.1*9)}, // ten requests of the mix count as one; ten of a part with a share of 5 % count as 10 · 0.53
+		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 10 requests of the mix count as 1, and 10 of a part as 5.3
 		{0, 0.05, 0},
 	} {
 		if got := spaced(tt.worth, tt.share); got != tt.want {

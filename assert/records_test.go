@@ -72,8 +72,8 @@ func TestCompareRecords(t *testing.T) {
 			t.Errorf("%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
 		}
 	}
-	// A level that was measured only for the control is reported. If the user excluded a level, the
-	// verdict is partial.
+	// A note names a level that was measured only on the control. If the candidate's run left the
+	// level out by --only, the verdict is partial.
 	both := &metric.Run{ID: "old", Servers: turns.Servers[:1], Levels: []*metric.Level{turns.Levels[0]}}
 	more := *turns.Levels[0]
 	more.Name = "8"
@@ -94,8 +94,8 @@ func TestCompareRecords(t *testing.T) {
 	if err != nil || v.Outcome != Error {
 		t.Errorf("%v, %v: a level was not run", v, err)
 	}
-	// In a run with both servers the control scores the candidate's answers, and these scores are
-	// judged too. Two separate runs have no such scores.
+	// In a run with both servers, the control scores the candidate's answers, and the scores are
+	// judged. Two separate runs have no scores.
 	answered := func(nats float64) *metric.Run {
 		r := *turns
 		read := &metric.PairedAnswers{Due: 200}

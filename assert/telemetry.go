@@ -13,14 +13,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// counted judges a threshold on a metric that the server counts in the buckets of a histogram.
+// counted judges a threshold on a percentile or mean of a server's histogram.
 //
-// A percentile is judged as everywhere: "p95 < 1s" means "at most 5% of the requests take 1 s or
-// longer", and the exact binomial test decides, with rounds as groups. If the limit is inside a
-// bucket, the histogram does not show which observations of that bucket exceed the limit. For a
-// pass all of them count as over the limit, and for a fail none does. The server also counts
-// requests that only keep up the load, so the effective number is at most the number of measured
-// requests.
+// The threshold "p95 < 1s" means that at most 5% of the requests take 1 s or longer. The exact
+// binomial test decides, with rounds as groups. If the limit is inside a bucket, a pass counts the
+// whole bucket as over the limit, and a fail counts none of it. The server also counts warm-up
+// requests and fillers, so the effective number is at most the number of measured requests.
 func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	h, why := s.level.Histogram(t.Metric.Name)
 	if why = cmp.Or(why, sample.Elsewhere(s.level)); why != "" {
@@ -53,8 +51,9 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 	v.Value = metric.Some(estimate)
 	e := t.Allowed()
-	// If the limit is inside a bucket, a round has two counts of requests over the limit, the least
-	// and the most. The smaller of the two effective numbers is used.
+	// If the limit is inside a bucket, only a smallest and a largest number of requests over the
+	// limit are known. Compute the effective number of requests for both, and use the smaller
+	// result.
 	var least, most []stat.Group
 	for _, r := range s.level.Rounds {
 		x := r.Telemetry.Histograms[t.Metric.Name]
@@ -106,19 +105,19 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 }
 
-// bucketAdvice returns a note for a limit inside the bucket that holds the percentile. It suggests
-// a limit at an end of that bucket.
+// bucketAdvice returns a note for a limit in the same bucket as the percentile. It suggests a limit
+// at one end of the bucket.
 func bucketAdvice(t *plan.Threshold, low, high float64) string {
 	return fmt.Sprintf("the buckets of the server's histogram do not show on which side of %s the value lies; use a limit of %s or %s",
 		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
 }
 
-// mostBuckets is the largest number of observations for which bounds are computed. A metrics page
-// may claim any number of observations, and the bounds would take too long.
+// mostBuckets is the largest number of observations for which bounds are computed. More
+// observations, which a metrics page may claim, would take too long.
 const mostBuckets = 1 << 20
 
-// bucketBounds returns bounds on the quantile q of a histogram. The lower bound puts every
-// observation at the lower end of its bucket, and the upper bound puts it at the upper end.
+// bucketBounds returns bounds on the quantile q of a histogram. For the lower bound, every
+// observation is at the lower end of its bucket. For the upper bound, it is at the upper end.
 func bucketBounds(h metric.Histogram, effective, q, alpha float64) (low, high metric.Value) {
 	if h.N() > mostBuckets {
 		return metric.None("too many observations"), metric.None("too many observations")
@@ -141,16 +140,16 @@ func bucketBounds(h metric.Histogram, effective, q, alpha float64) (low, high me
 	return metric.Some(max(l, 0)), metric.Some(u)
 }
 
-// overRounds decides a threshold by a t interval over rounds. The slice units has one value for
-// each round.
+// overRounds decides a threshold by a t interval over rounds. units has one value for each round.
 func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
 	rounds := *s
 	rounds.rounds = true
 	rounds.interval(v, t, units)
 }
 
-// read judges a threshold on a gauge that was read repeatedly. The mean gets an interval over
-// rounds. A minimum or maximum is exact for these readings only, and a note says so.
+// read judges a threshold on a gauge that was read repeatedly. A mean gets an interval over the
+// rounds. A minimum or maximum is compared with the limit as it is, and a note says that it holds
+// for these readings only.
 func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	g, why := s.level.Gauge(t.Metric.Name)
 	x, ok := g.Stat(t.Stat)
@@ -178,9 +177,9 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
-// told judges metrics that have one value for a level and come from the server's counters, the GPUs
-// or the plan's prices. It uses a t interval over rounds. If the value is exact, it compares the
-// value itself. It returns false for every other metric.
+// told judges metrics with one value for a level that come from the server's counters, the GPUs or
+// the plan's prices. It judges by a t interval over rounds, or by the value itself if the value is
+// exact. It returns false for all other metrics.
 func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	name := t.Metric.Name
 	of := func(l *metric.Level) metric.Value { return l.Value(name, s.policy.Window, nil, nil) }
@@ -233,7 +232,8 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	return true
 }
 
-// queue describes how many requests waited in the server's queue, and how many the server rejected.
+// queue describes the server's queue of waiting requests, and how many requests the server
+// rejected.
 func queue(l *metric.Level, say func(format string, args ...any)) {
 	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
 		say("the queue held up to %s, %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// buckets are the bounds of vLLM's first buckets.
+// buckets are the upper bounds, in seconds, of the first buckets of vLLM's histograms.
 var buckets = []float64{0.3, 0.5, 0.8, 1, 1.5, 2}
 
 // histogram counts values in buckets.
@@ -26,7 +26,7 @@ func histogram(values ...float64) metric.Histogram {
 	return h
 }
 
-// times returns each key of the map as often as its value says.
+// times returns a list of the map's keys. Each key is repeated as often as its value says.
 func times(counts map[float64]int) []float64 {
 	var out []float64
 	for v, n := range counts {
@@ -77,7 +77,7 @@ func TestCountedThresholds(t *testing.T) {
 	estimate := func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }
 	for _, tt := range []struct {
 		name    string
-		counts  map[float64]int // how often each value, the key, occurs in each of the 10 rounds
+		counts  map[float64]int // how often each value (the key) occurs in a round
 		stat    string
 		limit   float64
 		change  func(*plan.Plan)
@@ -110,12 +110,13 @@ func TestCountedThresholds(t *testing.T) {
 			}
 		})
 	}
-	// With a single round each wave counts as one request, so nothing is certain.
+	// With a single round, each wave of requests counts as one request. These are too few for a
+	// certain result.
 	v := judged(t, told(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
 	if v.Outcome != Inconclusive || v.Effective > 25 {
 		t.Errorf("one round: %v, effective %v", v.Outcome, v.Effective)
 	}
-	// If rounds differ, the effective number of requests is smaller.
+	// The effective number of requests is smaller if rounds differ.
 	v = judged(t, told(10, func(i int) *metric.Telemetry {
 		k := map[bool]int{true: 30, false: 0}[i == 3]
 		return queue(map[float64]int{0.2: 100 - k, 1.2: k})(i)
@@ -135,8 +136,7 @@ func TestCountedThresholds(t *testing.T) {
 	}
 }
 
-// TestLongCountedIsNotLessStrict: a verdict from buckets never contradicts the verdict from the
-// values themselves, wherever the limit lies.
+// A verdict from a histogram's buckets never contradicts the verdict from the exact values.
 func TestLongCountedIsNotLessStrict(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	decided := 0
@@ -199,8 +199,8 @@ func TestReadThresholds(t *testing.T) {
 			t.Errorf("notes %q", v.Notes)
 		}
 	}
-	// A missed reading may have been the highest. So a maximum has no value if more than one
-	// reading in twenty was missed.
+	// The missed reading may have been the highest. So a maximum has no value if more than one
+	// reading in twenty failed.
 	patchy := func(i int) *metric.Telemetry {
 		tm := tell(i)
 		tm.Gauges["kv_usage"] = metric.Gauge{N: 60, Mean: 0.5, Min: 0.2, Max: 0.6, Missed: 4, Why: "503"}
@@ -212,7 +212,7 @@ func TestReadThresholds(t *testing.T) {
 			t.Errorf("%s with missed readings: %v: %s", stat, v.Outcome, v.Message)
 		}
 	}
-	// With only one round the mean has no interval.
+	// The mean of a single round has no interval.
 	if v := judged(t, told(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil); v.Outcome != Inconclusive {
 		t.Errorf("one round: %v", v.Outcome)
 	}
@@ -250,7 +250,8 @@ func TestToldThresholds(t *testing.T) {
 		{"energy_per_token", plan.Less, 100, nil, Pass, "5 rounds"},
 		{"cost_per_hour", plan.Less, 3, prices(2.5, 0), Pass, "cost_per_hour 2.5"},
 		{"cost_per_hour", plan.Less, 2, prices(2.5, 0), Fail, "cost_per_hour 2.5"},
-		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"}, // 2.5 + 0.5 kW · 0.10
+		// The server costs 2.50 an hour, plus 0.5 kW at 0.10 per kWh.
+		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"},
 		{"cost_per_hour", plan.Less, 3, nil, Error, "the plan has no prices for the server"},
 		{"cost_per_million_tokens", plan.Less, 1, prices(2.5, 0), Fail, "5 rounds"},
 	} {
@@ -261,8 +262,8 @@ func TestToldThresholds(t *testing.T) {
 	}
 }
 
-// Missing telemetry never passes. Every threshold on it is an error with the reason, and so is
-// every assert.
+// Missing telemetry never makes a threshold pass. The threshold is an error with the reason, and so
+// is an assert.
 func TestLongNothingToldFailsClosed(t *testing.T) {
 	levels := map[string]*metric.Level{
 		"nothing was read": told(5, func(int) *metric.Telemetry { return nil }),
@@ -311,8 +312,7 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 	}
 }
 
-// TestFailedThresholdsSayWhatTheServerDid: only failed thresholds have a note on what the server
-// was doing.
+// Only a failed threshold has a note on what the server was doing.
 func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
 	l := told(5, func(int) *metric.Telemetry {
 		return &metric.Telemetry{
@@ -390,8 +390,8 @@ assert "told" {
 	}
 }
 
-// If the metrics page belongs to a server that is not under load, its short queue shows nothing
-// about the tested server.
+// A metrics page may belong to a different server, which is not under load. The short queue of that
+// server shows nothing about the tested server.
 func TestPageOfAnotherServer(t *testing.T) {
 	tell := func(generated float64) func(int) *metric.Telemetry {
 		return func(int) *metric.Telemetry {
@@ -407,7 +407,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 		bound("waiting", "max", plan.Less, 5), bound("preemptions", "", plan.Less, 1), bound("queue_wait", "mean", plan.Less, 1), bound("queue_wait", "p95", plan.Less, 1),
 	} {
 		for _, tt := range []struct {
-			generated float64 // number of tokens that the server counted in each of the 10 rounds; each has 100 answers of 11 tokens
+			generated float64 // tokens by the server's count in each of 10 rounds, where the client counts 100 · 11
 			want      Outcome
 		}{{1100, Pass}, {1300, Pass}, {550, Pass}, {549, Error}, {0, Error}} {
 			v := judged(t, told(10, tell(tt.generated)), th, nil)
@@ -416,7 +416,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 			}
 		}
 	}
-	// GPU metrics do not come from the server's page, so they still have values.
+	// GPU metrics do not come from the server, so they still have values.
 	l := told(10, func(int) *metric.Telemetry {
 		return &metric.Telemetry{To: time.Hour, Added: map[string]float64{metric.GeneratedTokens: 0}, Gauges: map[string]metric.Gauge{"gpu_temperature": {N: 50, Mean: 60, Max: 60, Min: 60}}}
 	})

@@ -12,15 +12,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// share judges success, the goodput share, and shares of answers. Several requests may fail for one
-// rare reason, which a few rounds often do not contain. Such rounds do not show how many requests
-// fail together. So a pass uses the plan's assumption on which requests fail together; see the
-// function toPass. A fail has failures to observe, so it uses the effective number of requests.
-// With clusters = "wave" the observed clusters limit that number as well.
+// share judges success, the goodput share, and shares of answers. Requests may fail together for a
+// rare cause that a few rounds do not contain. So a pass uses the plan's assumption on which
+// requests fail together; see toPass. A fail uses the effective number of requests, because it has
+// failures to observe. With clusters = "wave", the observed clusters limit that number too.
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
-	var quantities [][]stat.Ascending // values that show how requests depend on each other even if no request is bad
+	var quantities [][]stat.Ascending // values that show how much requests depend on each other
 	moments := math.Inf(1)
 	switch {
 	case t.Metric.OfAnswers:
@@ -58,7 +57,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 	share, e := float64(bad)/float64(s.n), t.Allowed()
 	v.Message = fmt.Sprintf("%s: %d of %d requests %s", compared(t, v.Value), bad, s.n, noun)
-	// If lower is better, the value in the message is already the share of bad requests.
+	// For a metric where lower is better, the message already has the share of bad requests.
 	if t.Metric.Better != metric.LowerIsBetter {
 		v.Message += fmt.Sprintf(" (%s, allowed %s)", metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e))
 	}
@@ -79,8 +78,8 @@ type shareTest struct {
 	k, n     float64 // a pass is tested as if k of n requests were bad
 }
 
-// goodBy returns the values that decide which requests are good. moments is how many independent
-// moments the level holds at most, for a share e of bad requests; see together.
+// goodBy returns the values that decide whether requests are good. moments is the largest number of
+// independent moments in the level, for a share e of bad requests; see together.
 func (s *subject) goodBy(e float64) (quantities [][]stat.Ascending, moments float64) {
 	moments = math.Inf(1)
 	for _, g := range s.workload.Good {
@@ -96,7 +95,7 @@ func (s *subject) goodBy(e float64) (quantities [][]stat.Ascending, moments floa
 	return quantities, moments
 }
 
-// asked returns a copy of s with only those requests that a metric of answers applies to.
+// asked returns a copy of s with only the requests that a metric of answers applies to.
 func (s *subject) asked(def metric.Def) *subject {
 	out := *s
 	out.blocks, out.n = nil, 0
@@ -111,7 +110,8 @@ func (s *subject) asked(def metric.Def) *subject {
 	return &out
 }
 
-// badAnswer says what makes an answer bad, in words, for a metric of answers.
+// badAnswer returns words for the answers that a metric counts as bad, such as "were empty or
+// failed".
 func badAnswer(def metric.Def) string {
 	words := map[string]string{
 		"stop_rate": "did not end by themselves", "empty": "were empty", "repetition": "repeat themselves", "invalid_text": "have invalid text",
@@ -120,9 +120,9 @@ func badAnswer(def metric.Def) string {
 	return words[def.Name] + " or failed"
 }
 
-// certifyShare decides a threshold on a share. why says in words why c.n is less than the number of
-// requests. In windows with too few independent moments no share passes; see together. In longer
-// ones, moments is infinite.
+// certifyShare decides a threshold on a share. The string why explains why c.n is less than the
+// number of requests. In windows with too few independent moments, no share passes; see together.
+// In longer windows, moments is infinite.
 func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, moments float64, why string) {
 	if words, ok := s.crowded(c.n); ok {
 		why = words
@@ -183,7 +183,7 @@ func (s *subject) undecidedShare(v *Verdict, t *plan.Threshold, c shareTest, nee
 	}
 }
 
-// toFail returns how many independent requests count when a fail is tested.
+// toFail returns the number of independent requests for testing whether a share fails.
 func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
 	n := s.effective(groups, nil)
 	if s.policy.Clusters == plan.ClustersWave || s.policy.Clusters == "" {
@@ -193,23 +193,24 @@ func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
 }
 
 // togetherness is the weight of clusters of failures that occur in only a few rounds. Ten rounds
-// show little of a cause that lasts longer than a wave, so such clusters need more weight. It was
-// found by simulation (make characteristics). Of servers at their limit with half of the variance
-// between rounds, 3 % pass with this weight, and 16 % without it. If 98 % of requests succeed
-// independently, nine of ten servers still pass a limit of 95 % with 1,200 requests.
+// show little of a rare cause, so such clusters need more weight.
+//
+// The value was found by simulation (make characteristics). It simulated servers at their limit
+// with half of the variance between rounds: 3 % of them pass with this weight, and 16 % without it.
+// Of servers with 98 % independent successes, nine in ten still pass a limit of 95 % with 1,200
+// requests.
 const togetherness = 16
 
-// toPass returns the numbers with which a pass is tested: k bad requests among n. They follow from
-// the plan's assumption on which requests fail together. The result why is the reason in words. The
-// parameter share is the share of bad requests among all requests. The parameter effective is the
-// number of independent requests, from the differences between rounds.
+// toPass returns the numbers for testing a pass: k bad requests among n. They follow from the
+// plan's assumption on which requests fail together; why is the reason in words. share is the share
+// of bad requests. effective is the number of independent requests, by the differences between
+// rounds.
 func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, share, effective float64) (k, n float64, why string) {
 	requests := verdict.Count(s.n, "requests")
 	switch s.policy.Clusters {
 	case plan.ClustersRound:
 		k, n = s.byRound(groups)
-		// If rounds have different numbers of requests, a large bad round weighs as much as its
-		// requests.
+		// A large bad round must count by its requests, and not as one round of many.
 		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together, so each of %s counts as one request towards a pass", verdict.Count(int(n), "rounds"))
 	case plan.ClustersNone:
 		n = effective
@@ -225,7 +226,8 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 	return share * n, n, why
 }
 
-// units returns the number of independent units (requests, waves or rounds) if no request is bad.
+// units returns how many independent units (requests, waves or rounds) the sample has if no request
+// is bad.
 func (s *subject) units() int {
 	rounds := 0
 	for i, b := range s.blocks {
@@ -236,9 +238,9 @@ func (s *subject) units() int {
 	return s.policy.Clusters.Units(s.level.Kind, s.wave(), rounds, s.n)
 }
 
-// wave returns the number of requests that are in flight at the same time. For a rate that is the
-// mean number. For a stage it is the largest number, because a stage shares the server with the
-// stages next to it.
+// wave returns the number of requests that are in flight at the same time. At a constant rate this
+// is the mean number. In a stage it is the largest number, because the stages before and after
+// share the server.
 func (s *subject) wave() int {
 	if s.level.Kind != metric.OpenLoop {
 		return s.level.AtOnce()
@@ -253,14 +255,16 @@ func (s *subject) wave() int {
 	return most
 }
 
-// badOnes counts bad requests, including lost requests, in each block (groups) and in total (bad).
+// badOnes counts bad requests in each block (groups) and in total (bad). Lost requests are bad too,
+// and count as consecutive.
+//
 // It also gathers bad requests into clusters, and counts the clusters that begin in each block
-// (spells). A cluster begins with a bad request, and includes every bad request among the next
-// requests by start time, as many as are in flight at the same time. Requests of one cluster may
-// have failed for the same cause. Lost requests of a block count as consecutive.
+// (spells). A cluster begins with a bad request, and includes the bad ones of the next requests by
+// start time, as many as are in flight at once. The requests of a cluster may have failed for the
+// same cause.
 func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat.Group, clusters stat.Clusters, bad int) {
 	groups, spells = make([]stat.Group, len(s.blocks)), make([]stat.Group, len(s.blocks))
-	wave, open, end := s.wave(), 0, 0 // size of a wave, number of bad requests in the open cluster, and where that cluster ends
+	wave, open, end := s.wave(), 0, 0 // size of a wave, bad requests in the current cluster, and the cluster's end
 	at := 0
 	for i, b := range s.blocks {
 		if i > 0 && b.round != s.blocks[i-1].round {
@@ -289,8 +293,8 @@ func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat
 	return groups, spells, clusters, bad
 }
 
-// byRound returns the sum over all rounds of the share of bad requests, and the number of rounds.
-// The slice groups holds the bad and all requests of each block.
+// byRound adds up the shares of bad requests of all rounds, and returns the sum and the number of
+// rounds. groups has the bad and all requests of each block.
 func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	for i := 0; i < len(groups); {
 		var k, n float64
@@ -302,9 +306,9 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	return bad, rounds
 }
 
-// neededForShare returns the total number of requests after which a test of a share would be decided,
-// if further requests are worth as much as those so far: towards a fail if the share is likely to
-// fail, else towards a pass.
+// neededForShare returns the total number of requests that would decide a test of a share. If the
+// share is likely to fail, they decide a fail, and otherwise a pass. All requests are assumed to
+// count as much as those so far.
 func (s *subject) neededForShare(c shareTest) float64 {
 	toPass := c.k / c.n
 	if max(c.share, toPass) >= c.e {
@@ -320,12 +324,14 @@ func (s *subject) neededForShare(c shareTest) float64 {
 	return float64(s.n) * max(float64(wanted), c.n+1) / c.n
 }
 
-// A rate also requires that the server keeps up with it. There are two kinds of evidence. The first
-// is the backlog of the level itself: its growth may certainly be below or above the limit. The
-// backlog comes first, because a server may lose throughput when its queue is never empty. The
-// second is the saturation, which shows the largest rate. A rate certainly below the largest rate
-// is sustained. A rate certainly above it is not, unless the server was faster at this level than
-// when saturated.
+// A rate also requires that the server keeps up with it. There are two kinds of evidence.
+//
+// The first is the growth of the level's own backlog, which may certainly be below or above the
+// limit. It decides first, because a server may lose throughput when its queue is never empty.
+//
+// The second is the largest rate, which the saturation shows. A rate certainly below it is
+// sustained. A rate certainly above it is not, unless the server was faster at this level than at
+// the saturation.
 
 // sustained judges the growth of the backlog, which shows whether the server sustains a rate.
 func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
@@ -367,14 +373,14 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	default:
 		v.Outcome = Inconclusive
 		v.Notes = append(v.Notes, x.unclear(s.level, t, g)...)
-		// The fluctuation of a stable backlog does not grow with the window.
+		// A longer window helps, because the fluctuation of a stable backlog does not grow with it.
 		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
 	}
 }
 
-// recovered judges how long after the start of a stage requests are good again. It takes the
-// longest time over all passes of the schedule. The result is exact for these passes and says
-// nothing about others.
+// recovered judges how long it takes from the start of a stage until requests are good again. It
+// takes the longest time of all passes of the schedule. The result says nothing about future
+// passes.
 func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	good := sample.Good(s.workload)
 	if good == nil {
@@ -398,8 +404,8 @@ func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
 }
 
-// goodBySLA returns the rule for a good request if the workload has no good block. A good request
-// meets every threshold of the level that applies to single requests.
+// goodBySLA returns the rule for a good request, for a workload without a good block. A good
+// request meets every threshold of the level that applies to single requests.
 func (s *subject) goodBySLA() func(*metric.Sample) bool {
 	var bounds []*plan.Threshold
 	for _, sla := range s.workload.SLAs {

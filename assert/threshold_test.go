@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// one judges a single threshold.
+// one returns the verdict on a single threshold at level l.
 func one(t *testing.T, l *metric.Level, name, text string, change func(*plan.Workload)) Verdict {
 	t.Helper()
 	th := threshold(name, text)
@@ -40,42 +40,41 @@ func TestPercentile(t *testing.T) {
 		want       Outcome
 		effective  float64 // 0: not compared
 	}{
-		// Identical requests do not depend on each other, so the effective number is the number of
-		// requests.
+		// All requests are equal, so they show no dependence and all 60 are effective.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 59, n: 1, ttft: alike}, Pass, 59},         // 0.95^59 = 0.0485
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 58, n: 1, ttft: alike}, Inconclusive, 58}, // 0.95^58 = 0.0510
 		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 299, n: 1, ttft: alike}, Pass, 299},
 		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 298, n: 1, ttft: alike}, Inconclusive, 298},
-		// All requests take exactly 2 s, which is the limit. "<" then fails and "<=" passes.
+		// All requests take exactly the limit of 2 s, so "<" fails and "<=" passes.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Fail, 100},
 		{"ttft", "p95 <= 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Pass, 100},
-		// Every fifth request is slow, in each of 5 rounds. So 20% of the requests are over the
-		// limit, where 5% are allowed.
+		// Each of the 5 rounds has 20% of slow requests over the limit, but 5% are allowed.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Fail, 0},
 		{"ttft", "p50 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Pass, 0},
-		// 20% of the requests fail. A failed request is over every limit.
+		// 20% of the requests fail, and a failed request counts as over the limit.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
 		// Every request has a speed of 10 tokens / 0.2 s = 50 tok/s.
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 20, ttft: alike}, Pass, 100},
-		// A completed request without a value of the metric counts as over the limit. Here no
-		// request has a TTFA.
+		// No request has a TTFA. A completed request without the metric's value counts as over the
+		// limit.
 		{"ttfa", "p95 < 2s", shape{rounds: 5, perRound: 20, change: func(x *metric.Sample) { x.FirstAnswer = 0 }}, Fail, 100},
-		// In one of five rounds 24 of 40 requests are bad, 12% of all. The variance v between
-		// rounds is then large, so the effective number of requests p̂q̂/v is small.
+		// One of five rounds has 24 bad requests of 40, or 12% of all. The variance v between
+		// rounds is then large, so the effective number p̂q̂/v is small.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40, ttft: func(r, i int) float64 { return map[bool]float64{true: 5, false: 1}[r == 0 && i < 24] }}, Inconclusive, 0},
-		// 100 requests with 25 in flight are only 4 waves, too few blocks for a pass.
+		// 100 requests with 25 in flight are 4 waves, which are too few blocks for a pass.
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Inconclusive, 4},
-		// Four waves are enough to fail, because all requests are over the limit: 0.05^4 is far
+		// Four waves with all requests over the limit are enough to fail, because 0.05^4 is far
 		// below 5%.
 		{"ttft", "p95 < 1us", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Fail, 4},
-		// All gaps are 20 ms. The effective number of gaps is at most the number of requests.
+		// All gaps are 20 ms. There are many gaps in a request, but they count at most as the
+		// number of requests.
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 11, ttft: alike}, Inconclusive, 55},
-		// A p95 may have 5% of the gaps over the limit. With one gap in ten over it, 6 of the 60
-		// effective gaps are over, which is undecided: P(Bin(60, 0.05) ≥ 6) = 0.079. With two in
-		// ten, 12 are over, which fails.
+		// With one gap in ten over the limit, 6 of the 60 effective gaps are over it. This does not
+		// decide a p95: P(Bin(60, 0.05) ≥ 6) = 0.079. With two in ten, 12 are over the limit, and
+		// the p95 fails.
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3] = 40_000 }}, Inconclusive, 60},
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3], x.Gaps[4] = 40_000, 40_000 }}, Fail, 60},
 	} {
@@ -92,7 +91,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// The bounds of a percentile are on the same side of the limit as the outcome of its test says.
+// If a percentile passes or fails, both of its bounds are on the same side of the limit.
 func TestLongBoundsAgreeWithOutcome(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	seen := map[Outcome]int{}
@@ -132,17 +131,17 @@ func TestMean(t *testing.T) {
 		want  Outcome
 		shape shape
 	}{
-		// The means of the rounds have the mean 1.08 and the variance s² = 0.007. Half the interval
-		// is 2.132·√(0.007/5) = 0.080, so the interval is [1.00, 1.16].
+		// The five rounds have the mean 1.08 s and the variance s² = 0.007. The interval of the
+		// mean is 1.08 ± 2.132·√(0.007/5) = [1.00, 1.16] s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Pass, shape{rounds: 5, perRound: 8}},
 		{"mean < 1s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Fail, shape{rounds: 5, perRound: 8}},
-		// The rounds have means from 1.5 to 2.4 s, with the mean 1.95 s and the standard deviation
-		// 0.354 s. Half the interval is 0.338 s, so the interval includes the limit of 2 s.
+		// The means of the rounds are from 1.5 to 2.4 s. Their mean is 1.95 s with the standard
+		// deviation 0.354 s. The interval is 1.95 ± 0.338 s, so it includes the limit of 2 s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1.5, 2.4, 1.9, 2.2, 1.75}[r] }, Inconclusive, shape{rounds: 5, perRound: 8}},
 		// All values equal the limit. "<" then fails and "<=" passes.
 		{"mean < 1s", func(int, int) float64 { return 1 }, Fail, shape{rounds: 5, perRound: 8}},
 		{"mean <= 1s", func(int, int) float64 { return 1 }, Pass, shape{rounds: 5, perRound: 8}},
-		// One block has no spread.
+		// A single block of requests has no spread between blocks.
 		{"mean < 2s", nil, Inconclusive, shape{rounds: 1, perRound: 7}},
 		{"mean < 2s", nil, Pass, shape{rounds: 1, perRound: 8}},
 	} {
@@ -155,14 +154,15 @@ func TestMean(t *testing.T) {
 
 func TestMeanNeedsSuccess(t *testing.T) {
 	oneFails := shape{rounds: 5, perRound: 40, failed: func(r, i int) bool { return r == 0 && i == 3 }}
-	// Without a threshold on success the mean implies that every request must succeed.
+	// A threshold on a mean implies that every request must succeed, unless the plan has a
+	// threshold on success.
 	p, run := gate(oneFails.level(), threshold("ttft", "mean < 2s"))
 	v := Judge(p, run, Options{})
 	if mean, implied := verdictOf(t, v, "sla.ttft.mean at 4"), verdictOf(t, v, "sla.success.every at 4"); mean.Outcome != Fail || implied.Outcome != Fail || v.Outcome != Fail {
 		t.Errorf("one failure of 200: %v", names(v))
 	}
-	// Five rounds are not enough to certify a success rate of 98%, so the mean is undecided as
-	// well.
+	// Five rounds are not enough to certify a success rate of 98%. Without this certificate the
+	// threshold on the mean is undecided.
 	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "rate >= 98%"))
 	v = Judge(p, run, Options{})
 	if mean := verdictOf(t, v, "sla.ttft.mean at 4"); mean.Outcome != Inconclusive || len(v.List) != 4 {
@@ -178,13 +178,14 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if !strings.Contains(strings.Join(mean.Notes, "\n"), "leaves 1 failed request out") {
 		t.Errorf("the mean does not say what it leaves out: %q", mean.Notes)
 	}
-	// A percentile counts failed requests itself, so it implies no threshold on success.
+	// A percentile counts a failed request as over the limit, so it implies no threshold on
+	// success.
 	p, run = gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
 	if v = Judge(p, run, Options{}); len(v.List) != 3 {
 		t.Errorf("a percentile implies something: %v", names(v))
 	}
-	// A failed request has few gaps, so a percentile of gaps hardly shows it. A threshold on gaps
-	// therefore implies a threshold on success, as a threshold on a mean does.
+	// A failed request has few gaps, so it hardly changes a percentile of gaps. Therefore a
+	// threshold on gaps also implies that every request must succeed.
 	p, run = gate(oneFails.level(), threshold("itl", "p95 < 30ms"))
 	if v = Judge(p, run, Options{}); v.Outcome != Fail {
 		t.Errorf("gaps hide a failure: %v", names(v))
@@ -198,18 +199,18 @@ func TestShares(t *testing.T) {
 		shape      shape
 		want       Outcome
 	}{
-		// Without a failure 149 rounds are needed, because ln 0.05 / ln 0.98 = 148.3. The number of
-		// requests in a round does not matter.
+		// Without a failure 149 rounds are needed to certify 98%, because 0.98¹⁴⁹ < 0.05. The
+		// number of requests in a round does not matter.
 		{"success", "rate >= 98%", shape{rounds: 149, perRound: 2, n: 1}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 148, perRound: 5, n: 1}, Inconclusive},
 		{"success", "rate >= 98%", shape{rounds: 1, perRound: 1000, n: 1}, Inconclusive},
-		// With 200 rounds, no bad round certifies a success rate of 98%, by P(Bin(200, 0.02) ≤ 0) =
-		// 0.018. One bad round does not, with 0.089. The chance is interpolated between them, so
-		// failures that add up to four tenths of a round still pass.
+		// One failure in each of 4 rounds of 10 requests counts as 0.4 failed rounds. Of 200
+		// rounds, 0 failed rounds certify a success rate of 98% (p = 0.018), and 1 does not (p =
+		// 0.089). With 0.4, the interpolated p is still below 0.05.
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r < 4 && i == 0 }}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r == 0 }}, Inconclusive},
-		// Every tenth request fails: 20 of 200, where 4 are allowed. So many failures are certain
-		// to be a fail, even if requests depend on each other.
+		// Of 200 requests 20 fail, and 4 may fail. That is certainly too many, even if requests
+		// depend on each other.
 		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40, failed: fails(4)}, Fail},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40}, Inconclusive},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40, failed: fails(1)}, Fail},
@@ -240,8 +241,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// 179 short rounds have no failure, and one long round has 15 failures. By rounds the share is only
-// 0.05 of 180. By requests it is 15 of 658, which is 2.3%. So the run must not certify a share of
+// 179 short rounds have no failure, and one long round has 15. By rounds the share of failures is
+// 0.05 of 180; by requests it is 15 of 658, or 2.3%. So the run must not certify a failure rate of
 // at most 2%.
 func TestShareOfUnequalRounds(t *testing.T) {
 	l := shape{lean: true, n: 1, rounds: 179, perRound: 2}.level()
@@ -257,9 +258,9 @@ func TestShareOfUnequalRounds(t *testing.T) {
 	}
 }
 
-// A share that passes by rounds still passes if fewer requests fail. By waves this need not hold,
-// because further failures that come alone may show that failures are independent. Under every
-// assumption the bounds agree with the outcome.
+// If requests of one round may fail together, a share that passes still passes with fewer failures.
+// With waves it may not pass, because more isolated failures can show that failures are
+// independent. In all cases the bounds agree with the outcome.
 func TestLongSharesAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 72))
 	seen := map[Outcome]int{}
@@ -335,7 +336,7 @@ func TestLevelWide(t *testing.T) {
 		shape      shape
 		want       Outcome
 	}{
-		// Four slots with 11 tokens in 1.2 s have a throughput of 36.7 tok/s.
+		// Four slots make 11 tokens each in 1.2 s: 36.7 tok/s.
 		{"throughput", "> 10 tok/s", five, Pass},
 		{"throughput", "> 10 tok/s", shape{rounds: 1, perRound: 40}, Pass}, // in blocks
 		{"throughput", "> 1000000 tok/s", five, Fail},
@@ -355,11 +356,11 @@ func TestLevelWide(t *testing.T) {
 	}
 }
 
-// With window = "all" a rate is computed over the whole time, with ramp and drain, as in published
-// benchmark reports.
+// With window = "all", the time of a rate includes ramp and drain, as in published benchmark
+// reports.
 func TestWindowAll(t *testing.T) {
-	// Four slots start 0.3 s apart, and each has ten answers of 1.2 s. That makes 440 tokens in
-	// 12.9 s in a round.
+	// Four slots start 0.3 s apart, and each has ten answers of 11 tokens in 1.2 s. A round has 440
+	// tokens in 12.9 s.
 	level := shape{rounds: 5, perRound: 40}.level()
 	v := one(t, level, "throughput", "> 10 tok/s", func(w *plan.Workload) { w.Policy.Window = metric.All })
 	if want := 440 / 12.9; v.Outcome != Pass || math.Abs(v.Value.V-want) > 1e-6 || v.Low.V > want || v.High.V < want {
@@ -367,7 +368,7 @@ func TestWindowAll(t *testing.T) {
 	}
 	for window, want := range map[metric.Window]string{
 		metric.All:    `rates are over every measured request, from the first sent to the end of the last (window = "all")`,
-		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // in each of the five rounds 4 requests start before every slot has started
+		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // in each of five rounds, 4 requests start on the ramp
 	} {
 		p, run := gate(level)
 		p.Gate.MeasureOnly, p.Workloads[0].Policy.Window = true, window
@@ -385,8 +386,8 @@ func TestScalingEfficiency(t *testing.T) {
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "1", N: 1, Requests: 50, Rounds: 5})
 	run.Levels = append(run.Levels, single)
 	v := verdictOf(t, Judge(p, run, Options{}), "sla.scaling_efficiency at 4")
-	// At both levels a slot generates 11 tokens in 1.2 s, so the efficiency is close to 1. The ramp
-	// takes a little time.
+	// A slot generates 11 tokens in 1.2 s at both levels, so the efficiency is close to 1. It is a
+	// little less, because not all slots start at once.
 	if v.Outcome != Pass || v.Value.V < 0.9 || v.Value.V > 1.05 {
 		t.Errorf("%v: %s", v.Outcome, v.Message)
 	}
@@ -399,19 +400,20 @@ func TestEstimate(t *testing.T) {
 		shape      shape
 		want       Outcome
 	}{
-		// 20 requests: the p95 has rank ⌈0.95·20⌉ = 19, so one request may be over the limit and
-		// two may not.
+		// The p95 of 20 requests is the 19th smallest value (⌈0.95·20⌉ = 19). One request may be
+		// over the limit, but not two.
 		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, ttft: slow(1)}, Pass},
 		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, ttft: slow(2)}, Fail},
 		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, failed: func(_, i int) bool { return i < 2 }}, Fail},
-		// The p5 of 20 requests has rank 1: no request may be below the limit.
+		// The p5 of 20 requests is the smallest value, so no request may be below the limit.
 		{"speed", "p5 > 10 tok/s", shape{n: 1, rounds: 1, perRound: 20}, Pass},
 		{"speed", "p5 > 10 tok/s", shape{n: 1, rounds: 1, perRound: 20, failed: func(_, i int) bool { return i == 4 }}, Fail},
 		{"ttft", "mean < 2s", shape{n: 1, rounds: 1, perRound: 3}, Pass},
 		{"ttft", "mean < 1s", shape{n: 1, rounds: 1, perRound: 3}, Fail},
 		{"success", "rate >= 98%", shape{n: 1, rounds: 1, perRound: 50, failed: func(_, i int) bool { return i == 4 }}, Pass},
 		{"success", "rate >= 98%", shape{n: 1, rounds: 1, perRound: 49, failed: func(_, i int) bool { return i == 4 }}, Fail},
-		{"throughput", "> 10 tok/s", shape{n: 1, rounds: 1, perRound: 3}, Fail}, // 11 / 1.2 = 9.2
+		// A request makes 11 tokens in 1.2 s: 9.2 tok/s.
+		{"throughput", "> 10 tok/s", shape{n: 1, rounds: 1, perRound: 3}, Fail},
 	} {
 		v := one(t, c.shape.level(), c.name, c.text, estimate)
 		if v.Outcome != c.want {
@@ -423,12 +425,12 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// If nothing else changes, more requests over the limit never improve a verdict.
+// With more requests over the limit, a verdict never gets better.
 func TestMoreOverNeverHelps(t *testing.T) {
 	for _, decide := range []plan.Decide{plan.Certified, plan.Estimate} {
 		last := Pass
 		for k := range 41 {
-			// Every round has the same number of failures, so the rounds do not differ.
+			// The failures are the same in every round, so the rounds do not differ.
 			l := shape{rounds: 5, perRound: 40, failed: func(_, i int) bool { return i < k && k < 40 || k == 40 && i < 39 }}.level()
 			v := one(t, l, "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = decide })
 			if v.Outcome < last {
@@ -463,7 +465,6 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestMessages compares messages word for word.
 func TestMessages(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -471,10 +472,10 @@ func TestMessages(t *testing.T) {
 		message    string
 		needs      string
 	}{
-		// 64 of 800 requests are over the limit, eight requests at each of 9.000, 9.011, 9.019,
-		// 9.038, 9.046, 9.065, 9.073 and 9.092 s. In ascending order they have the ranks 737 to
-		// 800, and the p95 has rank 760. With 29 requests over the limit the threshold would still
-		// pass, and with 51 it would fail. So the bounds of the p95 have the ranks 771 and 750.
+		// 64 of 800 requests are over the limit: eight at each of 9.000, 9.011, 9.019, 9.038,
+		// 9.046, 9.065, 9.073 and 9.092 s. The p95 is the value with rank 760. A pass needs at most
+		// 29 requests over the limit, and a fail needs 51. So the bounds of the p95 have the ranks
+		// 771 and 750.
 		{"ttft", "p95 < 2s", shape{rounds: 8, perRound: 100, ttft: func(_, i int) float64 {
 			if i*37%100 < 8 {
 				return 9 + float64(i)/1000
@@ -482,7 +483,7 @@ func TestMessages(t *testing.T) {
 			return 1
 		}}, "ttft p95 9.02 s > 2 s: 64 of 800 requests over (8%, allowed 5%), 95% bounds 9.01 s to 9.05 s", ""},
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40}, "ttft p95 1 s < 2 s: 0 of 200 requests over (0%, allowed 5%), 95% bounds 1 s to 1 s", ""},
-		// No request of 40 is over the limit, and a p95 needs 59 requests.
+		// All 40 requests are below the limit, but a p95 needs at least 59 requests to pass.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 8}, "ttft p95 1 s < 2 s: 0 of 40 requests over (0%, allowed 5%), 95% bounds 1 s to ∞", "needs about 19 more requests"},
 		{"ttft", "mean < 2s", shape{rounds: 5, perRound: 8}, "ttft mean 1 s < 2 s: 95% bounds 1 s to 1 s over 5 rounds", ""},
 		{"ttft", "every < 2s", shape{rounds: 5, perRound: 8, failed: func(r, i int) bool { return r == 0 && i == 0 }}, "ttft every ∞ > 2 s: 1 of 40 requests over", ""},
@@ -505,25 +506,25 @@ func TestMessages(t *testing.T) {
 
 func TestNeedsSaysHowLong(t *testing.T) {
 	l := shape{rounds: 5, perRound: 8}.level()
-	for i, r := range l.Rounds { // five rounds of 6 min
+	for i, r := range l.Rounds { // the five rounds take 6 min each
 		r.Start = time.Duration(i) * time.Hour
 		r.End = r.Start + 6*time.Minute
 	}
 	v := one(t, l, "ttft", "p95 < 2s", nil)
-	// 40 requests took 30 min, so 19 more requests take 14.25 min.
+	// At the pace of 40 requests in 30 min, 19 more requests take 14.25 min.
 	if v.Needs != "needs about 19 more requests, 15 min" {
 		t.Errorf("needs %q", v.Needs)
 	}
 }
 
-// TestClusters shows how many requests count towards a pass, for every assumption on which requests
+// The tests show how many requests count towards a pass under each assumption about which requests
 // fail together.
 func TestClusters(t *testing.T) {
 	none := func(int, int) bool { return false }
-	// Every 50th of 1200 requests fails, which is 2 %, and no two failures come together.
+	// Every 50th of 1200 requests fails: 2 %, and never two in one wave.
 	alone := func(r, i int) bool { return (120*r+i)%50 == 7 }
-	// Three times 8 consecutive requests fail, which is 2 % again. The last eight do not begin at a
-	// multiple of 8.
+	// Three groups of 8 consecutive requests fail: 2 %. The last group does not begin at a multiple
+	// of 8.
 	waves := func(r, i int) bool { return i < 8 && r < 2 || r == 3 && i >= 20 && i < 28 }
 	for _, c := range []struct {
 		name     string
@@ -533,23 +534,24 @@ func TestClusters(t *testing.T) {
 		want     Outcome
 		says     string
 	}{
-		// Ten rounds of 120 requests with 8 in flight are 150 waves, and 59 waves would be enough.
+		// Ten rounds of 120 requests with 8 in flight are 150 waves. A pass needs 59 waves without
+		// a failure.
 		{"none fails", "", none, 120, Pass, "1200 requests count as 150 towards a pass, because all requests in flight (8) may fail together"},
 		{"none fails, too few", "", none, 47, Inconclusive, "count as 58"},
-		// Failures come alone, so the mean cluster is (2·64 + 24)/(16 + 24) = 3.8 requests. 1200
-		// requests then count as 315. With 2 % failed, a share of 5 % or more is improbable:
-		// P(Bin(315.8, 0.05) ≤ 6.3) is small.
+		// The 24 failures come alone. Two clusters of 8 are assumed in advance, so the mean cluster
+		// is (2·64 + 24)/(16 + 24) = 3.8 requests. The 1200 requests count as 315, so a failure
+		// rate of 2% proves that it is below 5%.
 		{"alone", "", alone, 120, Pass, "count as 315"},
-		// Failures come 8 at a time. The mean cluster of 24 failures is (2·64 + 3·64)/(16 + 24) =
-		// 8, where 2·64 and 16 are assumed in advance. So 1200 requests count as 150. Because the
-		// rounds differ, they count as 140.
+		// The 24 failures come in 3 clusters of 8. Two clusters of 8 are assumed in advance, so the
+		// mean cluster is (2·64 + 3·64)/(16 + 24) = 8 requests. The 1200 requests count as 150, and
+		// as 140 because the rounds differ.
 		{"waves", "", waves, 120, Inconclusive, "count as 140"},
 		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
 		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds"},
 		{"alone, by itself", plan.ClustersNone, alone, 120, Pass, ""},
 		{"none fails, by itself", plan.ClustersNone, none, 6, Pass, ""},
-		// If the rounds differ, the effective number of requests is smaller, whatever plan.Clusters
-		// assumes.
+		// Rounds that differ make the effective number of requests smaller, even without assumed
+		// clusters.
 		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "the spread of 10 rounds"},
 		{"one round fails", "", func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, ""},
 	} {
@@ -561,7 +563,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestLongFewerFailuresPass: one more failed request never turns an undecided share into a pass.
+// A share that is undecided never passes after one more failed request.
 func TestLongFewerFailuresPass(t *testing.T) {
 	for _, n := range []int{1, 2, 8, 32} {
 		for _, text := range []string{"rate >= 90%", "rate >= 95%", "rate >= 99%"} {

@@ -12,8 +12,8 @@ import (
 
 // These constants limit the difference between a time that the client measured and the server's own
 // time of the same requests. HTTP, the chat template and the tokenizer take time before the
-// server's clock starts. On a real vLLM server that was 15 to 30 % of a TTFT of 0.1 s. The server's
-// time can exceed the client's only by clock errors and by the edges of the readings.
+// server's clock starts: 15 to 30 % of a TTFT of 0.1 s on a real vLLM server. A longer time of the
+// server can only come from clock errors and from requests at the start or end of a reading.
 const (
 	frontLeast   = 100 * time.Millisecond
 	frontShare   = 0.5
@@ -21,8 +21,8 @@ const (
 	behindShare  = 0.05
 	tokenShare   = 0.10 // allowed difference of the time between tokens, as a share
 	tokenLeast   = time.Millisecond
-	witnessLeast = 20   // requests needed to compare means
-	witnessApart = 0.10 // allowed difference between the client's and the server's counts of requests, as a share
+	witnessLeast = 20   // smallest number of requests for comparing means
+	witnessApart = 0.10 // allowed difference between the client's and the server's request counts, as a share
 )
 
 // pooled adds up times.
@@ -32,19 +32,20 @@ func (p *pooled) add(d time.Duration, n int) { p.sum, p.n = p.sum+d.Seconds(), p
 
 func (p pooled) mean() float64 { return p.sum / p.n }
 
-// seen sums up the client's measurements between the server's readings: times to the first token
-// (first), whole requests (whole) and times between tokens (token).
+// seen sums up what the client measured between the server's readings: the times to the first
+// token, whole requests, and the times between tokens.
 type seen struct{ first, whole, token pooled }
 
 func seenOf(l *metric.Level) (s seen) {
 	for i, r := range l.Rounds {
-		within := func(t time.Duration) bool { // a request may begin in one round and end in a later one
+		within := func(t time.Duration) bool { // reports whether t is in this round or a later one
 			return slices.ContainsFunc(l.Rounds[i:], func(r *metric.Round) bool {
 				return r.Telemetry != nil && t > r.Telemetry.From && t <= r.Telemetry.To
 			})
 		}
 		for _, x := range r.All() {
-			// If reasoning was not sent, the server's first token came earlier than the client's.
+			// Without the reasoning's text, the server's first token came before the client's first
+			// token.
 			if within(x.First) && !(x.Usage != nil && x.Usage.Hidden > 0) {
 				s.first.add(x.First-x.Sent, 1)
 			}
@@ -60,11 +61,11 @@ func seenOf(l *metric.Level) (s seen) {
 	return s
 }
 
-// witnessed returns a note for each of the server's own means that contradicts the client's. Both
-// sides measured between the same readings, and small differences are allowed.
+// witnessed compares the means that the server measured with the client's means between the same
+// readings. It returns a note for each large difference.
 func witnessed(l *metric.Level) []string {
 	if sample.Elsewhere(l) != "" {
-		return nil // sample.Elsewhere explains this case, and the caller reports it
+		return nil // the caller reports what sample.Elsewhere says
 	}
 	s := seenOf(l)
 	theirs := func(name string) float64 {
@@ -83,7 +84,7 @@ func witnessed(l *metric.Level) []string {
 		name      string
 		ours      pooled
 		by        string  // the histogram and
-		n         float64 // number of requests, to check that both sides counted the same ones
+		n         float64 // number of the client's requests, compared with the server's number
 		low, high float64
 	}{
 		{"server_ttft", s.first, "server_ttft", s.first.n, behind("server_ttft"), front},
@@ -95,7 +96,7 @@ func witnessed(l *metric.Level) []string {
 			continue
 		}
 		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {
-			continue // with drafts one step of the engine makes several tokens
+			continue // with drafts a step of the engine makes several tokens
 		}
 		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
 			def := metric.MustLookup(w.name)
@@ -106,13 +107,12 @@ func witnessed(l *metric.Level) []string {
 	return notes
 }
 
-// apart reports whether two counts differ so much that they cannot be counts of the same requests.
+// apart reports whether two counts differ too much to be counts of the same requests.
 func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
 
-// stepped returns the mean time between tokens, in seconds, for an engine that only counts the
-// seconds in which it made tokens, after the first token of each answer (llama.cpp: tools/server,
-// t_token_generation). It returns 0 if the engine does not report these seconds, or if its tokens
-// are not those of the client's answers.
+// stepped returns the mean time between tokens, in seconds, from the server's total time of
+// decoding (llama.cpp: tools/server, t_token_generation). It returns 0 if the engine does not
+// report this time, or if the server also counted tokens of other clients.
 func stepped(l *metric.Level, s seen) float64 {
 	seconds, tokens := l.Added(metric.GeneratedSeconds), l.Added(metric.GeneratedTokens)
 	rest := tokens.V - s.whole.n

@@ -13,9 +13,9 @@ import (
 
 // Report is the result of an audit.
 type Report struct {
-	Compared    int // number of figures in the results that the audit computed again
+	Compared    int // number of figures in the results that the audit compared with its own
 	Differences []Difference
-	Notes       []string // figures that could not be compared, and why
+	Notes       []string // figures that could not be computed again, and why
 }
 
 // Difference is a figure of the results that differs from the recording.
@@ -24,7 +24,7 @@ type Difference struct {
 	What  string  // "ttft p95", "recording"
 	Says  string  // value in the results
 	Is    string  // value by the recording
-	Size  float64 // difference / value from the recording; NaN without numbers
+	Size  float64 // difference as a share of the recording's value; NaN without numbers
 }
 
 func (d Difference) String() string {
@@ -39,7 +39,7 @@ func (d Difference) String() string {
 type results struct {
 	Recording string `json:"recording"`
 	Outcome   string `json:"outcome"`
-	Why       string `json:"why"` // reason of the outcome if no verdict explains it
+	Why       string `json:"why"` // reason of the run's outcome if no verdict explains it
 	ExitCode  int    `json:"exit_code"`
 	Cases     []struct {
 		Server   string   `json:"server"`
@@ -70,7 +70,7 @@ type results struct {
 	} `json:"verdicts"`
 }
 
-// counts holds the numbers of a case that are not metrics.
+// counts holds the counted numbers of a case, such as its failed requests.
 type counts map[string]float64
 
 // figure is one metric of a case.
@@ -86,7 +86,7 @@ type figure struct {
 	Percentiles map[string]number `json:"percentiles"`
 }
 
-// number is a number of results.json: null, a number, "+Inf" or "-Inf".
+// number is a numeric value in results.json: null, a number, "+Inf" or "-Inf".
 type number struct {
 	v  float64
 	ok bool
@@ -109,9 +109,8 @@ func (n *number) UnmarshalJSON(b []byte) error {
 // maxReport bounds results.json and junit.xml, in bytes.
 const maxReport = 512 << 20
 
-// Run audits a run: its recording (samples.jsonl), its results (results.json) and its JUnit
-// file (junit.xml; nil if there is none). It returns an error if one of them cannot be
-// read.
+// Run audits the recording (samples.jsonl), the results (results.json) and the JUnit file
+// (junit.xml; nil if there is none) of a run. It returns an error if it cannot read one of them.
 func Run(recording, resultsJSON, junit io.Reader) (*Report, error) {
 	rec, err := readRecording(recording)
 	if err != nil {
@@ -184,7 +183,7 @@ func (a *auditor) number(where, what string, says number, is float64, known bool
 		a.Differences = append(a.Differences, Difference{where, what, text(says.v), "no value", math.NaN()})
 		return
 	case !says.ok:
-		return // the results say why this figure has no value
+		return // the results explain why there is no value
 	}
 	a.Compared++
 	if says.v == is || math.Abs(says.v-is) <= near*math.Max(math.Abs(is), 1e-3) {
@@ -276,14 +275,14 @@ func (a *auditor) metric(k key, f figures, m figure) bool {
 		is, known := f[m.Metric]
 		a.number(k.String(), m.Metric, m.Value, is, known)
 		return true
-	case "cache_hit_rate": // without usage it comes from the server's metrics
+	case "cache_hit_rate": // without cached tokens in the usage, the server's metrics give it
 		if is, known := f[m.Metric]; known {
 			a.number(k.String(), m.Metric, m.Value, is, true)
 			return true
 		}
 		return false
 	case "scaling_efficiency":
-		return true // the function scaling does this
+		return true // checked in the function scaling
 	}
 	return false
 }
@@ -335,15 +334,14 @@ func (a *auditor) outcome() {
 	if a.res.Why == "" {
 		a.words("results.json", "outcome", a.res.Outcome, worst)
 	}
-	// Exit code 130 means an interrupted run, whatever the outcome is. Exit code 4 can also mean
-	// that the reports could not be written.
+	// An interrupted run has exit code 130, with any outcome.
 	if code := map[string]int{"pass": 0, "inconclusive": 3, "fail": 1, "error": 4}[a.res.Outcome]; a.res.ExitCode != 130 {
 		a.words("results.json", "exit_code", fmt.Sprint(a.res.ExitCode), fmt.Sprint(code))
 	}
 }
 
-// of returns the value of the figure on which a plan sets a threshold. known is false if the audit
-// could not compute the figure.
+// of returns the value of a figure, named by the metric and statistic of a threshold. known is
+// false if the audit could not compute the figure.
 func (f figures) of(metric, stat string) (v float64, known bool) {
 	name := strings.TrimSpace(metric + " " + stat)
 	switch {

@@ -42,8 +42,8 @@ func run(files map[string]string) (*Report, error) {
 	return Run(strings.NewReader(files["samples.jsonl"]), strings.NewReader(files["results.json"]), junit)
 }
 
-// The figures of each part of a mix are computed from the requests of that part. The plan is
-// testdata/mix.hcl.
+// Each part of a mix has figures of its own, which the audit computes from the requests of the
+// part. The plan is testdata/mix.hcl.
 func TestAuditAMix(t *testing.T) {
 	files := recordedIn(t, "mix")
 	report, err := run(files)
@@ -60,8 +60,8 @@ func TestAuditAMix(t *testing.T) {
 	}
 }
 
-// Every change in the reports of a run is found, with its size, and an unchanged run
-// has no difference. The golden file has the texts.
+// The audit finds every change in the reports of a run, and reports its size. An unchanged run has
+// no difference. The golden file has the messages.
 func TestAudit(t *testing.T) {
 	var said strings.Builder
 	for _, tt := range []struct{ name, file, old, new, after string }{
@@ -84,7 +84,7 @@ func TestAudit(t *testing.T) {
 		if tt.file != "" {
 			from := max(strings.Index(files[tt.file], tt.after), 0)
 			changed := files[tt.file][:from] + strings.Replace(files[tt.file][from:], tt.old, tt.new, 1)
-			if tt.name == "another throughput" { // the real value moves into the field "was"
+			if tt.name == "another throughput" { // put the real value into an unknown field "was"
 				at := strings.Index(changed, `"was": {`)
 				end := at + strings.Index(changed[at:], "}")
 				changed = changed[:end] + "}" + changed[end:]
@@ -125,7 +125,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Changed lines are an error, and so are files that cannot be read.
+// Changed lines and unreadable files are errors.
 func TestUnreadable(t *testing.T) {
 	for _, tt := range []struct{ name, file, old, new, want string }{
 		{"a changed time", "samples.jsonl", `"first_ns":`, `"first_ns":1`, "its check does not match"},
@@ -150,7 +150,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// The audit shares no code with what it audits.
+// The audit shares no code with the rest of tokgate.
 func TestAuditImportsNothingOfOurs(t *testing.T) {
 	paths, _ := filepath.Glob("*.go")
 	checked := 0
@@ -174,7 +174,7 @@ func TestAuditImportsNothingOfOurs(t *testing.T) {
 	}
 }
 
-// FuzzAudit: any files give a report or an error.
+// For any files, Run returns either a report or an error.
 func FuzzAudit(f *testing.F) {
 	files := recorded(f)
 	lines := strings.SplitAfter(files["samples.jsonl"], "\n")

@@ -1,15 +1,15 @@
 package engine
 
-// openai is a plain server: any server with the OpenAI API.
+// openai is any server with the OpenAI API whose engine is not in this package.
 var openai = Engine{
 	Name: Plain, Title: "a plain server",
 	Sources: "OpenAI's API reference; pages that servers of the other engines have",
 	Launch:  Launch{Port: 8000},
 	Flags:   Flags{Equals: true},
-	// The health, version and tokenizer pages of a plain server are tried at vLLM's paths.
+	// On an unknown engine, try the paths of vLLM's pages.
 	Pages:   Pages{Health: "/health", Version: []string{"/version"}, VersionKey: "version", Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics"},
 	Dialect: Dialect{BothLimits: true, Tokenizer: AnyTokenizer},
-	// OpenAI's own completions API returns the prompt with its log-probabilities.
+	// OpenAI's completions API returns the prompt with log-probabilities.
 	Scores: Scores{
 		Path: "/v1/completions", Prompt: "prompt", Values: "choices[0].logprobs.token_logprobs",
 		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "echo": true, "logprobs": 1},

@@ -14,42 +14,41 @@ import (
 // progress display draws them. All calls come from one goroutine. An error ends the
 // run, because an observation that cannot be recorded does not count.
 type Observer interface {
-	// RunStarted carries the run without servers and levels.
+	// RunStarted gets the run, still without servers and levels.
 	RunStarted(*metric.Run) error
 	// ServerStarting says what the run is waiting for, repeatedly until the server is
 	// ready: "waiting for http://127.0.0.1:8000: 503 Service Unavailable".
 	ServerStarting(server, state string)
-	// ServerReady and ServerDone get what is known of the server at that moment.
+	// ServerReady and ServerDone get what is known of the server by then.
 	ServerReady(*metric.ServerRun) error
 	ServerDone(*metric.ServerRun) error
-	// LevelStarted carries the level without rounds. expected is an estimate of its
-	// duration; 0 if there is none.
+	// LevelStarted gets the level, still without rounds. due is the number of requests of the
+	// level. expected is an estimate of its duration; 0 without an estimate.
 	LevelStarted(l *metric.Level, due int, expected time.Duration) error
-	// With side_by_side two levels run at once.
-	//
-	// RequestStarted is called before each request, and SampleDone after it.
+	// RequestStarted is called before each request, and SampleDone after it. If the plan sets
+	// side_by_side, the calls of two levels mix.
 	RequestStarted(of *metric.Level, phase metric.Phase)
 	SampleDone(*metric.Sample) error
-	// RoundDone is called once it is known whether the round counts. The round of a leg is
-	// known only when both legs of the pair have ended, which may be after the LevelDone of the
+	// RoundDone is called once it is known whether the round counts. In a comparison this is known
+	// when both legs of the pair have ended. So RoundDone may follow the LevelDone of the first
 	// leg.
 	RoundDone(*metric.Level, *metric.Round) error
-	// LevelDone is also called for a level that was skipped, without LevelStarted.
+	// LevelDone is also called for a skipped level, which has no LevelStarted.
 	LevelDone(*metric.Level) error
 	// RunDone is the last call, also after errors.
 	RunDone(*metric.Run) error
 }
 
-// CapacityObserver is an Observer that also receives the result of a capacity search. Levels of
-// a search are reported like other levels; their field Probe is set. If samples are added to a
-// level, it is reported as started and done once more.
+// CapacityObserver is an Observer that also receives the result of a capacity search. The levels of
+// a search are reported like all levels, with the field Probe set. If a search adds samples to a
+// level, the level is reported as started and done once more.
 type CapacityObserver interface {
 	Observer
 	CapacityDone(*metric.Capacity) error
 }
 
-// AnswersObserver is an Observer that also receives a server's progress with the answers of a
-// comparison. If reading is true the server scores answers, otherwise it generates them. At the
+// AnswersObserver is an Observer that also receives how far a server is with the answers of a
+// comparison. If reading is true, the server scores answers; otherwise it generates them. At the
 // first call done is 0. At the last call done equals due, unless the run was stopped.
 type AnswersObserver interface {
 	Observer

@@ -6,22 +6,22 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The server's own metrics are read at the edges of the measured window, so that differences of
-// counters are those of the window. They are also read at intervals within the window. Reading
+// The server's own metrics are read at the start and the end of the measured window. So differences
+// of counters belong to the window. Gauges are also read at intervals within the window. Reading
 // must never delay the load.
 
-// edge bounds how long a round waits at its end for the last reading.
+// edge limits how long a round waits for the last reading at its end.
 const edge = time.Second
 
-// look begins to read the server's own metrics.
+// look starts to read the server's own metrics.
 func (rd *round) look() {
 	if rd.target.Inside != nil {
 		rd.inside = rd.target.Inside.Begin(rd.flying)
 	}
 }
 
-// opens takes a reading when the window of a closed loop begins. The window begins when a
-// measured request was sent and every slot has started.
+// opens takes a reading when the window of a closed loop begins. It begins when all slots have
+// started and a measured request was sent.
 func (rd *round) opens(slot int, phase metric.Phase) {
 	if rd.inside == nil || rd.opened || rd.loop == nil {
 		return
@@ -37,7 +37,7 @@ func (rd *round) opens(slot int, phase metric.Phase) {
 	}
 }
 
-// read takes a reading now, and waits for it briefly.
+// read starts a reading of the server's metrics, and waits for it briefly.
 func (rd *round) read() {
 	if rd.inside == nil || rd.halted() {
 		return
@@ -49,7 +49,7 @@ func (rd *round) read() {
 	rd.until(func() bool { return late || !rd.inside.Busy() })
 }
 
-// told ends the telemetry of the round and records that of the measured window.
+// told ends the telemetry of the round, and keeps the part of the measured window.
 func (rd *round) told() {
 	if rd.inside == nil {
 		return
@@ -58,7 +58,7 @@ func (rd *round) told() {
 	rd.out.Telemetry = rd.toldOver(rd.out.WindowStart, rd.out.WindowEnd)
 }
 
-// toldOver returns the server's metrics between two times of the round.
+// toldOver returns the server's metrics between two times in the round.
 func (rd *round) toldOver(from, to time.Duration) *metric.Telemetry {
 	t := rd.inside.Over(from, to)
 	for name, why := range t.Missing {

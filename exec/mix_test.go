@@ -19,7 +19,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// mixOf is a plan of a mix of 70, 25 and 5 %, whose parts differ in lengths and model.
+// mixOf is a plan of a mix of three workloads. They have 70, 25 and 5 % of the requests, and differ
+// in lengths and model.
 func mixOf(loads ...*plan.Load) *plan.Plan {
 	p := planOf(0, loads...)
 	mix := p.Workloads[0]
@@ -34,7 +35,7 @@ func mixOf(loads ...*plan.Load) *plan.Plan {
 	return p
 }
 
-// shared counts the measured requests in each round, by part of the mix.
+// shared returns the number of measured requests of each part, for each round.
 func shared(l *metric.Level) map[string][]int {
 	out := map[string][]int{}
 	for _, r := range l.Rounds {
@@ -49,9 +50,9 @@ func shared(l *metric.Level) map[string][]int {
 	return out
 }
 
-// The shares of 30 requests are 21, 7.5 and 1.5. So four rounds together have exactly 84, 30 and
-// 6 requests of the three parts. For a rate the rounds are parts of one window; for a stage each
-// round is a window.
+// Of 30 requests a round has 21, 7.5 and 1.5 on average. So four rounds have exactly 84, 30 and 6
+// requests of the three parts. The rounds of a rate share one window, and each round of a stage is
+// a window.
 func TestMix(t *testing.T) {
 	want := map[string][]int{"chat": {21, 21, 21, 21}, "rag": {8, 7, 8, 7}, "long": {1, 2, 1, 2}}
 	stage := plan.Level{Name: "spike", Rate: 4, Requests: 120, Rounds: 4, Stage: &metric.Stage{From: 4, To: 4}}
@@ -86,9 +87,10 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// Two thirds of the 120 rows have the type of the part chat, and the others that of the part
-// long. A request has the length of its row and the model of its part, also before and after the
-// stretch. If rows have no type, requests are drawn in shares of exactly 70, 25 and 5 %.
+// A request has the length of its row and the model of its part. This also holds for requests
+// before and after the replayed stretch. If rows have types, two thirds of the 120 rows belong to
+// the part chat, and the others to the part long. Without types, the parts get exactly 70, 25 and 5
+// %.
 func TestMixOverATrace(t *testing.T) {
 	for _, typed := range []bool{true, false} {
 		t.Run(map[bool]string{true: "by type", false: "drawn"}[typed], func(t *testing.T) {
@@ -109,7 +111,7 @@ func TestMixOverATrace(t *testing.T) {
 					part.Type = "/v1/" + part.PartName()
 				}
 			}
-			// The shares of 12 requests are 8.4 for chat, 3 for rag and 0.6 for long.
+			// The mean number per round is 8.4 requests for chat, 3 for rag and 0.6 for long.
 			want := map[string][]int{"chat": {8, 9, 8, 9, 8, 8, 9, 8, 9, 8}, "rag": {3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, "long": {1, 0, 1, 0, 1, 1, 0, 1, 0, 1}}
 			if typed { // no row has the type of rag; package decode refuses such a plan
 				mix.Mix = []*plan.Workload{mix.Mix[0], mix.Mix[2]}
@@ -169,7 +171,7 @@ func asked(t *testing.T, b *bench, p *plan.Plan) {
 	}
 }
 
-// Both sides of a comparison, and every server, get the same parts in the same order.
+// All servers get the same parts of a mix in the same order, also both servers of a comparison.
 func TestMixIsTheSameOnEveryServer(t *testing.T) {
 	p := mixOf(closedLoad(1, 120, 1, 2, 3, 4))
 	other := &plan.Server{Name: "other"}
@@ -192,7 +194,7 @@ func TestMixIsTheSameOnEveryServer(t *testing.T) {
 	}
 }
 
-// The report lists the parts of a mix even if the mix did not run.
+// The report lists the parts of a mix even if the user did not select the mix to run.
 func TestMixThatIsNotSelected(t *testing.T) {
 	p := mixOf(closedLoad(1, 120, 1, 2, 3, 4))
 	b := newBench(t, clock.NewVirtual(), p, steady(1, 1))
@@ -211,11 +213,12 @@ func TestMixThatIsNotSelected(t *testing.T) {
 	}
 }
 
-// The capacity of a mix is the capacity of its weakest part. Here it is the part with long
-// prompts: they take 100 ms for each request in flight. Other prompts always take 20 ms.
+// The capacity of a mix is the capacity of its weakest part. Here this is the part with long
+// prompts, whose requests take 100 ms for each request in flight. Requests of the other parts
+// always take 20 ms.
 func TestMixCapacity(t *testing.T) {
 	for _, tt := range []struct {
-		limit   float64 // limit for the long requests, in seconds
+		limit   float64 // limit on the TTFT of the long requests, in seconds
 		pass    int
 		kind    metric.CapacityKind
 		binding string
@@ -269,9 +272,9 @@ func TestMixCapacity(t *testing.T) {
 	}
 }
 
-// The parts of the mix are the types of the trace's rows. The capacity is the largest speed of
-// the traffic at which every part holds. Chats take 20 ms at any speed. Long requests take 0.2 s
-// times the speed: 0.75 s at 3.75 times the recorded speed.
+// The parts of the mix are the types of the trace's rows. The capacity is the largest speed of the
+// replay at which every part passes. Chat requests always take 20 ms. Long requests take 0.2 s
+// times the speed, and so reach the limit of 0.75 s at 3.75 times the recorded speed.
 func TestMixCapacityOverATrace(t *testing.T) {
 	var rows []traffic.Recorded
 	for i := range 600 {
@@ -322,7 +325,7 @@ func TestMixCapacityOverATrace(t *testing.T) {
 	}
 }
 
-// judge returns the judge of a real run.
+// judge returns the judge of a run, as the command tokgate builds it.
 func judge(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
 		v := assert.JudgeLook(p, w, l, at)
@@ -340,7 +343,7 @@ func judge(p *plan.Plan) exec.Judge {
 	}
 }
 
-// replaying returns a load that replays a stretch of the rows at the recorded speed.
+// replaying returns a load that replays a stretch of rows at their recorded speed.
 func replaying(t *testing.T, rows []traffic.Recorded, stretch traffic.Stretch) *plan.Load {
 	t.Helper()
 	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(stretch)

@@ -12,14 +12,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// BenchmarkOpenLoop compares the cost of a request in an open loop with the cost in a closed
-// loop. Each loop runs 10,000 requests of 100 ms: the open loop at 200 req/s, the closed loop
-// with 20 in flight. The server and the clock cost nothing. The metric open/closed is the ratio
-// of the fastest runs.
+// BenchmarkOpenLoop compares the cost of a request in an open loop and in a closed loop. Both loops
+// run 10,000 requests of 100 ms: at 200 req/s, or with 20 in flight. The server and the clock cost
+// nothing. The metric open/closed is the ratio of the fastest runs.
 func BenchmarkOpenLoop(b *testing.B) {
 	const requests = 10_000
 	closed := closedLoad(20, requests, 1)
-	// Use a stage, because a plain rate would measure the saturation first.
+	// Use a stage, because a rate without stages would measure the saturation first.
 	open := rateLoad(200, requests, 1)
 	open.Levels[0].Stage = &metric.Stage{From: 200, To: 200}
 	open.Open.Warmup, open.Open.MaxInFlight = time.Second, 1000
@@ -28,7 +27,7 @@ func BenchmarkOpenLoop(b *testing.B) {
 		for i, l := range []*plan.Load{closed, open} {
 			c := clock.NewVirtual()
 			x := &transport{clock: c, tick: 100 * time.Millisecond, script: steady(98*ms, ms)}
-			runtime.GC() // collect the garbage of the other run
+			runtime.GC() // collect the garbage of the previous run
 			begin := time.Now()
 			run, err := exec.Run(b.Context(), exec.Config{
 				Plan: planOf(3, l), Clock: c, Observer: idle{},

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// place is a workload and level at which servers that take turns are compared.
+// place is a workload and a level at which servers are compared in turns.
 type place struct {
 	workload *plan.Workload
 	level    string
@@ -16,12 +16,12 @@ type place struct {
 
 func placeOf(c Case) place { return place{c.Workload, c.Level.Name} }
 
-// has reports whether the side has cases at some of the places.
+// has reports whether the side has a case at one of the places.
 func (x *side) has(places []place) bool {
 	return slices.ContainsFunc(x.cases, func(c Case) bool { return slices.Contains(places, placeOf(c)) })
 }
 
-// places lists the places of all sides.
+// places lists each place at which a side has a case.
 func (t *turns) places() []place {
 	var out []place
 	for _, x := range t.sides {
@@ -34,11 +34,11 @@ func (t *turns) places() []place {
 	return out
 }
 
-// settle ends the legs of a round. At each place it decides about the legs of all servers
-// together, when all of them are over. If the generator's machine disturbed one of them, all of
-// them are measured again with another seed. The function voids decides how often this may
-// happen. The decision uses only what the generator knows of itself, before anything is
-// compared. settle returns the places to measure again; nil if the round is not whole.
+// settle ends the legs of a round. At each place it decides about the legs of all servers together.
+// If the generator's machine disturbed one of these legs, and the function voids allows it, all of
+// them are measured again with another seed. The decision uses only the generator's own records,
+// before anything is compared. settle returns the places to measure again; nil if the round is not
+// whole.
 func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbance, voided int) bool) (again []place) {
 	for _, p := range t.places() {
 		var legs []*series
@@ -50,10 +50,9 @@ func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbanc
 			}
 		}
 		var found metric.Disturbance
-		var on string // the server whose leg was disturbed
+		var on string // the server of the disturbed leg
 		for _, s := range legs {
-			// As the reason for measuring again, a load that differs from the declared
-			// load comes before lateness.
+			// If a leg had a different load and another leg was late, the reason is the load.
 			if d := s.level.Disturbed(s.held); found == (metric.Disturbance{}) || found.Load == "" && d.Load != "" {
 				found, on = d, s.level.Server
 			}

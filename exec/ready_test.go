@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// warmed is a transport that records how many connections it was told to open.
+// warmed is a transport that records how many connections Warm should open.
 type warmed struct {
 	*transport
 	conns []int
@@ -24,9 +24,9 @@ type warmed struct {
 func (w *warmed) Prepare(r *client.Request) client.Prompt { return r.Prompt }
 func (w *warmed) Warm(_ context.Context, n int)           { w.conns = append(w.conns, n) }
 
-// Connections are opened before requests that come one after the other. Their number is the rate
-// times the duration of a request, which is 3 × 0.4 s here. While the duration is not known, 4 s
-// take its place: an idle connection stays open so long.
+// A rate opens its connections before its first request. The number is the rate times the duration
+// of a request, here 3/s × 0.4 s. While the duration is unknown, it is taken as 4 s, the time for
+// which an idle connection stays open.
 func TestConnectionsAhead(t *testing.T) {
 	rates := rateLoad(2, 40, 4)
 	rates.Levels = append(rates.Levels, plan.Level{Name: plan.RateName(5), Rate: 5, Requests: 40, Rounds: 4})
@@ -40,14 +40,14 @@ func TestConnectionsAhead(t *testing.T) {
 		load *plan.Load
 		want []int
 	}{
-		"rates":                       {rates, []int{8, 6}},            // 2/s × 4 s, 5/s × 1.2 s
+		"rates":                       {rates, []int{8, 6}},            // 2/s · 4 s and 5/s · 1.2 s
 		"a rate, few in flight":       {stage(10, 20), []int{20}},      // of 10 × 4
 		"a rate, many in flight":      {stage(1000, 5000), []int{256}}, // of 1,000 × 4
 		"users":                       {people(8, 8*time.Second, 1), []int{8}},
 		"users that take long":        {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 16 * time.Second; return l }(), []int{2}},
 		"users that come all at once": {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 0; return l }(), []int{8}},
 	} {
-		synctest.Test(t, func(t *testing.T) { // virtual time does not wait for other goroutines
+		synctest.Test(t, func(t *testing.T) { // a bubble waits for other goroutines
 			c := clock.NewReal()
 			p := planOf(3, tt.load)
 			if tt.load.People != nil {

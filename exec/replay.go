@@ -11,13 +11,13 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Recorded describes one request of a trace.
+// Recorded is one request of a trace.
 type Recorded struct {
-	Input, Output int            // numbers of tokens; Input 0 means the length of Text
+	Input, Output int            // numbers of tokens; an Input of 0 means the length of Text
 	Parts         []traffic.Part // of its prompt
 	Text          *traffic.Row   // the recorded text; if nil, text is made from Parts
-	// Shared is how many tokens at the beginning of the prompt also begin the prompt of another
-	// request of the replay. It is 0 for requests after the measured ones.
+	// Shared is the number of tokens that the prompt shares, from its beginning, with another
+	// prompt of the replay. It is 0 for requests after the measured ones.
 	Shared int
 }
 
@@ -27,26 +27,26 @@ type replay struct {
 	rows     *traffic.Replay
 	speed    float64
 	context  int   // context of the server in tokens; 0 if not known
-	first    int   // index in rows of the first row that is sent
-	shared   []int // Shared of each row up to the last measured one; see Recorded
+	first    int   // index in rows of the first row to send
+	shared   []int // Shared of each row, up to the last measured row; see Recorded
 	children map[int][]int
 	answered map[int]bool
-	ripe     map[int]bool // rows that are due, but wait for the answer to an earlier row
+	ripe     map[int]bool // rows that are due but wait for an earlier row's answer
 	waits    map[int]func() bool
 	short    int // prompts that could not be made as short as recorded
 }
 
-// scaled turns a recorded duration into one of the replay.
+// scaled divides a recorded duration by the speed of the replay.
 func (r *replay) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / r.speed) }
 
-// follows reports whether a row waits for another row of the replay, and returns that
-// row.
+// follows returns the row that row i waits for. ok is false if row i waits for no row of the
+// replay.
 func (r *replay) follows(i int) (parent int, ok bool) {
 	parent = r.rows.Rows[r.first+i].Parent - r.first
 	return parent, parent >= 0
 }
 
-// recorded describes the request of a turn; nil if there is none.
+// recorded describes the row of the trace that a request replays; nil without a row.
 func (r *replay) recorded(phase metric.Phase, order int) *Recorded {
 	i := r.Index(phase, order)
 	if i < 0 {
@@ -88,7 +88,7 @@ func (r *replay) notes() []string {
 	return out
 }
 
-// fitted adapts the prompt of a recorded request, and counts prompts that are
+// fitted sets the fields of the prompt of a recorded request. It also counts the prompts that are
 // longer than recorded.
 func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 	p.Output = of.Output
@@ -98,7 +98,7 @@ func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 		}
 		p.Shared = min(p.Shared+float64(of.Shared)/float64(p.Tokens), 1)
 	} else {
-		p.Shared = 1 // not known for recorded text, so it is not bounded
+		p.Shared = 1 // it is unknown how much of recorded text was sent before
 	}
 	return p
 }

@@ -20,19 +20,20 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// round is a running round.
+// round is the state of a round while it runs.
 type round struct {
 	*runner
 	Case
 	target *Target
 	level  *metric.Level
 	out    *metric.Round
-	lots   []*lot // lots of requests: one for each part of a mix, else one
-	// picks holds the order in which a mix's requests were drawn, and given counts them by
-	// part. Both are by phase.
+	lots   []*lot // one lot of requests for each part of a mix; a single lot without a mix
+	// picks holds the order of a mix's requests, as it was drawn. given counts these requests for
+	// each part. The key of both is the phase.
 	picks map[metric.Phase][]pick
 	given map[metric.Phase][]int
-	// durations is shared with the series.
+	// durations has the duration of earlier requests of each workload. The rounds of a series share
+	// it.
 	durations map[*plan.Workload]time.Duration
 
 	ready map[turnID]client.Prompt // prompts made beforehand
@@ -45,23 +46,23 @@ type round struct {
 	loop   *load.Loop // state of a closed loop while it runs
 	window listening  // handles the requests of an open loop
 	replay *replay    // recorded traffic; nil if requests are generated
-	// listen wraps an answer while it arrives; nil leaves it unwrapped.
+	// listen wraps the stream of an answer; nil means no wrapping.
 	listen func(*flight, *client.Answer) client.Stream
-	// saturates is set for a saturation, which has no rounds and no measured requests. The
-	// field saturated holds the window of a saturation.
-	saturates int // most requests in flight; 0 if the round is no saturation
+	// saturates is set for a saturation, a round without measured requests. The field saturated is
+	// its window.
+	saturates int // largest number of requests in flight; 0 if the round is no saturation
 	saturated load.Window
-	// before is the number of tokens of an answer that count as generated before the request is
-	// sent. The prompt of the request already holds these tokens.
+	// before is the number of tokens of an answer that are already in the request's prompt, and so
+	// count as generated earlier.
 	before map[turnID]int
-	held   []int         // slots that wait to be asked again
-	timer  func() bool   // stops the timer of a round with a duration while it runs; else nil
-	ended  func(*flight) // called after the end of a request; may be nil
+	held   []int         // slots that wait before their next request
+	timer  func() bool   // stops the running timer of a round with a duration; else nil
+	ended  func(*flight) // called after each request; may be nil
 
 	// inside reads the server's own metrics while the round runs; nil if they are not
 	// read.
 	inside *telemetry.Session
-	slots  map[int]bool // slots that sent a request
+	slots  map[int]bool // slots that have sent a request
 	begun  bool         // a measured request was sent
 	opened bool         // the window has begun
 
@@ -72,30 +73,30 @@ type round struct {
 	lost       error  // the server is gone
 }
 
-// asking describes the requests of a level: all of them, or those of one part of a mix.
+// asking describes the requests of a level, or of one part of a mix.
 type asking struct {
 	workload *plan.Workload
-	level    *metric.Level // level of the requests; for a part of a mix the part's own level
+	level    *metric.Level // level of the requests; a part of a mix has its own level
 	planned  int           // requests of the level
 	prompts  Prompts
 	request  client.Request // the fields common to all requests
-	asked    *answers.Ask   // the requirements on their answers
+	asked    *answers.Ask   // the requirements on the answers
 	kept     *kept
 }
 
-// lot holds the requests of one workload in one round.
+// lot is the requests of one workload in one round.
 type lot struct {
 	*asking
 	lengths  load.Lengths
 	due      int   // measured requests
-	measured []int // answer lengths of the measured requests, in order of start
+	measured []int // requested answer lengths of the measured requests, in order of start
 	// first is the number of the workload's measured requests on the server before
 	// the round.
 	first int
 }
 
-// pick assigns a request of a mix to the lot of a part. nth is the number of the request in that
-// lot.
+// pick assigns a request of a mix to a part of the mix. lot is the index of the part, and nth is
+// the number of the request in the part.
 type pick struct{ lot, nth int }
 
 type turnID struct {
@@ -108,22 +109,22 @@ type listening interface {
 	place(*metric.Sample)      // called before a request is sent
 	span() load.Window         // called once the window is over
 	rounds() []*metric.Round   // likewise
-	unfinished(*metric.Sample) // called when a request has ended without completing
+	unfinished(*metric.Sample) // called after a request that did not complete
 }
 
 // flight is one request in flight.
 type flight struct {
 	number int // in order of start
 	turn   load.Turn
-	lot    *lot           // the lot to which the request belongs
-	nth    int            // number of the request in its lot
+	lot    *lot           // the lot of the request, for one part of a mix
+	nth    int            // number of the request in the lot
 	sample *metric.Sample // owned by the transport until the request ended
 	answer *client.Answer // keeps the answer's text; nil if it is not kept
-	asked  *answers.Ask   // requirements on the answer; nil if its text is not kept
-	spoken *client.Answer // the answer, if another turn follows; else nil
+	asked  *answers.Ask   // requirements on the answer; nil if the answer's text is not kept
+	spoken *client.Answer // the answer; nil if it is the last of its conversation
 	at     time.Duration  // scheduled
 	talk   *talk          // the conversation of the turn; nil if there is none
-	input  int            // requested tokens of its prompt; 0 if the prompt decides
+	input  int            // requested tokens of the prompt; 0 if any length is allowed
 	output int            // tokens asked for
 	row    int            // row of a data set
 	shared float64        // see client.Prompt
@@ -131,27 +132,27 @@ type flight struct {
 	over   bool
 }
 
-// talk is a running conversation. The number of its turns and each thinking time
-// depend only on seed, workload, level and the conversation's number.
+// talk is a running conversation. Its number of turns and its thinking times depend only on seed,
+// workload, level and the conversation's number.
 type talk struct {
-	phase  metric.Phase // phase in which it began
+	phase  metric.Phase // phase of the first turn
 	number int          // number of the conversation within its phase
 	slot   int
 	turn   int // under way, from 1
 	of     int
-	prompt client.Prompt // prompt of the current turn
+	prompt client.Prompt // prompt of the turn
 }
 
 // mostTurns is larger than the number of turns of any conversation.
 const mostTurns = 1 << 12
 
-// replyBytes bounds the bytes of an answer that are kept for later turns.
+// replyBytes is the largest size of an answer, in bytes, that is kept for later turns.
 const replyBytes = 1 << 20
 
-// watch starts the meter after the prompts are made. It also starts a heartbeat of the loop,
-// which shows when the operating system took the CPU away. After such a pause tokgate reads
-// everything that arrived meanwhile at once. Answers then look late, and the chunks after them
-// look fast. No histogram of the runtime shows such a pause.
+// watch starts the meter after the prompts are made. It also starts a heartbeat of the loop, which
+// shows when the operating system took the CPU away. After such a pause, tokgate reads all bytes
+// that arrived in it at once. Answers then look late, and the next chunks look fast. No histogram
+// of the Go runtime shows such a pause.
 func (rd *round) watch(health *func() metric.Health) {
 	if rd.Meter == nil {
 		return
@@ -168,7 +169,7 @@ func (rd *round) watch(health *func() metric.Health) {
 	}
 	beat()
 	*health = func() metric.Health {
-		late() // count the beat that is due now
+		late() // count the last beat, which may be late
 		stop()
 		h := meter()
 		h.Stall, h.Delay = seen.stall(), max(h.Delay, seen.delay())
@@ -176,7 +177,7 @@ func (rd *round) watch(health *func() metric.Health) {
 	}
 }
 
-// cut ends the round and its level. The first reason is kept.
+// cut ends the round and its level. If it is called again, the first reason is kept.
 func (rd *round) cut(why string) {
 	if rd.out.Stopped == "" {
 		rd.out.Stopped = why
@@ -187,7 +188,7 @@ func (rd *round) cut(why string) {
 // failed.
 const nothingCompletes = "every warm-up request failed: "
 
-// halted reports that nothing more may be started.
+// halted reports whether the round must start no more requests.
 func (rd *round) halted() bool {
 	return rd.out.Stopped != "" || rd.lost != nil || rd.stopped != "" || rd.err != nil
 }
@@ -197,7 +198,7 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 	rd.fly(turn, at, rd.prompt(turn.Phase, turn.Order), nil)
 }
 
-// fly sends a request with its prompt, which may be a turn of a conversation.
+// fly sends a request with its prompt. If t is not nil, the prompt is a turn of this conversation.
 func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *talk) {
 	if rd.halted() {
 		return
@@ -248,7 +249,7 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 	}
 }
 
-// sample holds what is known of a request before it is sent.
+// sample returns a sample with what is known of a request before it is sent.
 func (rd *round) sample(f *flight) *metric.Sample {
 	out := &metric.Sample{
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
@@ -297,7 +298,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 	if rd.ended != nil {
 		rd.ended(f)
 	}
-	// Call the observer last: while it writes the sample, the slot already works again.
+	// Call the observer last. The slot sends its next request while the observer writes the sample.
 	rd.observe(rd.Observer.SampleDone(s))
 }
 
@@ -317,15 +318,15 @@ func (rd *round) failed(s *metric.Sample) {
 		}
 	}
 	if s.Failure.Kind == metric.FailLocal {
-		// There is no verdict on a server that could not be reached.
+		// A server that could not be reached gets no verdict, so end the round.
 		rd.lost = errors.New(s.Failure.Message)
 		rd.cut(s.Failure.Message)
 		return
 	}
 	if s.Phase == metric.Measured && !rd.proven {
 		if rd.wasted++; rd.wasted >= plan.Hopeless(rd.level.N) {
-			// Give up: a server that ends no request keeps each request until its
-			// time-out, so more requests would only cost time.
+			// Give up. The server completes nothing, so more requests would only wait for their
+			// time-outs.
 			rd.cut(fmt.Sprintf("%d requests failed and none completed: %s", rd.wasted, s.Failure.Message))
 			return
 		}
@@ -341,8 +342,8 @@ func (rd *round) failed(s *metric.Sample) {
 	}
 }
 
-// pick draws the order in which further requests of a phase go to the parts of a mix. counts
-// holds the number of requests for each part.
+// pick adds a block of requests of a phase, and draws their order over the parts of the mix. The
+// block has counts[i] requests of part i.
 func (rd *round) pick(phase metric.Phase, counts []int, block int) {
 	if rd.picks == nil {
 		rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
@@ -358,7 +359,7 @@ func (rd *round) pick(phase metric.Phase, counts []int, block int) {
 	}
 }
 
-// typed assigns each request of a replay to a part of the mix, by the type of its row. It
+// typed assigns each request of a replay to the part of the mix with the type of its row. It
 // returns the number of measured requests of each part.
 func (rd *round) typed() []int {
 	rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
@@ -374,9 +375,9 @@ func (rd *round) typed() []int {
 	return rd.given[metric.Measured]
 }
 
-// of returns the lot of a request, and the number of the request in that lot and phase. The
-// number of requests that are not measured is not known beforehand, so their parts are drawn in
-// blocks, one stratum at a time.
+// of returns the lot of a request: the requests of its part of the mix. nth is the number of the
+// request in that lot and phase. The number of warm-up and filler requests is not known before, so
+// their parts are drawn in blocks of one stratum.
 func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
 	if rd.Workload.Mix == nil {
 		return rd.lots[0], order
@@ -393,7 +394,7 @@ func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
 	return rd.lots[p.lot], p.nth
 }
 
-// mostStratum bounds how many requests are drawn at a time.
+// mostStratum limits the number of requests that are drawn at the same time.
 const mostStratum = 100
 
 // inFlight lists the flights in order of start.

@@ -52,9 +52,9 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	}
 	r.run.End = c.Clock.Now()
 	r.run.Stopped = r.stopped
-	r.calibrate() // if nothing was started; a budget that ends or an interrupt stops nothing that was measured
+	r.calibrate() // calibrate now if no server was started
 	for _, l := range r.run.Levels {
-		l.Divide() // legs are added once both are over
+		l.Divide() // add the legs to the level when both have ended
 	}
 	r.observe(c.Observer.RunDone(r.run))
 	return r.run, r.err
@@ -110,7 +110,7 @@ func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.Se
 		for len(cases) > 0 && cases[0].Workload == w && found.Error == "" {
 			c := cases[0]
 			if stages := staged(cases); len(stages) > 0 && r.check() && slices.ContainsFunc(stages, r.selected) {
-				// All stages run together, even if only some were selected.
+				// All stages of a load run together, even if the user selected only some.
 				cases = cases[len(stages):]
 				if err := r.stages(t, stages); err != nil {
 					r.lost(found, t, err)
@@ -138,8 +138,8 @@ func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.Se
 	return cases
 }
 
-// foundBefore returns the record of the server if a comparison has started it already; nil if
-// none has.
+// foundBefore returns the record of a server that a comparison has already started; nil if there is
+// none.
 func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
 	i := slices.IndexFunc(r.run.Servers, func(x *metric.ServerRun) bool { return x.Address == s.Address() })
 	if i < 0 {
@@ -148,7 +148,7 @@ func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
 	return r.run.Servers[i]
 }
 
-// leave records the cases and searches of a server that do not run, with the reason.
+// leave records the cases and searches of a server that will not run, with the reason.
 func (r *runner) leave(s *plan.Server, cases []Case, why string) {
 	r.skip(cases, why)
 	r.unsearched(s, why)

@@ -72,10 +72,9 @@ func TestClosedLoop(t *testing.T) {
 			if r.WindowStart != r.Start || r.WindowEnd != r.End {
 				t.Errorf("round %d: window %v to %v, want all of %v to %v", i, r.WindowStart, r.WindowEnd, r.Start, r.End)
 			}
-			// 30 requests of 2 s run on 4 slots that are always busy. The eighth and
-			// last wave starts 14 s after the first wave. It has two requests, and the
-			// slot of the second started 0.5 s after that of the first: 14 s + 0.5 s +
-			// 2 s.
+			// 30 requests of 2 s run on 4 slots without a pause. The last of them starts as the
+			// eighth request of the second slot. This slot started 0.5 s late, so the request ends
+			// after 0.5 + 8·2 = 16.5 s.
 			if got := r.End - r.Start; got != 16500*ms {
 				t.Errorf("round %d: took %v, want 16.5s", i, got)
 			}
@@ -86,7 +85,7 @@ func TestClosedLoop(t *testing.T) {
 					t.Fatalf("%v: ttft %v, tpot %v, usage %+v", m, ttft, tpot, m.Usage)
 				}
 			}
-			// The slots are spread: they start half a second apart instead of together.
+			// The four slots start half a second apart.
 			starts := []time.Duration{}
 			for _, m := range measured[:4] {
 				starts = append(starts, m.Sent-measured[0].Sent)
@@ -98,13 +97,13 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
-// If the slots cannot share the warm-up requests evenly, the remainder is sent before the slots
-// start. So no warm-up request runs next to measured requests of other slots.
+// Warm-up requests that the slots cannot share evenly are sent before the slots start. So no
+// warm-up request runs beside measured requests.
 func TestWarmUpComesFirst(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// Requests take 1 s. First 3 warm-up requests run at once. Then 3 waves of 4
-		// requests run on slots that start 100 ms apart. The first of these waves is
-		// warm-up too.
+		// Requests take 1 s. First, 3 of the 7 warm-up requests start at once. Then 4 slots start
+		// 100 ms apart and send 3 requests each; the first request of each slot is a warm-up
+		// request too.
 		l := closedLoad(4, 8)
 		l.Warmup, l.Stagger = 7, 100*ms
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
@@ -129,8 +128,8 @@ func TestWarmUpComesFirst(t *testing.T) {
 	})
 }
 
-// A server that refuses requests is tried again, but not without end. With a warm-up of 2
-// requests it is tried 5 times.
+// The warm-up tries again on a server that refuses requests, but only 5 times. With a warm-up of 2
+// requests it sends 10.
 func TestWarmUpThatFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := closedLoad(4, 8)
@@ -149,7 +148,7 @@ func TestWarmUpThatFails(t *testing.T) {
 
 func TestPauseAndStagger(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// Requests take 1 s, pauses take 3 s, and slots are 700 ms apart.
+		// Requests take 1 s, pauses take 3 s, and slots start 700 ms apart.
 		l := closedLoad(3, 9)
 		l.Warmup, l.Stagger, l.Pause = 0, 700*ms, 3*s
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
@@ -168,9 +167,9 @@ func TestPauseAndStagger(t *testing.T) {
 			t.Errorf("starts (-want +got):\n%s", diff)
 		}
 		r := run.Levels[0].Rounds[0]
-		// All slots have started at 1.4 s. The last request ends at 2·4 + 1.4 + 1 = 10.4 s.
-		// A slot is busy while it has a request in flight or pauses. Slot 0 has its last
-		// answer at 9 s, and its pause of 3 s lasts beyond the end.
+		// The window begins at 1.4 s, when the last slot starts. It ends with the last request, at
+		// 2·4 + 1.4 + 1 = 10.4 s. A slot also counts as busy during its pause. Slot 0 pauses for 3
+		// s after 9 s, and so is busy until the end.
 		if got, want := r.WindowStart-first, 1400*ms; got != want {
 			t.Errorf("the window begins at %v, want %v", got, want)
 		}
@@ -189,7 +188,7 @@ func TestBurst(t *testing.T) {
 			Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto,
 			Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 24, Rounds: 3}},
 		}
-		// The n-th request of a burst waits for the n−1 requests before it.
+		// The server answers the requests of a burst one by one, each in 1 s.
 		b := newBench(t, c, planOf(1, l), func(n int, _ *client.Request) reply {
 			return reply{ttft: time.Duration(n%8+1) * s}
 		})
@@ -218,8 +217,8 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// TestLateMeasuredRequestsMeetTheFullLoad: the answers on one slot take ten times as long. The
-// other slots send fillers until that slot is done.
+// The last measured request takes ten times as long as all others. Until it ends, the other slots
+// send fillers.
 func TestLateMeasuredRequestsMeetTheFullLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b := newBench(t, c, planOf(1, closedLoad(4, 8)), func(n int, r *client.Request) reply {
@@ -292,9 +291,9 @@ func TestVirtualRunsAreTheSame(t *testing.T) {
 // TestOneHour runs a level with 64 requests in flight for an hour.
 func TestOneHour(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A request takes 2 min: 118 s to the first token, and 2 s for two more tokens. 64
-		// slots send 29 waves and start 1.875 s apart. Together they take 28·120 s +
-		// 63·1.875 s + 120 s = 59 min 58 s.
+		// A request takes 2 min: 118 s to the first token, and 2 s for two more tokens. Each of 64
+		// slots sends 29 requests, and the slots start 1.875 s apart. The last request ends after
+		// 63·1.875 s + 29·120 s = 59 min 58 s.
 		b := newBench(t, c, planOf(3, closedLoad(64, 64*29)), steady(118*s, s))
 		b.tick = 15 * s
 		run, err := exec.Run(t.Context(), b.Config)
@@ -396,8 +395,8 @@ func TestInterruptedTwice(t *testing.T) {
 		ctx, now := context.WithCancel(t.Context())
 		drain, interrupt := context.WithCancel(t.Context())
 		b.Drain, b.DrainTimeout = drain, 10*time.Hour
-		// The probe of the round takes the first hour, and the warm-up takes the second
-		// hour.
+		// The interrupt comes in the third hour. The probe of the round takes an hour, and so does
+		// the warm-up.
 		time.AfterFunc(140*time.Minute, interrupt)
 		time.AfterFunc(141*time.Minute, now)
 		run, err := exec.Run(ctx, b.Config)
@@ -466,8 +465,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// A server that accepts requests and ends none is given up after max(20, 3 × 4) requests. Here
-// these are five waves of requests, each as long as the time-out.
+// The run gives up on a server that completes nothing, after max(20, 3 × 4) requests. Here this
+// takes five waves of 4 requests.
 func TestNothingEverCompletes(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := closedLoad(4, 400)
@@ -518,8 +517,8 @@ func TestServerDies(t *testing.T) {
 	})
 }
 
-// If one request could not be sent because no local port was free, the measurement ends.
-// Otherwise this failure would count against the server.
+// If a request cannot be sent because no local port is free, the measurement ends. The failure is
+// not the server's, so it must not count.
 func TestOutOfPorts(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		noPorts := &client.Error{Kind: metric.FailLocal, Message: "out of local ports"}
@@ -737,8 +736,8 @@ func TestMeterAndCalibration(t *testing.T) {
 	}
 }
 
-// The generator is measured once, while the first server starts. The load begins when both have
-// ended. The measurement does not delay the start of the server.
+// The generator is calibrated once, while the first server starts. The load begins when both the
+// calibration and the start have ended. The calibration does not delay the start.
 func TestCalibrationBesideTheStart(t *testing.T) {
 	for _, tt := range []struct{ start, calibration, load time.Duration }{
 		{3 * s, 2 * s, 3 * s}, {3 * s, 5 * s, 5 * s},
@@ -777,11 +776,11 @@ func TestCalibrationBesideTheStart(t *testing.T) {
 	}
 }
 
-// Where nothing is started, the generator measures itself after the load. A budget that ends while it
-// does so ends the calibration, but has stopped nothing that was to be measured.
+// If tokgate starts no server, the generator is calibrated after the load. If the budget ends
+// during the calibration, only the calibration stops, and all measurements are complete.
 func TestCalibrationAfterTheLoad(t *testing.T) {
 	var whole time.Duration
-	for _, budget := range []time.Duration{0, s / 2} { // beyond the load; 0: none
+	for _, budget := range []time.Duration{0, s / 2} { // time left after the load; 0: no budget
 		shared := &clock.Shared{Clock: clock.NewVirtual()}
 		b := newBench(t, shared, planOf(1, closedLoad(2, 10)), steady(s, 0))
 		if budget > 0 {
@@ -841,8 +840,8 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 }
 
-// TestFailingNowAndThen: half of all requests fail. So in some rounds the whole warm-up fails.
-// These rounds are measured nevertheless.
+// Half of all requests fail, so in some rounds all warm-up requests fail. Such a round is still
+// measured.
 func TestFailingNowAndThen(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		for _, l := range []*plan.Load{
@@ -860,7 +859,7 @@ func TestFailingNowAndThen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cold := 0 // rounds whose whole warm-up failed
+			cold := 0 // number of rounds in which all warm-up requests failed
 			for _, r := range run.Levels[0].Rounds {
 				fine := slices.ContainsFunc(r.Samples, func(x *metric.Sample) bool { return x.Phase == metric.Warmup && x.Completed() })
 				if !fine {
@@ -877,7 +876,7 @@ func TestFailingNowAndThen(t *testing.T) {
 	})
 }
 
-// TestStall: the process stops while requests are in flight, as under SIGSTOP.
+// The process stands still while requests are in flight, as after SIGSTOP.
 func TestStall(t *testing.T) {
 	for _, still := range []time.Duration{300 * ms, 700 * ms, 2 * s, 8 * s} {
 		t.Run(still.String(), func(t *testing.T) { stalled(t, still) })
@@ -902,8 +901,7 @@ func stalled(t *testing.T, still time.Duration) {
 		if len(l.Rounds) != 2 || len(l.Voided) != 1 {
 			t.Fatalf("%d rounds and %d voided, want 2 and 1", len(l.Rounds), len(l.Voided))
 		}
-		// The stall shows from the first beat that it delays. This beat is due at most 100
-		// ms after the stall begins.
+		// The measured stall starts at the first delayed beat, at most 100 ms after the true start.
 		void := l.Voided[0]
 		if got := void.Health; got.Stall < still-100*ms || got.Stall > still || got.CPU != 0.5 {
 			t.Errorf("health %+v, want a stall of %v, or up to 100 ms less", got, still)
@@ -925,8 +923,7 @@ func stalled(t *testing.T, still time.Duration) {
 	})
 }
 
-// If all rounds were read late, a third of the rounds are measured again. The other rounds are
-// kept.
+// If all rounds were read late, only a third of the rounds is measured again.
 func TestVoidedAtMost(t *testing.T) {
 	for _, c := range []struct{ rounds, voided int }{{1, 1}, {2, 1}, {5, 1}, {6, 2}, {10, 3}} {
 		seeds := make([]int64, c.rounds)

@@ -9,23 +9,22 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// fewestRounds is the smallest number of rounds to which a short budget reduces a
-// comparison.
+// fewestRounds is the smallest number of rounds of a comparison with a short budget.
 const fewestRounds = 5
 
-// turns runs the servers of a group in turns. In each round each server has a leg, and the order is
-// reversed from round to round.
+// turns runs the servers of a group in turns. In each round each server has a leg, and the next
+// round reverses the order:
 //
 //	round    0   1   2   3
 //	legs    A B B A A B B A
 //
-// So drift meets both sides alike. With side_by_side both legs of a round run at the same time, and
-// the servers swap their GPUs from round to round:
+// So drift affects both servers alike. With side_by_side, both legs of a round run at the same
+// time, and the servers swap their GPUs after each round:
 //
 //	GPUs X   A B A B
 //	GPUs Y   B A B A
 //
-// So a faster GPU meets both sides alike.
+// So a faster GPU favours neither server.
 type turns struct {
 	*runner
 	group     plan.Group
@@ -34,15 +33,15 @@ type turns struct {
 	sides     []*side
 	records   []*metric.Comparison
 	answering *answering // the answers that a control scores; nil if it scores none
-	rounds    int        // number of rounds that are complete on every side
-	apart     string     // differences outside the plan's list changed; "" if none is known
+	rounds    int        // number of rounds that every server completed
+	apart     string     // differences that the plan does not declare; "" if none
 	slot      int
 	began     time.Duration
 	durations map[*side]map[*plan.Workload]time.Duration
 }
 
-// takeTurns runs the compared cases of a group of servers. It returns the order of the servers,
-// and for each server the cases that are not compared.
+// takeTurns runs the compared cases of a group of servers in turns. It returns the order of the
+// servers. It also returns the cases of each server that are not compared.
 func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order []*plan.Server, rest map[*plan.Server][]Case) {
 	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, beside: g.Compares[0].SideBySide, durations: map[*side]map[*plan.Workload]time.Duration{}}
 	rest = map[*plan.Server][]Case{}
@@ -104,14 +103,14 @@ func (t *turns) compare() {
 	if !t.play(t.group.Compares[0].Rounds, true) || planned < 2 {
 		return
 	}
-	if t.rounds < t.group.Compares[0].Rounds { // no time was left for all rounds
+	if t.rounds < t.group.Compares[0].Rounds { // the budget left no time for all rounds
 		return
 	}
 	t.extend(planned)
 }
 
-// extend judges the comparisons. It doubles the number of rounds if more rounds may decide a
-// comparison.
+// extend judges the comparisons. If more rounds may decide a comparison, it doubles the number of
+// rounds.
 func (t *turns) extend(planned int) {
 	open := false
 	t.answering.rest()
@@ -132,8 +131,8 @@ func (t *turns) extend(planned int) {
 	}
 }
 
-// planned is the number of looks that share the error of the comparisons: one, or two if an
-// inconclusive comparison is extended to twice the rounds.
+// planned returns the number of looks that share the error of the comparisons. It is two if an
+// inconclusive comparison may be extended to twice the rounds, and otherwise one.
 func (t *turns) planned() int {
 	if t.JudgeComparison == nil || t.Plan.Gate.MeasureOnly {
 		return 1
@@ -153,7 +152,7 @@ func (t *turns) planned() int {
 	return 2
 }
 
-// affords reports whether there is time to double the number of rounds.
+// affords reports whether the budget has time to double the number of rounds.
 func (t *turns) affords() bool {
 	if !t.check() {
 		return false
@@ -174,8 +173,9 @@ func (t *turns) note(text string) {
 	}
 }
 
-// play runs rounds until the given number is complete, and reports whether nothing
-// ended them early. A short budget drops rounds, down to fewestRounds.
+// play runs rounds until the given number of rounds is complete. It returns false if something
+// ended the run early. If sheds is set and the budget is short, it runs fewer rounds, but at least
+// fewestRounds.
 func (t *turns) play(until int, sheds bool) bool {
 	block := 1
 	if t.restart == plan.RestartOrder || t.beside {
@@ -198,8 +198,8 @@ func (t *turns) play(until int, sheds bool) bool {
 	return true
 }
 
-// round runs the legs of every case in one round, and repeats the legs of disturbed cases. It
-// reports whether all went well.
+// round runs the legs of every case in one round. It repeats the legs of disturbed cases. It
+// returns false if a leg was cut short.
 func (t *turns) round(until int, sheds bool) (ok bool) {
 	sides := slices.Clone(t.sides)
 	if t.rounds%2 == 1 {
@@ -214,7 +214,7 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 		}
 		again = t.settle(sides, ok, func(d metric.Disturbance, voided int) bool {
 			if sheds && t.deadline > 0 {
-				until = max(t.rounds+1, fewestRounds) // the budget may not allow more rounds
+				until = max(t.rounds+1, fewestRounds) // the remaining time may allow no more
 			}
 			return measuredAgain(d, voided, until) && !(sheds && t.short(1))
 		})
@@ -222,8 +222,8 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 	return ok
 }
 
-// inTurns runs the legs of some cases, one side after another. It reports whether
-// nothing went wrong.
+// inTurns runs the legs of some cases on one server after another. It returns false if a leg was
+// cut short.
 func (t *turns) inTurns(sides []*side, only []place) bool {
 	for i, x := range sides {
 		if !x.has(only) {
@@ -236,7 +236,7 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 		switch {
 		case t.restart == plan.RestartNever:
 		case t.restart == plan.RestartOrder && last && t.rounds%2 == 0:
-			// The server keeps running, because the next round begins with it.
+			// The server keeps running, because the next round starts with its leg.
 		default:
 			if !t.close(x) {
 				return false
@@ -246,7 +246,7 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 	return true
 }
 
-// short reports whether the budget leaves too little for the next rounds.
+// short reports whether the remaining budget is too short for the given number of rounds.
 func (t *turns) short(rounds int) bool {
 	if t.deadline == 0 {
 		return false
@@ -255,8 +255,8 @@ func (t *turns) short(rounds int) bool {
 	return time.Duration(rounds)*each > t.spare()-t.promised()
 }
 
-// leg runs one round of some cases on one server, which it starts if necessary. It
-// reports whether nothing went wrong.
+// leg runs one round of some cases on one server, and starts the server if necessary. It returns
+// false if a case was cut short or the server failed.
 func (t *turns) leg(x *side, only []place) bool {
 	if !t.check() {
 		return false
@@ -280,9 +280,8 @@ func (t *turns) leg(x *side, only []place) bool {
 	return t.answering.unread() == ""
 }
 
-// alike compares the facts of the two servers of a comparison once both have started. If a
-// difference is not in the plan's list changed, the servers cannot be compared, and no further
-// leg runs.
+// alike compares the two servers of a comparison when both have started. If their facts differ, and
+// the plan's list changed does not allow this, alike returns false and no further leg runs.
 func (t *turns) alike() bool {
 	found := func(s *plan.Server) *metric.ServerRun {
 		i := slices.IndexFunc(t.sides, func(x *side) bool { return x.server == s })
@@ -310,7 +309,7 @@ func (t *turns) begin(x *side, i int) int {
 	return due
 }
 
-// end records the result of a leg of one case. It reports whether nothing went wrong.
+// end records the result of one leg. It returns false if the leg was cut short.
 func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	t.done(x.series[i].level)
 	if lost != nil {
@@ -319,9 +318,9 @@ func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	return ended
 }
 
-// legs runs one round of some cases on both servers at the same time, case by case, and then
-// ends the servers. The servers start one after the other, so that no server is under load while
-// another starts. legs reports whether all went well.
+// legs runs one round of some cases on both servers at the same time, case by case, and then ends
+// the servers. It starts one server after the other, because a start would disturb a server under
+// load. It returns false if a case was cut short or a server failed.
 func (t *turns) legs(sides []*side, only []place) bool {
 	sides = slices.DeleteFunc(slices.Clone(sides), func(x *side) bool { return !x.has(only) })
 	most := 0
@@ -374,29 +373,29 @@ func (t *turns) legs(sides []*side, only []place) bool {
 	return ok
 }
 
-// alone cuts the other legs of a pair in which one leg was cut short. A leg without its pair is
+// alone cuts the other legs of a round after the leg gone was cut short. A leg without its pair is
 // not judged.
 func (t *turns) alone(gone *side, i int, sides []*side) {
 	for _, x := range sides {
 		if x != gone && i < len(x.series) && x.series[i].now != nil {
 			x.series[i].now.cut("the leg beside it on " + gone.found.Address + " was cut short")
-			t.Clock.Post(func() {}) // wakes the other leg, which may wait for a much later time
+			t.Clock.Post(func() {}) // wakes the other leg, which may wait for a long time
 		}
 	}
 }
 
-// seen returns the run so far, so that it can be judged.
+// seen returns the run so far, for the judge.
 func (t *turns) seen() *metric.Run {
 	seen := *t.runner.run
 	seen.Comparisons = t.records
 	seen.End = t.Clock.Now()
 	for _, l := range seen.Levels {
-		l.Divide() // legs are added once both are over
+		l.Divide() // add the legs to the level when both have ended
 	}
 	return &seen
 }
 
-// ended is the reason why the comparisons ended early; "" if they did not.
+// ended returns the reason why the comparisons ended early; "" if they did not end early.
 func (t *turns) ended(cases int) string {
 	going := cases == 0 || t.check()
 	for _, x := range t.sides {
@@ -426,7 +425,7 @@ func (t *turns) ended(cases int) string {
 	return ""
 }
 
-// conclude lists the cases and searches that did not run, with the reason.
+// conclude records which cases and searches did not run, and why.
 func (t *turns) conclude(cases int) {
 	why := t.ended(cases)
 	for _, x := range t.sides {
@@ -453,8 +452,8 @@ func (t *turns) conclude(cases int) {
 	}
 }
 
-// Legs is how often a run of the plan begins the level: once, or in a comparison once for each
-// round. beside reports whether the two legs of a round run at the same time.
+// Legs returns how many times a run of the plan starts the level: once, or in a comparison once in
+// each round. beside reports whether both legs of a round run at the same time.
 func Legs(p *plan.Plan, c Case) (n int, beside bool) {
 	for _, g := range plan.Groups(p) {
 		if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
@@ -464,8 +463,8 @@ func Legs(p *plan.Plan, c Case) (n int, beside bool) {
 	return 1, false
 }
 
-// Starts is how often a run of the plan starts the server. In a comparison it starts for each
-// leg or turn. For everything else it starts once more.
+// Starts returns how often a run of the plan starts the server. A comparison starts it once for
+// each leg or turn. Cases without a comparison need one more start.
 func Starts(p *plan.Plan, s *plan.Server) int {
 	n, alone := 0, false
 	for _, c := range append(Cases(p), Searches(p)...) {
@@ -482,10 +481,10 @@ func Starts(p *plan.Plan, s *plan.Server) int {
 			case plan.RestartLeg:
 				n = rounds
 				if readsLast(g, s) {
-					n++ // the control starts once more to score the last answers
+					n++ // the control also starts to score the last answers
 				}
 			case plan.RestartOrder:
-				n = (3*rounds + 3) / 4 // in the order A B B A, two servers need three starts
+				n = (3*rounds + 3) / 4 // A B B A needs three starts of servers
 			default:
 				n = 1
 			}

@@ -2,17 +2,17 @@ package metric
 
 import "slices"
 
-// Answer holds the findings on the text of one natural answer, but not the text. Package answers
-// examines the text when the answer ends.
+// Answer holds the findings on the text of one natural answer, without the text itself. Package
+// answers makes the findings when the answer ends.
 type Answer struct {
 	Empty   bool  `json:"empty,omitempty"`   // no visible text and no tool call
 	Repeats bool  `json:"repeats,omitempty"` // the text says the same few words again and again
 	Invalid bool  `json:"invalid,omitempty"` // replacement characters, NUL or half a surrogate pair
 	JSON    Found `json:"json,omitempty"`    // whether it is JSON as the request asked
-	Call    Found `json:"call,omitempty"`    // whether it calls offered tools with valid arguments
+	Call    Found `json:"call,omitempty"`    // whether its calls of tools are valid
 	Right   Found `json:"right,omitempty"`   // whether the answer solves its task
-	// Item identifies the task's item, so that an item that is asked twice counts once. It is "" if
-	// the request is not from a task.
+	// Item identifies the item of a task, so that two requests for the same item count once. It is
+	// "" if the request is not from a task.
 	Item string `json:"item,omitempty"`
 }
 
@@ -25,7 +25,7 @@ const (
 	No      Found = "no"
 )
 
-// FoundIf is Yes or No.
+// FoundIf returns Yes if ok is true, and No if it is false.
 func FoundIf(ok bool) Found {
 	if ok {
 		return Yes
@@ -34,8 +34,8 @@ func FoundIf(ok bool) Found {
 }
 
 // Says returns whether the answer has the property of a metric of answers, such as "is valid JSON"
-// (see Def.OfAnswers). The result is Unasked if the request does not ask for that property, or does
-// not ask for a natural answer. A failed request has no answer, which counts as bad.
+// (see Def.OfAnswers). It returns Unasked if the request does not ask for the property or for a
+// natural answer. A failed request counts as bad.
 func (s *Sample) Says(def Def) Found {
 	a := s.Answer
 	if a == nil {
@@ -64,8 +64,8 @@ func (s *Sample) Says(def Def) Found {
 	return found
 }
 
-// answerValue returns the request's value of a metric of natural answers. If the metric is a
-// yes-or-no property, the value is 1 or 0.
+// answerValue returns the request's value of a metric of natural answers. A yes-or-no property has
+// the value 1 or 0.
 func (s *Sample) answerValue(name string) (v float64, ok bool) {
 	if name == "answer_tokens" {
 		if s.Answer == nil || s.Failure != nil || s.Usage == nil {
@@ -87,9 +87,9 @@ func (s *Sample) Bad(def Def) bool {
 	return found == Yes && def.Better == LowerIsBetter || found == No && def.Better == HigherIsBetter
 }
 
-// AnswerShare returns the share of a level's natural answers that have the property of a metric.
-// Only answers whose requests asked for the property count. In a complete round, a request without
-// a sample counts as failed.
+// AnswerShare returns the share of a level's natural answers with the property of a metric. Only
+// requests that asked for the property count. In a complete round, a request without a sample
+// counts as failed.
 func (l *Level) AnswerShare(def Def) Value {
 	bad, n := 0, 0
 	for _, r := range l.Rounds {

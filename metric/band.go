@@ -2,8 +2,8 @@ package metric
 
 import "math"
 
-// Band is the everyday word for the value v of a metric, such as "responsive". It is "" if the
-// metric has no such words, or v is not a number.
+// Band returns an everyday word for the value v of a metric, such as "responsive". It returns "" if
+// the metric has no such words, or if v is not a number.
 //
 //	ttft   < 0.5 s instant, < 2 s responsive, < 5 s noticeable, < 10 s slow, else frustrating
 //	speed  < 15 tok/s slow, < 25 acceptable, < 50 fast, else very fast

@@ -8,7 +8,7 @@ import (
 // Unit is the base unit in which a metric is kept and compared.
 type Unit string
 
-// The base units. Prefixes such as ms and k are added for display only.
+// These are the base units. Only displays add prefixes such as ms and k.
 const (
 	Seconds         Unit = "s"
 	SecondsPerToken Unit = "s/token"
@@ -32,8 +32,7 @@ const (
 // Direction is the direction in which a metric improves.
 type Direction int
 
-// The zero Direction is Neutral: neither direction is better, so the metric only
-// describes.
+// A metric with the zero Direction, Neutral, has no better direction.
 const (
 	Neutral Direction = iota
 	LowerIsBetter
@@ -44,41 +43,41 @@ const (
 type Scope int
 
 const (
-	// PerRequest metrics have one observation for each request. A threshold on them names a
-	// statistic, such as p95.
+	// PerRequest metrics have one observation for each request. A threshold on such a metric names
+	// a statistic, such as p95.
 	PerRequest Scope = iota
 	// PerGap metrics have one observation for each gap between two consecutive chunks with tokens,
 	// pooled over all requests. A threshold on them names a statistic.
 	PerGap
-	// PerLevel metrics have one value for a whole level, so a threshold on them names no statistic.
-	// Three metrics are exceptions: success takes "rate", "observed" or "every", goodput as a share
-	// takes "share" or "observed", and a share of the answers takes "rate" or "observed".
+	// PerLevel metrics have one value for a whole level. So a threshold on them names no statistic,
+	// except on success (rate, observed or every), on goodput as a share (share or observed) and on
+	// a share of answers (rate or observed).
 	PerLevel
-	// Counted metrics come from a histogram of the server. The histogram has one observation for
-	// each request that the server finished in the window, and only the bucket of an observation is
-	// known. A threshold names the mean or a percentile.
+	// Counted metrics come from a histogram of the server, with one observation for each request
+	// that finished in the window. The histogram shows only the bucket of an observation. A
+	// threshold names the mean or a percentile.
 	Counted
-	// PerReading metrics have one observation for each reading of a gauge of the server or of a
-	// GPU. A threshold on them names mean, min or max.
+	// PerReading metrics have one observation for each reading of a gauge, of the server or a GPU.
+	// A threshold on such a metric names mean, min or max.
 	PerReading
 )
 
-// Source is where a metric is observed.
+// Source is where the values of a metric come from.
 type Source int
 
 const (
 	// Client metrics come from the streams that tokgate reads.
 	Client Source = iota
-	// Server metrics come from the server's own /metrics page.
+	// Server metrics come from the /metrics page of the server.
 	Server
 	// GPU metrics come from GPU telemetry.
 	GPU
-	// Prices metrics apply the plan's prices to other metrics.
+	// Prices metrics are computed from other metrics and the plan's prices.
 	Prices
 )
 
-// Def is the definition of a metric, which the language, the judgement, the reports
-// and the documentation share.
+// Def is the definition of a metric. The language, the judgement, the reports and the documentation
+// all use it.
 type Def struct {
 	Name    string    // name in plans: lower case with underscores
 	Title   string    // as in a table heading, at most 24 characters
@@ -87,24 +86,23 @@ type Def struct {
 	Scope   Scope
 	Source  Source
 	Doc     string // one sentence: the definition
-	NoValue string // says when the metric has no value, for the documentation
-	Later   bool   // plans may name it, but it is not measured yet
-	// Streams means that the metric measures what comes between the first and the last chunk of an
+	NoValue string // explains when the metric has no value, for the documentation
+	Later   bool   // plans may name the metric, but it is not measured yet
+	// Streams means that the metric measures the time between the first and the last chunk of an
 	// answer. An answer in one chunk has no value. A level has no value if its streams were
 	// buffered; see Level.Unstreamed.
 	Streams bool
-	// Pooled means that the mean is a quotient of sums: the tokens of all answers, divided by the
-	// time in which they streamed. One fast answer counts in such a mean only by its share of the
-	// tokens.
+	// Pooled means that the mean is the tokens of all answers divided by their total streaming
+	// time. One fast answer then counts only by its share of the tokens.
 	Pooled bool
 	// OfAnswers means that the metric is the share of natural answers that have some property. A
 	// failed request counts as bad.
 	OfAnswers bool
-	// Paired means that the metric compares the answers of both servers of a comparison to
-	// the same prompts. Only tolerate can bound it.
+	// Paired means that the metric compares the answers of two servers to the same prompts. Only a
+	// tolerate block can limit it.
 	Paired bool
-	// TwoSided means that neither more nor less is better, so a comparison bounds its
-	// change on both sides.
+	// TwoSided means that a change in either direction is bad. A comparison then limits the change
+	// in both directions.
 	TwoSided bool
 }
 
@@ -262,8 +260,8 @@ var Defs = []Def{
 		Doc: "Cost of a million output tokens: cost_per_hour / the millions of output tokens that an hour at the level's throughput yields. The cost of reading the input is included.", NoValue: "the plan has no prices"},
 }
 
-// OfPairs lists the metrics that come from scoring answers on the control of a comparison. They
-// need two servers. A metric with Better = Neutral is only shown, and a plan cannot bound it.
+// OfPairs lists the metrics for which the control of a comparison scores answers. A metric with
+// Better = Neutral is only shown, and no plan can bound it.
 var OfPairs = []Def{
 	{Name: "odd_answers", Title: "Odd answers", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Paired: true,
 		Doc:     "How many more of the candidate's answers are odd than the control's own odd answers predict. An answer is odd if the control finds it more than 1 nat per token less likely than its own answer to the same prompt, or if it stops where the control's answer goes on. It is also odd if it has a fault that the control's answer lacks: it fails, is empty, has invalid text, repeats itself or is longer than asked. Example: \"count +2\".",
@@ -279,8 +277,8 @@ var OfPairs = []Def{
 		NoValue: "one of the two does not report how likely a given text is"},
 }
 
-// Untimed reports whether the metric depends only on an answer's content and not on its timing, so
-// that a late generator cannot change it.
+// Untimed reports whether the metric depends only on an answer's content. A late generator cannot
+// change such a metric.
 func (d Def) Untimed() bool {
 	return d.OfAnswers || d.Name == "answer_tokens" || d.Name == "tokens_per_chunk"
 }
@@ -298,7 +296,7 @@ func Lookup(name string) (Def, bool) {
 	return Def{}, false
 }
 
-// MustLookup is Lookup for a name that is written in the source.
+// MustLookup is Lookup for a name in the source code. It panics if there is no such metric.
 func MustLookup(name string) Def {
 	def, ok := Lookup(name)
 	if !ok {
@@ -307,8 +305,8 @@ func MustLookup(name string) Def {
 	return def
 }
 
-// Names lists the names of the metrics for which keep is true (all when nil),
-// in the order of Defs.
+// Names lists the names of the metrics for which keep returns true, in the order of Defs. If keep
+// is nil, it lists all names.
 func Names(keep func(Def) bool) []string {
 	var names []string
 	for _, d := range Defs {
@@ -319,5 +317,5 @@ func Names(keep func(Def) bool) []string {
 	return names
 }
 
-// String returns the metric's name, as a plan has it.
+// String returns the metric's name, as a plan writes it.
 func (d Def) String() string { return strings.TrimSpace(d.Name) }

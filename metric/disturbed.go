@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// If a round exceeds one of these limits, it may show that the generator was late, or that the load
-// was not the declared load. Then it does not show the server alone. Each of the first three limits
-// is raised to a share of the round's median TTFT if that share is longer.
+// A round that exceeds one of these limits is disturbed: the generator may have been late, or the
+// load may not be the declared load. Each of the first three limits is at least a share of the
+// round's median TTFT.
 const (
-	// MostDelay is the limit on how long reads and sends may have waited.
+	// MostDelay is the longest time that a read or a send may wait in an undisturbed round.
 	MostDelay  = 20 * time.Millisecond
 	delayShare = 0.10
 	// LeastStall is the shortest stop of the whole generator that counts as a stall.
@@ -19,22 +19,22 @@ const (
 	// burst.
 	burstSpread = 50 * time.Millisecond
 	burstShare  = 0.10
-	// leastBusy is the smallest allowed share of the slots' time in the window that is spent on a
-	// request or on the declared pause.
+	// leastBusy is the smallest allowed share of the window in which a slot has a request or makes
+	// its declared pause.
 	leastBusy = 0.95
-	// failedPause is how long a failed request may leave its slot idle. The slot waits before its
-	// next filler (load.Backoff), or opens a new connection.
+	// failedPause is how long a failed request may leave its slot idle. In this time the slot waits
+	// before its next filler (load.Backoff), or opens a new connection.
 	failedPause = 100 * time.Millisecond
 )
 
-// Disturbance is the effect of the generator's machine on a round. The zero value
-// means an undisturbed round.
+// Disturbance describes how the generator's machine disturbed a round. The zero value means an
+// undisturbed round.
 type Disturbance struct {
-	// Stall is how long the whole generator was stopped. Delay is how long its reads and sends may
-	// have waited. Each is 0 if it is within its limit.
+	// Stall is how long the whole generator stood still. Delay is the longest time that a read or a
+	// send may have waited. A value within its limit is 0.
 	Stall, Delay time.Duration
-	// Load describes how the load differed from the declared load. It is "" if it did not differ,
-	// or if the server was the cause.
+	// Load describes how the load differed from the declared load. If it did not differ, or if the
+	// server was the cause, Load is "".
 	Load string
 }
 
@@ -50,9 +50,9 @@ func (d Disturbance) String() string {
 }
 
 // Disturbed returns the effect of the generator's machine on a round of the level. It uses only the
-// generator's own records and, as a scale, the median TTFT. It uses no value that a threshold
-// judges, so repeating a disturbed round favours neither a pass nor a failure. A round in virtual
-// time is never late.
+// generator's own records, with the median TTFT as a scale. No threshold judges these records, so
+// repeating a disturbed round favours neither a pass nor a failure. A round in virtual time is
+// never late.
 func (l *Level) Disturbed(r *Round) Disturbance {
 	ttft := medianTTFT(r.MeasuredSamples())
 	var out Disturbance
@@ -88,10 +88,9 @@ func medianTTFT(samples []*Sample) float64 {
 	return median
 }
 
-// Idle describes in words that some slots of a closed loop's round were idle. It returns "" if all
-// slots were busy. It also returns "" if the round has only one wave of requests, and so no time
-// with all slots busy. byServer is true if the slots were idle because requests failed: then the
-// server is the cause, and the thresholds count the failures.
+// Idle describes which slots of a closed loop's round were idle. It returns "" if all slots were
+// busy, or if there was only one wave of requests. If the slots were idle because requests failed,
+// byServer is true: the thresholds already count these failures.
 func (l *Level) Idle(r *Round) (words string, byServer bool) {
 	if l.Kind.Windowed() {
 		return "", false
@@ -130,6 +129,6 @@ func (r *Round) spread() float64 {
 	return (last - first).Seconds()
 }
 
-// MostVoided returns how many of the given number of rounds may be measured again because they were
-// disturbed: a third of them, but at least one.
+// MostVoided returns how many of the given rounds may be measured again: a third of them, but at
+// least one.
 func MostVoided(rounds int) int { return max(rounds/3, 1) }

@@ -21,7 +21,7 @@ func FuzzGaps(f *testing.F) {
 		var got Gaps
 		wantErr, err := json.Unmarshal(raw, &want), json.Unmarshal(raw, &got)
 		if err != nil {
-			return // encoding/json reads a null in a list as 0, but Gaps refuses it
+			return // Gaps refuses a null, which encoding/json reads as 0
 		}
 		if diff := cmp.Diff(Gaps(want), got); diff != "" || wantErr != nil {
 			t.Errorf("%s: %v (-numbers +gaps):\n%s", raw, wantErr, diff)
@@ -44,7 +44,7 @@ func TestGapsRead(t *testing.T) {
 	}
 }
 
-// Sorting gaps by counting gives the same order as comparing them, for one list and for several.
+// Sorting gaps by counting and sorting them by comparison give the same order.
 func TestGapsInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	itl := MustLookup("itl")
@@ -79,8 +79,8 @@ func TestGapsInOrder(t *testing.T) {
 	}
 }
 
-// whole returns all observations one by one. It returns nil if their ranks or their mean differ
-// from those of the sorted list.
+// whole returns all observations one by one. It returns nil if the distribution's ranks or mean
+// disagree with these values.
 func whole(d Distribution) []float64 {
 	var out []float64
 	for rank := range d.Count() {

@@ -40,38 +40,38 @@ func TestRates(t *testing.T) {
 	cut := stream(1, Filler, 14*s, 0, 16*s, 18*s)
 	cut.Usage, cut.Failure = nil, &Failure{Kind: FailCanceled}
 	r := &Round{Due: 3, Complete: true, WindowStart: 10 * s, WindowEnd: 20 * s, Samples: []*Sample{
-		// This warm-up request has 10 tokens: one at 8 s, and then 9 in three chunks, at 9, 11 and
-		// 12 s. Two chunks, with 6 tokens, lie in the window.
+		// This warm-up request has 10 tokens: one at 8 s, and then 3 at each of 9, 11 and 12 s. So
+		// 6 tokens are in the window.
 		stream(0, Warmup, 7*s, 10, 8*s, 9*s, 11*s, 12*s),
 		// This request lies wholly inside the window: 21 tokens.
 		stream(0, Measured, 12*s, 21, 13*s, 14*s, 15*s),
-		// The window is (10, 20] s: a chunk at 10 s does not count, and a chunk at 20 s counts.
+		// The window is (10, 20] s, so it includes a chunk at 20 s but not one at 10 s.
 		stream(1, Measured, 9*s, 3, 10*s, 20*s, 21*s), // 3 tokens: at 10 s, 20 s and 21 s
 		failed, // counts for nothing
-		cut,    // of its 10 chunks with 34 tokens, 2 chunks count, each with 3.4 tokens
+		cut,    // of its 10 chunks, 2 count, with 3.4 tokens each
 	}}
 	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{r}}
-	// (6 + 21 + 1 + 6.8) tokens in 10 s
+	// 6 + 21 + 1 + 6.8 tokens in 10 s: 3.48 tok/s
 	closeTo(t, "throughput", l.Value("throughput", Steady, nil, nil), 3.48)
-	// Of the measured requests, one has its first token in (10, 20] s: at 13 s. The request that
-	// was cut off has no usage, so its input tokens are not known.
+	// One measured request has its first token in (10, 20] s, and 100 input tokens. The cancelled
+	// request has no usage, so its input tokens are unknown.
 	closeTo(t, "input_throughput", l.Value("input_throughput", Steady, nil, nil), 10)
 	// Two requests ended in (10, 20] s: at 12 and at 15 s.
 	closeTo(t, "request_rate", l.Value("request_rate", Steady, nil, nil), 0.2)
 	closeTo(t, "goodput", l.Value("goodput", Steady, func(x *Sample) bool { return x.Usage.Output > 20 }, nil), 0.1)
 	closeTo(t, "goodput of none", l.Value("goodput", Steady, func(*Sample) bool { return false }, nil), 0)
 	none(t, "goodput without bounds", l.Value("goodput", Steady, nil, nil))
-	// Of 3 requests due, 2 completed, and 1 of the 2 is good.
+	// Of 3 due requests, 2 completed and 1 is good.
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 2.0/3)
 	closeTo(t, "goodput share", l.GoodputShare(func(x *Sample) bool { return x.Usage.Output > 20 }), 1.0/3)
 
-	// In two halves: 6 + 21 tokens arrive in (10, 15] s, and 1 + 6.8 in (15, 20] s.
+	// In (10, 15] s there arrive 6 + 21 tokens, and in (15, 20] s there arrive 1 + 6.8 tokens.
 	halves := r.Stretches(Steady, 2)
 	closeTo(t, "first half", RateOver("throughput", halves[:1], nil), 27.0/5)
 	closeTo(t, "second half", RateOver("throughput", halves[1:], nil), 7.8/5)
 
-	// The window "all" goes from the first measured request, sent at 9 s, to 24 s. Its two
-	// completed requests have 21 + 3 tokens. Failed requests, warm-up and fillers do not count.
+	// The window "all" is from 9 s, when the first measured request was sent, to 24 s. Only
+	// completed measured requests count; there are two, with 21 and 3 tokens.
 	r.Start, r.End = 8*s, 24*s
 	closeTo(t, "throughput of all", l.Value("throughput", All, nil, nil), 24.0/16)
 	closeTo(t, "input_throughput of all", l.Value("input_throughput", All, nil, nil), 200.0/16)
@@ -81,12 +81,12 @@ func TestRates(t *testing.T) {
 		t.Errorf("%d on the ramp", n)
 	}
 
-	// Single gaps are not recorded here: one token comes at 10 s, and the two others are spread
-	// evenly over the 11 s after it.
+	// Without recorded gaps, the tokens after the first one count as spread evenly. The first token
+	// comes at 10 s, and two tokens follow until 21 s.
 	r.Samples = []*Sample{stream(0, Measured, 9*s, 3, 10*s, 20*s, 21*s)}
 	r.Samples[0].Gaps = nil
 	closeTo(t, "throughput without gaps", l.Value("throughput", Steady, nil, nil), 2.0*10/11/10)
-	// One chunk has all tokens.
+	// All tokens are in one chunk.
 	r.Samples = []*Sample{stream(0, Measured, 9*s, 30, 11*s)}
 	closeTo(t, "throughput of one chunk", l.Value("throughput", Steady, nil, nil), 3)
 }
@@ -104,13 +104,12 @@ func TestNoLevelValue(t *testing.T) {
 		}
 	}
 	none(t, "ttft", (&Level{}).Value("ttft", Steady, nil, nil))
-	// A window in which nothing happened.
 	l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{{Due: 1, WindowStart: s, WindowEnd: 2 * s, Complete: true}}}
 	none(t, "throughput", l.Value("throughput", Steady, nil, nil))
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 0)
 }
 
-// A request that the run itself cancelled is neither a success nor a failure.
+// A request that the run cancelled is neither a success nor a failure.
 func TestInterrupted(t *testing.T) {
 	failed, cut := stream(0, Measured, 3*s, 5, 4*s), stream(1, Measured, 5*s, 5, 6*s)
 	failed.Failure, cut.Failure = &Failure{Kind: FailTimeout}, &Failure{Kind: FailCanceled}
@@ -118,7 +117,8 @@ func TestInterrupted(t *testing.T) {
 		{Due: 2, Complete: true, Samples: []*Sample{stream(0, Measured, 1*s, 5, 2*s), stream(1, Measured, 1*s, 5, 2*s)}},
 		{Due: 20, Stopped: "interrupted", Samples: []*Sample{stream(0, Measured, 3*s, 5, 4*s), failed, cut}},
 	}}
-	// Of 22 requests due, three completed and one failed. The run cancelled the other 18.
+	// Of 22 due requests, three completed and one failed. The run cancelled the other 18, which
+	// cannot have an answer.
 	if l.Due() != 22 || l.Answerable() != 4 {
 		t.Errorf("due %d, answerable %d", l.Due(), l.Answerable())
 	}
@@ -136,16 +136,16 @@ func TestScalingAndPrefill(t *testing.T) {
 			Samples: []*Sample{stream(0, Measured, 1*s, tokens, 3*s, 5*s)}}}}
 	}
 	one, four := level(1, 100), level(4, 240)
-	// 24 tok/s at concurrency 4, divided by 4 · 10 tok/s
+	// The efficiency is 24 tok/s at concurrency 4, divided by 4 · 10 tok/s.
 	closeTo(t, "scaling_efficiency", four.Value("scaling_efficiency", Steady, nil, one), 0.6)
 	closeTo(t, "scaling_efficiency of 1", one.Value("scaling_efficiency", Steady, nil, one), 1)
 	none(t, "scaling_efficiency without 1", four.Value("scaling_efficiency", Steady, nil, nil))
 	none(t, "scaling_efficiency against 4", one.Value("scaling_efficiency", Steady, nil, four))
-	// 100 input tokens in 2 s of ttft: 50 tokens per second.
+	// 100 input tokens have a mean TTFT of 2 s: 50 tok/s.
 	closeTo(t, "prefill_speed", one.Value("prefill_speed", Steady, nil, nil), 50)
 	none(t, "prefill_speed of 4", four.Value("prefill_speed", Steady, nil, nil))
-	// The first two requests have 30 + 0 cached of 100 + 100 prompt tokens. The third does not
-	// report cached tokens and is left out.
+	// The hit rate ignores requests that do not report cached tokens. For the first two requests it
+	// is (30 + 0) / (100 + 100) = 0.15.
 	none(t, "cache_hit_rate", one.Value("cache_hit_rate", Steady, nil, nil))
 	tells := func(cached int) *Sample {
 		x := stream(0, Measured, 1*s, 1, 3*s)
@@ -170,16 +170,15 @@ func TestSynchrony(t *testing.T) {
 	closeTo(t, "lock-step", lock.Synchrony(8), 1)
 	spread := round(8, 5, func(slot, k int) float64 { return 10*float64(k) + 10.0/8*float64(slot) })
 	closeTo(t, "even spread", spread.Synchrony(8), 0)
-	// If two slots start half a cycle apart, R = 0. If they start a quarter of a cycle apart, R² =
-	// ½, so ρ² = 2·½ − 1 = 0.
+	// Two slots that start half a cycle apart are not synchronous.
 	closeTo(t, "opposite", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 5*float64(slot) }).Synchrony(2), 0)
-	// If the two slots start an eighth of a cycle apart, R² = (1 + cos 45°)/2, so ρ² = 2R² − 1 =
-	// cos 45°.
+	// Two slots start an eighth of a cycle apart, so R² = (1 + cos 45°)/2. Then ρ² = 2R² − 1 = cos
+	// 45°.
 	closeTo(t, "an eighth", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 1.25*float64(slot) }).Synchrony(2), math.Sqrt(math.Cos(math.Pi/4)))
-	// A slot that starts a whole cycle late is in phase with the other.
+	// A slot that starts a whole cycle after the other slot is in phase with it.
 	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).Synchrony(2), 1)
 
-	// For random phases ρ² has no bias: its mean is near 0 for any number of requests N.
+	// If slots start at random times, the synchrony is near 0 for any number of slots.
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, slots := range []int{2, 5, 30} {
 		sum := 0.0

@@ -5,68 +5,69 @@ import (
 	"unicode"
 )
 
-// PairedAnswers holds the answers of two compared servers to the same prompts, at temperature 0 and
-// under the comparison's load. It also holds how likely the control finds each answer.
+// PairedAnswers holds the answers of two compared servers to the same prompts. The temperature is
+// 0, and the load is that of the comparison. It also holds the control's log-probabilities of all
+// answers.
 type PairedAnswers struct {
-	// Due is the number of prompts that both servers should answer. Again is the number of these
-	// prompts that the control should answer a second time, in another batch.
+	// Due is the number of prompts for both servers. Again is how many of these prompts the control
+	// answers a second time, in another batch.
 	Due   int `json:"due"`
 	Again int `json:"again"`
-	// Unscored is the reason why the control does not report how likely a given text is; "" if the
-	// control reports it.
+	// Unscored is the reason why the control cannot report the log-probabilities of a given text;
+	// "" if it can.
 	Unscored string       `json:"unscored,omitempty"`
 	Pairs    []AnswerPair `json:"pairs"`
 }
 
-// AnswerPair is one prompt with its answers. An answer is nil if its server did not get the prompt.
+// AnswerPair is the answers of both servers to one prompt. An answer is nil if its server did not
+// get the prompt.
 type AnswerPair struct {
 	Workload  string        `json:"workload"`
 	Level     string        `json:"level"`
-	Order     int           `json:"order"` // number of the prompt at its level
+	Order     int           `json:"order"` // number of the prompt in its level
 	Control   *PairedAnswer `json:"control,omitempty"`
 	Candidate *PairedAnswer `json:"candidate,omitempty"`
 	Again     *PairedAnswer `json:"again,omitempty"` // the control's second
 }
 
-// PairedAnswer is one answer to a prompt of a comparison. The prompt has an answer of the other
-// server too, or a second answer of the control.
+// PairedAnswer is one answer to a prompt of a comparison. The same prompt has another answer, from
+// the other server or from the control.
 type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
 	Failure string `json:"failure,omitempty"` // why there is no answer; "" if there is one
 	Finish  string `json:"finish,omitempty"`
-	Asked   int    `json:"asked"`             // the maximum number of tokens
-	Tokens  int    `json:"tokens"`            // by the server's count; 0 if not reported
+	Asked   int    `json:"asked"`             // requested maximum number of tokens
+	Tokens  int    `json:"tokens"`            // token count of the server; 0 if not reported
 	Empty   bool   `json:"empty,omitempty"`   // neither text nor reasoning
 	Repeats bool   `json:"repeats,omitempty"` // likewise
 	Invalid bool   `json:"invalid,omitempty"` // likewise
-	// Loss is the negative log-likelihood of the answer on the control, in nats, summed over its
-	// tokens by the control's tokenizer. Scored is the number of these tokens; 0 if the loss is not
-	// known.
+	// Loss is the negative log-likelihood of the control's answer, in nats. It is a sum over the
+	// tokens of the answer, by the control's tokenizer. Scored is the number of these tokens; 0 if
+	// the loss is unknown.
 	Loss   float64 `json:"loss_nats"`
 	Scored int     `json:"scored"`
-	// Gap is a sum over tokens, in nats. Each token has a log-probability from the server that
-	// answered, and another from the control; the absolute differences are added up. Weighed is the
-	// number of tokens in the sum; 0 if the gap is not known.
+	// Gap is the sum of the absolute differences between two log-probabilities of each token, in
+	// nats. One is from the server that answered, and the other is from the control. Weighed is the
+	// number of tokens in the sum; 0 if the gap is unknown.
 	Gap     float64 `json:"gap_nats,omitempty"`
 	Weighed int     `json:"weighed,omitempty"`
-	// Agrees is the number of characters up to the first difference between this answer and the
-	// control's first answer, divided by the length of the longer answer. In the control's first
-	// answer itself Agrees is 0.
+	// Agrees compares this answer with the control's first answer. It is the number of characters
+	// up to the first difference, divided by the length of the longer answer. In the control's
+	// first answer itself, Agrees is 0.
 	Agrees float64 `json:"agrees"`
-	// Stops means that this answer is a proper beginning of the answer with which it is compared.
-	// The candidate's answer and the control's second answer are compared with the control's first
-	// answer. The control's first answer is compared with the candidate's answer.
+	// Stops means that this answer is a beginning of another answer to the prompt, and shorter. For
+	// the control's first answer, the other answer is the candidate's. For the candidate's and the
+	// control's second answer, it is the control's first answer.
 	Stops bool `json:"stops,omitempty"`
-	// Text is the answer, reasoning included. It is kept in a file of its own; "" if
-	// that file is missing.
+	// Text is the answer with its reasoning. It is stored in another file; "" if that file is
+	// missing.
 	Text string `json:"-"`
 }
 
-// Long reports whether the answer has more tokens than the request asked for. A long answer is not
-// scored.
+// Long reports whether the answer has more tokens than requested. A long answer is not scored.
 func (a *PairedAnswer) Long() bool { return a.Tokens > a.Asked }
 
-// Readable reports whether the answer can be scored.
+// Readable reports whether the control can score the answer.
 func (a *PairedAnswer) Readable() bool {
 	return a.Failure == "" && !a.Empty && !a.Long()
 }
@@ -79,7 +80,7 @@ func (a *PairedAnswer) PerToken() (v float64, ok bool) {
 	return a.Loss / float64(a.Scored), true
 }
 
-// Hold compares the texts of the answers of a pair, and sets Agrees and Stops.
+// Hold compares the other answers of a pair with the control's answer, and sets Agrees and Stops.
 func (p *AnswerPair) Hold() {
 	if p.Control == nil {
 		return
@@ -95,8 +96,8 @@ func (p *AnswerPair) Hold() {
 	}
 }
 
-// agree returns the number of characters up to the first difference between two texts, divided by
-// the length of the longer one.
+// agree returns the number of characters up to the first difference between two texts. It is
+// divided by the length of the longer text.
 func agree(a, b string) float64 {
 	x, y := []rune(a), []rune(b)
 	n, longer := 0, max(len(x), len(y))
@@ -109,7 +110,7 @@ func agree(a, b string) float64 {
 	return float64(n) / float64(longer)
 }
 
-// stopsIn reports whether a is a proper beginning of b.
+// stopsIn reports whether the text of a is the beginning of b's text, and shorter.
 func (a *PairedAnswer) stopsIn(b *PairedAnswer) bool {
 	return a.Failure == "" && b.Failure == "" && len(a.Text) < len(b.Text) && strings.HasPrefix(b.Text, strings.TrimRightFunc(a.Text, unicode.IsSpace))
 }

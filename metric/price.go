@@ -1,13 +1,13 @@
 package metric
 
-// Price is what a server costs, in the plan's currency.
+// Price is the price of a server, in the plan's currency.
 type Price struct {
 	Hour        float64 // price of an hour of the server; 0: not priced
 	Electricity float64 // price of a kilowatt-hour for the GPUs; 0: not priced
 }
 
-// PrefillSpeed returns input tokens per second of prefill. It uses the server's own counts if the
-// server reports tokens and seconds, and then told is true. Otherwise it uses ttft; see
+// PrefillSpeed returns how many input tokens the server prefills in a second. If the server counts
+// these tokens and seconds, told is true. Otherwise the speed comes from the TTFT; see
 // FirstTokenSpeed.
 func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
 	tokens, seconds := l.Added(PrefillTokens), l.Added(PrefillSeconds)
@@ -18,8 +18,8 @@ func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
 }
 
 // CacheHitRate returns the share of the prompt tokens that came from the server's cache. The
-// numbers come from the usage of the answers; without them, from the server's counters over the
-// window, and told is true.
+// numbers come from the usage of the answers. Without these, they come from the server's counters
+// over the window, and told is true.
 func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	if v = CacheHitRate(samples); v.OK {
 		return v, false
@@ -30,11 +30,11 @@ func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	return v, false
 }
 
-// accepted returns the metric accept_rate or accept_length. The value is the mean of the server's
-// gauge of that name if the server has one; otherwise it comes from the server's counters.
+// accepted returns the metric accept_rate or accept_length. If the server has a gauge of that name,
+// the value is the gauge's mean. Otherwise it comes from the server's counters.
 func (l *Level) accepted(name string) Value {
-	// Some servers with speculative decoding report a mean instead of counters. A mean above zero
-	// shows that they do.
+	// Some servers with speculative decoding report a mean instead of counters. A mean of zero may
+	// come from a server that does not.
 	if g, why := l.Gauge(name); why == "" && g.Mean > 0 {
 		return Some(g.Mean)
 	}
@@ -55,8 +55,8 @@ func (l *Level) accepted(name string) Value {
 	return Some(accepted.V / per.V)
 }
 
-// AcceptRateAt returns, for each position in a draft, the share of drafts whose token at that
-// position was accepted. It is empty if the server does not report positions.
+// AcceptRateAt returns the share of drafts in which a token was accepted, for each position of the
+// token in the draft. The result is empty if the server does not report positions.
 func (l *Level) AcceptRateAt() []float64 {
 	drafts := l.Added(Drafts)
 	if !drafts.OK || drafts.V <= 0 {
@@ -72,8 +72,8 @@ func (l *Level) AcceptRateAt() []float64 {
 	}
 }
 
-// EnergyPerToken is the energy that the GPUs used in the windows, divided by the output tokens in
-// the windows.
+// EnergyPerToken returns the energy of the GPUs in the windows, divided by the number of output
+// tokens in the windows.
 func (l *Level) EnergyPerToken() Value {
 	speed := RateOver("throughput", l.Windows(Steady), nil)
 	if !speed.OK {
@@ -89,9 +89,8 @@ func (l *Level) EnergyPerToken() Value {
 	return Some(power.Mean / speed.V)
 }
 
-// Cost returns the value of a metric of prices over stretches of the level. The metric is the cost
-// of an hour of the server, at the mean power of the level, or the cost of a million output tokens,
-// at the throughput of the stretches.
+// Cost returns the value of a metric of prices. The cost of an hour uses the mean power of the
+// level. The cost of a million output tokens also uses the throughput of the stretches.
 func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
 	if l.Of != "" {
 		return None("a part of a mix has no server of its own")

@@ -10,18 +10,19 @@ import (
 type StatKind int
 
 const (
-	// NoStat is the zero value: level-wide metrics take no statistic.
+	// NoStat is the zero value. Level-wide metrics have no statistic.
 	NoStat StatKind = iota
 	Mean
 	Min
 	Max
 	Percentile
-	// Every is the statistic that puts the bound on each single observation.
+	// Every is the statistic that applies the limit to each single observation.
 	Every
-	// Rate is the statistic of success: completed / due. It makes a claim about the server's
-	// requests in general.
+	// Rate is the statistic of success: completed / due. It estimates the rate of all requests to
+	// the server, not only those of this run.
 	Rate
-	// Share is the statistic of goodput: good / due. It makes a claim about requests in general.
+	// Share is the statistic of goodput: good / due. It estimates the share of all requests to the
+	// server, not only those of this run.
 	Share
 	// Observed is the share of success or goodput among the requests of this run only. It is an
 	// exact share, and makes no claim about other requests.
@@ -34,8 +35,8 @@ type Stat struct {
 	P    float64 // percentage of a Percentile, in [0.1, 99.9]; otherwise 0
 }
 
-// ParseStat reads a statistic. The empty string is no statistic. Percentiles
-// are "p" and a number from 0.1 to 99.9.
+// ParseStat reads a statistic. The empty string means no statistic. A percentile is "p" and a
+// number from 0.1 to 99.9.
 func ParseStat(s string) (Stat, error) {
 	switch s {
 	case "":
@@ -69,7 +70,7 @@ func ParseStat(s string) (Stat, error) {
 	return Stat{}, fmt.Errorf("%q is no statistic; use mean, p1 to p99.9, min, max or every", s)
 }
 
-// String writes the statistic as a plan does; no statistic is "".
+// String returns the statistic as a plan writes it; "" without a statistic.
 func (s Stat) String() string {
 	switch s.Kind {
 	case Mean:
@@ -100,8 +101,8 @@ func (s Stat) Exact() bool {
 // IsShare reports whether the statistic is a share of the requests.
 func (s Stat) IsShare() bool { return s.Kind == Rate || s.Kind == Share || s.Kind == Observed }
 
-// UnitOf returns the unit of a statistic of the metric. It is the metric's own unit, but a share of
-// requests, as of goodput, is a ratio.
+// UnitOf returns the unit of a statistic of the metric. A share of requests is a ratio. All other
+// statistics have the metric's unit.
 func (d Def) UnitOf(s Stat) Unit {
 	if s.IsShare() {
 		return Ratio

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// An answer that arrives in one piece shows the time of its end, but not the speed at which the
-// server made it. A few answers of this kind are left out. If their share of a level's answers is
-// above mostUnstreamed, the level has no values of streaming metrics.
+// If an answer arrives in one piece, it does not show how fast the server made it. Such answers are
+// left out. If their share of a level's answers is above mostUnstreamed, the level has no values of
+// streaming metrics.
 const (
 	mostUnstreamed = 0.05 // of the completed answers
-	// An answer counts as arriving in one piece if everything after its first chunk took less time
-	// than one token, or less than leastPerToken for each token. The fastest servers stream a few
-	// thousand tokens per second to one user. An answer with fewer than leastStreamed tokens after
-	// the first chunk does not count: a short time may be chance.
+	// An answer is unstreamed if everything after its first chunk took less time than one token, or
+	// less than leastPerToken for each token. Real servers stream at most a few thousand tokens per
+	// second to one user. An answer with fewer than leastStreamed tokens after the first chunk is
+	// never unstreamed, because its short time may be chance.
 	leastPerToken = 100 * time.Microsecond
 	leastStreamed = 3
-	// mostPerChunk is the largest allowed mean number of tokens in a chunk for an engine that makes
-	// one token in a step. A real vLLM on a busy machine puts up to 1.3 tokens in a chunk.
+	// mostPerChunk is the largest allowed mean number of tokens in a chunk. It applies to an engine
+	// that makes one token in a step. A real vLLM on a busy machine reaches 1.3.
 	mostPerChunk = 2.0
 	onePerStep   = 1.1
 )
 
-// FewPerChunk is the largest mean number of tokens in a chunk for which a gap between two chunks
-// still is about the time of one token.
+// FewPerChunk is the largest mean number of tokens in a chunk at which a gap between two chunks
+// still measures one token.
 const FewPerChunk = 1.05
 
 // Unstreamed explains why the level's answers do not show how fast the server streamed; "" if they
-// do show it. The reason does not matter to metrics that depend only on the beginning or end of an
-// answer (ttft, e2e), or only on its number of tokens (throughput).
+// do. It does not matter to metrics that depend only on the start or end of an answer (ttft, e2e),
+// or only on its number of tokens (throughput).
 func (l *Level) Unstreamed() string {
 	samples := l.MeasuredSamples()
 	token := l.tokenTime(samples)
@@ -59,8 +59,8 @@ func (l *Level) Unstreamed() string {
 	return ""
 }
 
-// tokenTime returns the time of one token. It computes the time from all streams together and takes
-// the server's own figure if that is longer.
+// tokenTime returns the mean time of one token over all streams. If the server's own time is
+// longer, it returns that time.
 func (l *Level) tokenTime(samples []*Sample) time.Duration {
 	tokens, took := 0, time.Duration(0)
 	for _, s := range samples {
@@ -75,8 +75,9 @@ func (l *Level) tokenTime(samples []*Sample) time.Duration {
 	return token
 }
 
-// steps returns how many tokens the engine makes for one request in one step, by the engine's own
-// counters. It returns a very large number if the engine does not report these counters.
+// steps returns the number of tokens that the engine makes for one request in one step. It comes
+// from the engine's counters. If the engine does not report these, the result is a very large
+// number.
 func (l *Level) steps() float64 {
 	const unknown = 1e9
 	generated := l.Added(GeneratedTokens)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The server makes a token in 10 ms by its own count, but a gateway holds back whole answers: of 21
-// tokens, the last 20 arrive within 5 ms.
+// A gateway collects the tokens of an answer and sends them together. The server makes a token
+// every 10 ms, but the last 20 of 21 tokens arrive within 5 ms.
 func TestUnstreamed(t *testing.T) {
 	const ms = time.Millisecond
 	witness := func(tokens, steps float64) *Telemetry {
@@ -37,8 +37,8 @@ func TestUnstreamed(t *testing.T) {
 		{"streamed", streamed, nil, ""},
 		{"streamed, several tokens a chunk, of an engine that makes one", streamed, witness(420, 400), "a chunk holds 7 tokens on average, but the engine makes one"},
 		{"several a step", streamed, witness(420, 200), ""},
-		// The tokens arrive 0.25 ms apart. The server knows that a token takes 10 ms, but does not
-		// report it.
+		// The tokens arrive 0.25 ms apart, which is buffered. But without the server's own time per
+		// token, they might be that fast.
 		{"buffered, nobody says so", buffered, nil, ""},
 		{"buffered, the server says so", buffered, witness(420, 400), "20 of 20 answers came in one piece"},
 		{"faster than any server", one(21, 1, 2*s, 2*s+ms), nil, "20 of 20 answers came in one piece"},
@@ -58,15 +58,14 @@ func TestUnstreamed(t *testing.T) {
 	}
 }
 
-// Two answers of 11 tokens stream at 50 tok/s. The chunks of a third answer come within 10 µs. The
-// arithmetic mean of the three speeds is 333,367 tok/s, but the pooled speed is 30 tokens in
-// 0.40001 s.
+// Two answers of 11 tokens stream at 50 tok/s, and the chunks of a third answer come within 10 µs.
+// The mean of the three speeds is 333,367 tok/s. The pooled speed is 30 tokens in 0.40001 s.
 func TestPooledSpeed(t *testing.T) {
 	samples := []*Sample{
 		stream(0, Measured, s, 11, 2*s, 2*s+200*time.Millisecond),
 		stream(0, Measured, s, 11, 2*s, 2*s+200*time.Millisecond),
 		stream(0, Measured, s, 11, 2*s, 2*s+10*time.Microsecond),
-		stream(0, Measured, s, 11, 2*s), // a stream of one chunk has no speed
+		stream(0, Measured, s, 11, 2*s), // without a speed, because it has one chunk
 		{Phase: Measured, Sent: s, Failure: &Failure{Kind: FailStatus}},
 	}
 	for name, want := range map[string]float64{"speed": 30 / 0.40001, "request_speed": (50 + 50 + 1e6) / 3} {

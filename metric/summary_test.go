@@ -27,11 +27,11 @@ func TestDistribution(t *testing.T) {
 		{"10", lower(0), "p0.1", 1}, {"10", lower(0), "p10", 1}, {"10", lower(0), "p10.1", 2}, {"10", lower(0), "p50", 5}, {"10", lower(0), "p95", 10}, {"10", lower(0), "p99.9", 10},
 		{"10", lower(0), "mean", 5.5}, {"10", lower(0), "min", 1}, {"10", lower(0), "max", 10}, {"10", lower(0), "every", 10},
 		{"10", higher(0), "p5", 1}, {"10", higher(0), "every", 1}, {"10", higher(0), "max", 10},
-		// Two of 12 requests failed. Rank ⌈0.9·12⌉ = 11 is a failed request, and rank ⌈0.8·12⌉ = 10
-		// is a completed request.
+		// Two of 12 requests failed. The p90 has rank ⌈0.9·12⌉ = 11, a failed request. The p80 has
+		// rank ⌈0.8·12⌉ = 10, a completed request.
 		{"10 and 2 failed", lower(2), "p90", inf}, {"10 and 2 failed", lower(2), "p80", 10}, {"10 and 2 failed", lower(2), "mean", 5.5}, {"10 and 2 failed", lower(2), "max", inf}, {"10 and 2 failed", lower(2), "min", 1}, {"10 and 2 failed", lower(2), "every", inf},
-		// If higher is better, failed requests rank lowest. Rank ⌈0.1·12⌉ = 2 is a failed request,
-		// and rank ⌈0.2·12⌉ = 3 is a completed request.
+		// If higher is better, failed requests have the lowest ranks. The p10 has rank ⌈0.1·12⌉ =
+		// 2, a failed request. The p20 has rank ⌈0.2·12⌉ = 3, a completed request.
 		{"10 and 2 failed, higher", higher(2), "p10", 0}, {"10 and 2 failed, higher", higher(2), "p20", 1}, {"10 and 2 failed, higher", higher(2), "min", 0}, {"10 and 2 failed, higher", higher(2), "max", 10}, {"10 and 2 failed, higher", higher(2), "every", 0},
 		{"all failed", NewDistribution(nil, 3, LowerIsBetter), "p50", inf}, {"all failed", NewDistribution(nil, 3, LowerIsBetter), "min", inf},
 		{"all failed, higher", NewDistribution(nil, 3, HigherIsBetter), "p50", 0}, {"all failed, higher", NewDistribution(nil, 3, HigherIsBetter), "max", 0},
@@ -62,8 +62,8 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// A percentile never falls as p grows, and lies between the smallest and the largest observation. A
-// further failed request never makes a percentile better.
+// A percentile never falls as p grows. It is between the smallest and the largest observation. One
+// more failed request never improves it.
 func TestPercentilesAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for range 500 {
@@ -114,16 +114,16 @@ func TestOf(t *testing.T) {
 	if d := Of(ttft, samples); len(d.Values) != 1 || d.Values[0] != 1 || d.Worst != 1 || d.N() != 2 {
 		t.Errorf("ttft: %+v", d)
 	}
-	// Request b failed. The gaps before its failure count, and the failure counts as one gap that
-	// is worse than every other.
+	// Request b failed. Its gaps before the failure count, and the failure counts as one more gap,
+	// worse than all others.
 	itl, _ := Lookup("itl")
 	if d := Of(itl, samples); len(d.Values) != 2 || d.Values[0] != 0.5 || d.Worst != 1 {
 		t.Errorf("itl: %+v", d)
 	}
 }
 
-// The definitions have the properties on which the language, the reports and the
-// documentation rely.
+// Every definition of a metric has the properties that the language, the reports and the
+// documentation rely on.
 func TestDefs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range Defs {

@@ -27,8 +27,7 @@ func (p *Plan) Stores(w *Workload) Store {
 	return StoreNone
 }
 
-// judgesAnswers reports whether the plan judges what the answers of w say, by a score, a
-// threshold, a good block or a comparison.
+// judgesAnswers reports whether the plan judges the text of w's answers.
 func (p *Plan) judgesAnswers(w *Workload) bool {
 	asks := func(t *Threshold) bool { return t.Metric.OfAnswers }
 	return w.Score != nil || slices.ContainsFunc(w.Good, asks) ||
@@ -40,8 +39,8 @@ func (p *Plan) judgesAnswers(w *Workload) bool {
 		})
 }
 
-// Fields returns the extra fields of the body of w's requests, as JSON by name. A nil
-// value removes the field from the body. The result is nil if the plan adds no field.
+// Fields returns the extra fields of the body of w's requests, as JSON values by name. A nil value
+// removes the field from the body. Without extra fields the result is nil.
 func (w *Workload) Fields() (map[string]any, error) {
 	if len(w.Request.Extra) == 0 {
 		return nil, nil
@@ -62,9 +61,9 @@ func (w *Workload) Fields() (map[string]any, error) {
 	return fields, nil
 }
 
-// Ask returns what the answer to the request of one row must satisfy. Rows count from 1; row 0
-// means a request without a row. An error names a requirement that cannot be read and is
-// therefore not checked.
+// Ask returns the requirements on the answer to the request with the given row. Rows count from 1;
+// row 0 means no row. An error names a requirement that cannot be read, and is therefore not
+// checked.
 func (w *Workload) Ask(row int) (*answers.Ask, error) {
 	fields, err := w.Fields()
 	if err != nil {
@@ -81,8 +80,8 @@ func (w *Workload) Ask(row int) (*answers.Ask, error) {
 	return answers.Read(fields)
 }
 
-// Found examines the answer to the request of one row. If the workload has a score block, it
-// also decides whether the answer is right.
+// Found examines the answer to the request with the given row. If the workload has a score block,
+// Found also decides whether the answer is right.
 func (w *Workload) Found(ask *answers.Ask, said answers.Said, row int) metric.Answer {
 	found := ask.Look(said)
 	if row > 0 {
@@ -102,7 +101,7 @@ func (w *Workload) Expected(row int) json.RawMessage {
 	return nil
 }
 
-// row returns the row with number n, from 1; nil if there is no such row.
+// row returns row n of the data set, counted from 1; nil if it has no row n.
 func (w *Workload) row(n int) *traffic.Row {
 	if set := w.Prompt.Dataset; set != nil && n > 0 && n <= len(set.Rows) {
 		return &set.Rows[n-1]

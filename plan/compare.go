@@ -19,66 +19,66 @@ type Restart string
 const (
 	// RestartLeg gives each leg a fresh server.
 	RestartLeg Restart = "leg"
-	// RestartOrder gives each turn a fresh server: in A B B A the two legs of B are one turn
-	// and share a server. The unit of the verdict then is a block of four legs.
+	// RestartOrder gives each turn a fresh server. In A B B A the two legs of B are one turn and
+	// share a server. The verdict then counts blocks of four legs.
 	RestartOrder Restart = "order"
-	// RestartNever starts each server once. Both run at the same time, and the
-	// verdict holds only for these two starts.
+	// RestartNever starts each server once. Both servers stay up, and the verdict holds only for
+	// these two starts.
 	RestartNever Restart = "never"
 )
 
-// Compare is one compare block: a candidate against a control. Every workload that
-// runs on both is compared; Claims are the bounds on the changes.
+// Compare is one compare block, which compares a candidate with a control. It compares every
+// workload that runs on both servers. Claims are the bounds on the changes.
 type Compare struct {
 	Name      string
 	Control   Control
 	Candidate *Server
 	Rounds    int // number of rounds, at least 5; an even number under RestartOrder
 	Restart   Restart
-	// SideBySide runs both legs of a round at the same time. The servers swap their GPUs after
-	// each round, so two rounds together are one observation. SideBySide requires RestartLeg
-	// and an even number of rounds.
+	// SideBySide runs both legs of a round at the same time. The servers swap their GPUs after each
+	// round, so a pair of rounds is one observation. SideBySide requires RestartLeg and an even
+	// number of rounds.
 	SideBySide bool `plan:"side_by_side"`
-	// Changed lists the keys of fingerprint and declaration in which the servers may
-	// differ; "flags" covers "flags.max-model-len".
+	// Changed lists the keys of fingerprints and declarations in which the servers may differ. The
+	// key "flags" includes "flags.max-model-len".
 	Changed []string `plan:"changed"`
 	Claims  []*Claim
-	// Answers is set if both servers answer the same prompts and the control then
-	// scores the answers of both. It requires a control that is a server.
+	// Answers is set if both servers answer the same prompts and the control scores all answers.
+	// The control must then be a server.
 	Answers *Reading
-	// Skip is the reason why the two servers are not compared; "" if they are. Unchanged is set
-	// if the reason is that both servers are the same.
+	// Skip is the reason why the two servers are not compared; "" if they are compared. Unchanged
+	// is set if the reason is that both servers are equal.
 	Skip      string
 	Unchanged bool
 	Policy    Policy // of the gate
 	Range     hcl.Range
 }
 
-// Reading is what the answers block of a comparison asks for.
+// Reading is the content of a comparison's answers block.
 type Reading struct {
-	Prompts   int `plan:"prompts"`    // number of prompts that both servers answer, over all compared workloads and rounds
+	Prompts   int `plan:"prompts"`    // number of prompts for both servers, in all workloads and rounds
 	MaxTokens int `plan:"max_tokens"` // of an answer
 	Range     hcl.Range
 }
 
-// Control is what a candidate is compared with. It is either a server of the plan, or
-// of the same plan on the base branch, or a recorded run.
+// Control is what a candidate is compared with. It is a server of the plan, a server of the same
+// plan on the base branch, or a recorded run.
 type Control struct {
 	Server *Server // nil for a recorded run, and if the base branch has no such server
-	// Baseline is the folder of a recorded run, resolved against the plan's folder;
-	// "" if the control is a server. BaselineServer is the address of the control in
-	// that run; "" means the candidate's address, or the only server of the run.
+	// Baseline is the folder of a recorded run, relative to the plan's folder if not absolute; ""
+	// if the control is a server. BaselineServer is the address of the control in the recorded run.
+	// "" means the candidate's address, or the only server of the run.
 	Baseline       string
 	BaselineServer string
-	Base           bool // Server belongs to the plan on the base branch
+	Base           bool // Server is in the plan on the base branch
 	Range          hcl.Range
 }
 
-// Claim is one tolerate or improve block.
+// Claim is one tolerate or improve block of a comparison.
 type Claim struct {
 	Improve   bool
-	Workloads []*Workload // the named workloads; if none is named, all compared workloads
-	At        []string    // names of levels, for workloads that have them; the capacity is none
+	Workloads []*Workload // workloads that the block names; all compared workloads if it names none
+	At        []string    // names of levels; the capacity is not a level
 	Severity  Severity    `plan:"severity"`
 	Changes   []*Change
 	Range     hcl.Range
@@ -87,22 +87,22 @@ type Claim struct {
 // Change is one bound on the change of a metric from control to candidate: "p95
 // +10%".
 type Change struct {
-	Metric metric.Def // the metric; its Name is "capacity" if the capacity is bounded
+	Metric metric.Def // the metric that the bound is on; its Name may be "capacity"
 	Stat   metric.Stat
-	// Limit is the change as written, with its sign. It is a share of the control's value: 0.10
-	// for "+10%". If Points is set, it is a difference in base units: -0.01 for "-1pp". Points
-	// are for metrics that are shares themselves.
+	// Limit is the change as the plan writes it, with its sign. It is a share of the control's
+	// value: 0.10 for "+10%". If Points is set, it is a difference in base units: -0.01 for "-1pp".
+	// Points is only for metrics that are shares.
 	Limit  float64
 	Points bool
-	// TwoSided bounds the change from below by −Limit and from above by +Limit: "mean +-10%".
-	// Limit is then positive.
+	// TwoSided limits a change in both directions, from −Limit to +Limit: "mean +-10%". Limit is
+	// then positive.
 	TwoSided bool
-	Text     string // the bound as the author wrote it
+	Text     string // the bound as the plan writes it
 	Range    hcl.Range
 }
 
-// Workloads lists the compared workloads in the order of the plan: those that run on
-// both servers. For a baseline it lists those of the candidate.
+// Workloads lists the compared workloads in the order of the plan. They run on both servers. With a
+// baseline as control, they run on the candidate.
 func (c *Compare) Workloads(p *Plan) []*Workload {
 	var out []*Workload
 	for _, w := range p.Workloads {
@@ -117,16 +117,16 @@ func (c *Compare) Workloads(p *Plan) []*Workload {
 // of it.
 const SkipNoBase = "no --base was given"
 
-// Live reports whether both servers run in turns: the comparison is neither skipped
-// nor against a recorded run.
+// Live reports whether both servers run in turns. They do unless the comparison is skipped or has a
+// recorded run as its control.
 func (c *Compare) Live() bool { return c.Skip == "" && c.Control.Server != nil }
 
 // Allows reports whether the servers may differ in the key.
 func (c *Compare) Allows(key string) bool { return Allows(c.Changed, key) }
 
-// Allows reports whether the list changed allows a difference in the key. It does if it names
-// the key, or something that includes the key ("flags" covers "flags.max-model-len"). It also
-// does if it names something that decides the fact ("image" decides "version").
+// Allows reports whether the list changed allows a difference in the key. The list must name one of
+// three things: the key, a group with the key ("flags" for "flags.max-model-len"), or a cause of
+// the key ("image" for "version").
 func Allows(changed []string, key string) bool {
 	fact, _ := metric.FactOf(key)
 	return slices.ContainsFunc(changed, func(c string) bool {
@@ -135,10 +135,9 @@ func Allows(changed []string, key string) bool {
 	})
 }
 
-// Declared returns the plan's declarations of the server that may change what is
-// measured. Its keys are those that compare.changed names: engine, model, image and
-// the like, and "flags." with the name of each flag. Addresses and ports are left
-// out. Values may hold secrets.
+// Declared returns the plan's declarations of the server that may change what is measured. The keys
+// are those of compare.changed: engine, model, image and so on, and "flags." with the name of a
+// flag. Addresses and ports are left out. Values may contain secrets.
 func (s *Server) Declared() map[string]string {
 	out := map[string]string{}
 	set := func(key, value string) {
@@ -181,7 +180,7 @@ func (s *Server) Declared() map[string]string {
 	return out
 }
 
-// setEnv sets each variable; the values are never shown.
+// setEnv sets a hash of each variable's value instead of the value.
 func setEnv(env map[string]string, set func(key, value string)) {
 	for name, value := range env {
 		sum := sha256.Sum256([]byte(value))
@@ -206,9 +205,9 @@ func Differences(a, b map[string]string) []string {
 	return keys
 }
 
-// Groups returns the groups of servers that take turns. Each group has its servers and their
-// comparisons. Comparisons that share a server are in the same group. All are in the order of
-// the plan.
+// Groups returns the groups of servers that take turns, with their comparisons. Comparisons that
+// share a server are in the same group. Groups, servers and comparisons are in the order of the
+// plan.
 func Groups(p *Plan) []Group {
 	var out []Group
 	for _, c := range p.Compares {
@@ -240,8 +239,7 @@ type Group struct {
 	Compares []*Compare
 }
 
-// Workloads lists the workloads that at least one comparison of the group compares,
-// in the order of the plan.
+// Workloads lists the workloads of the group's comparisons, in the order of the plan.
 func (g Group) Workloads(p *Plan) []*Workload {
 	var out []*Workload
 	for _, w := range p.Workloads {
@@ -252,8 +250,8 @@ func (g Group) Workloads(p *Plan) []*Workload {
 	return out
 }
 
-// ControlOnly reports whether the workload runs on the server only as the control of a
-// comparison. Then no threshold is checked on that server.
+// ControlOnly reports whether the workload runs on the server only as the control of a comparison.
+// If so, no threshold is checked on this server.
 func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 	control := false
 	for _, c := range p.Compares {
@@ -268,8 +266,8 @@ func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 	return control
 }
 
-// Idle reports whether the workload need not run on the server: only a comparison would use
-// the result, and nothing changed since the base branch.
+// Idle reports whether the workload need not run on the server. This is so if only a comparison
+// with the base branch uses the result, and nothing changed since the base branch.
 func (p *Plan) Idle(s *Server, w *Workload) bool {
 	if w.Of != nil {
 		return p.Idle(s, w.Of)
@@ -291,8 +289,8 @@ func (p *Plan) Idle(s *Server, w *Workload) bool {
 	return idle
 }
 
-// Searches reports whether the capacity of the workload is searched on the server. For a server
-// that is only a control this is so if a comparison bounds the capacity.
+// Searches reports whether the capacity of the workload is searched on the server. On a server that
+// is only a control, it is searched if a comparison bounds the capacity.
 func (p *Plan) Searches(s *Server, w *Workload) bool {
 	if w.Capacity == nil || !slices.Contains(w.Servers, s) {
 		return false
@@ -302,8 +300,7 @@ func (p *Plan) Searches(s *Server, w *Workload) bool {
 	})
 }
 
-// Paired lists the changes that bound a metric computed from scored answers. The control scores
-// the answers.
+// Paired lists the changes of the comparison on metrics with the field Paired.
 func (c *Compare) Paired() []*Change {
 	var out []*Change
 	for _, claim := range c.Claims {
@@ -316,8 +313,8 @@ func (c *Compare) Paired() []*Change {
 	return out
 }
 
-// Unread explains why the control cannot report how likely the answers to some
-// workloads are; "" if it is expected to.
+// Unread explains why the control cannot report log-probabilities of the answers to some workloads;
+// "" if it should be able to.
 func (c *Compare) Unread(work []*Workload) string {
 	if c.Control.Server == nil {
 		return ""
@@ -334,8 +331,7 @@ func (c *Compare) Unread(work []*Workload) string {
 	return ""
 }
 
-// Capacity is the strictest bound on the capacity of a workload; nil if there is
-// none.
+// Capacity is the strictest of the bounds on the capacity of a workload; nil without a bound.
 func (c *Compare) Capacity(w *Workload) *Change {
 	var out *Change
 	for _, claim := range c.Claims {

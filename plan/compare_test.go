@@ -7,7 +7,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// Servers that comparisons share take turns together.
+// Compared servers take turns. If two comparisons have a server in common, the servers of both take
+// turns.
 func TestGroups(t *testing.T) {
 	s := func(name string) *Server { return &Server{Name: name} }
 	a, b, c, d, e := s("a"), s("b"), s("c"), s("d"), s("e")
@@ -57,7 +58,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// If a plan allows a difference, facts that follow from it may differ too.
+// If a plan allows a difference, it also allows the differences that follow from it.
 func TestAllowsWhatFollows(t *testing.T) {
 	for _, tt := range []struct {
 		changed, key string
@@ -70,7 +71,7 @@ func TestAllowsWhatFollows(t *testing.T) {
 		{"flags.max-num-seqs", "admission_cap", true},
 		{"image", "version", true},
 		{"image", "image_digest", true},
-		{"flags", "image_digest", false}, // other flags do not explain another image
+		{"flags", "image_digest", false}, // a change of flags does not explain a different image
 		{"image", "gpu", false},
 		{"gpus", "gpu", true},
 		{"image", "kernel", false},

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Part returns a copy of base as a part of the mix w. share is in millionths. Loads and
-// thresholds are not copied; ShareOut sets them later.
+// Part returns a copy of base that is one part of the mix w. The part's share of the requests is in
+// millionths. Loads and thresholds are not copied; ShareOut sets them later.
 func (w *Workload) Part(base *Workload, share int) *Workload {
 	part := *base
 	part.Name, part.Key = w.Address()+"/"+base.Address(), ""
@@ -25,14 +25,13 @@ func (w *Workload) Part(base *Workload, share int) *Workload {
 	return &part
 }
 
-// Root returns the mix that a part belongs to; for any other workload, itself.
+// Root returns the mix of a part, or w itself if it is no part.
 func (w *Workload) Root() *Workload { return cmp.Or(w.Of, w) }
 
-// PartName is the name of a part within its mix: the address of the workload that it
-// was made from.
+// PartName returns the name of a part within its mix, which is the address of its base workload.
 func (w *Workload) PartName() string { return metric.PartName(w.Of.Address(), w.Address()) }
 
-// ByType reports whether the type of each row of a mix's traces names its part.
+// ByType reports whether the types of a trace's rows name the parts of the mix.
 func (w *Workload) ByType() bool { return len(w.Mix) > 0 && w.Mix[0].Type != "" }
 
 // PartOf returns the index in Mix of the part whose type is the type of the row. It returns -1
@@ -60,8 +59,8 @@ func (w *Workload) blend() string {
 	return strings.Join(out, ", ")
 }
 
-// AnswerLength is the mean number of tokens of an answer; for a mix, over all its
-// parts. ok is false if answers may end earlier by themselves.
+// AnswerLength returns the mean number of tokens of an answer. For a mix it is the mean over all
+// parts. If answers may end by themselves, ok is false.
 func (w *Workload) AnswerLength() (mean float64, ok bool) {
 	if w.Mix == nil {
 		return float64(w.Output.Mean), !w.Output.Natural
@@ -74,8 +73,8 @@ func (w *Workload) AnswerLength() (mean float64, ok bool) {
 	return mean, ok
 }
 
-// PromptLength is the mean number of tokens of a prompt; for a mix, over all its
-// parts. ok is false if rows of a data set keep their own length.
+// PromptLength is the mean number of tokens of a prompt. For a mix it is the mean over all parts.
+// If prompts are rows of a data set with their own lengths, ok is false.
 func (w *Workload) PromptLength() (mean float64, ok bool) {
 	if w.Mix == nil {
 		return float64(w.Input), w.Input > 0
@@ -89,8 +88,8 @@ func (w *Workload) PromptLength() (mean float64, ok bool) {
 	return mean, true
 }
 
-// share is the part's share of the requests of its mix; 1 if the workload belongs to
-// no mix.
+// share returns the part's share of the requests of its mix. It is 1 for a workload that is no
+// part.
 func (w *Workload) share() float64 {
 	if w.Of == nil {
 		return 1
@@ -98,8 +97,8 @@ func (w *Workload) share() float64 {
 	return float64(w.Share) / traffic.Whole
 }
 
-// ShareOut gives each part of a mix its own loads, in which each level has the part's number of
-// requests. If the parts are the types of a trace, the first trace decides their shares.
+// ShareOut gives each part of a mix its own loads. Each level of these loads has the part's number
+// of requests. If the parts are the types of a trace, the first trace sets their shares.
 func (w *Workload) ShareOut() {
 	if w.Mix == nil {
 		return
@@ -113,7 +112,7 @@ func (w *Workload) ShareOut() {
 			given := w.dealt(l, level)
 			for k, part := range w.Mix {
 				own := level
-				if w.ByType() && i == 0 { // the share is rounded up, so that Own is exact
+				if w.ByType() && i == 0 { // round the share up, so that Own is exact
 					part.Share = (given[k]*traffic.Whole + level.Requests - 1) / level.Requests
 				}
 				own.Requests, own.Share = given[k], part.share()
@@ -131,7 +130,7 @@ func (w *Workload) ShareOut() {
 	}
 }
 
-// dealt returns how many requests of a level each part of a mix has.
+// dealt returns how many requests of a level belong to each part of the mix.
 func (w *Workload) dealt(l *Load, level Level) []int {
 	given := make([]int, len(w.Mix))
 	if w.ByType() {
@@ -151,8 +150,8 @@ func (w *Workload) dealt(l *Load, level Level) []int {
 	return given
 }
 
-// Portion is the part of a level of the mix that belongs to w; the whole level if w
-// belongs to no mix.
+// Portion returns the part of the mix's level that belongs to w. For a workload that is no part of
+// a mix, it returns the whole level.
 func (w *Workload) Portion(level Level) Level {
 	if w.Of == nil {
 		return level
@@ -165,8 +164,8 @@ func (w *Workload) Portion(level Level) Level {
 	return level
 }
 
-// Own returns how many of the given requests of the mix belong to the part. A workload that is
-// not a part has all of them.
+// Own returns how many of the given requests of the mix belong to the part. For a workload that is
+// not a part, it returns all of them.
 func (w *Workload) Own(requests int) int {
 	if w.Of == nil {
 		return requests
@@ -174,8 +173,8 @@ func (w *Workload) Own(requests int) int {
 	return requests * w.Share / traffic.Whole
 }
 
-// OfWhole returns the number of requests of the mix in which the part has the given number of
-// requests. A workload that is not a part returns the given number.
+// OfWhole returns how many requests the mix has if the part has the given number. For a workload
+// that is not a part, it returns the given number.
 func (w *Workload) OfWhole(requests int) int {
 	if w.Of == nil {
 		return requests
@@ -183,13 +182,13 @@ func (w *Workload) OfWhole(requests int) int {
 	return ofWhole(requests, w.Share)
 }
 
-// OfMix is the part's share of the requests of its mix; 0 if it belongs to no mix.
+// OfMix is the part's share of the requests of its mix. It is 0 for a workload that is no part.
 func (w *Workload) OfMix() float64 { return float64(w.Share) / traffic.Whole }
 
-// OfWhole returns the number of requests of a mix in which a part with the given share has the
-// given number of requests. If share is 0 there is no mix, and OfWhole returns the given number.
+// OfWhole returns how many requests the mix has if a part with the given share has the given
+// number. A share of 0 means no mix; OfWhole then returns the given number.
 func OfWhole(requests int, share float64) int {
-	// Computing with whole millionths makes 59 requests with a share of 5% exactly 1,180.
+	// Compute with whole millionths, so that 59 requests with a share of 5% give exactly 1,180.
 	return ofWhole(requests, int(math.Round(share*traffic.Whole)))
 }
 
@@ -200,6 +199,6 @@ func ofWhole(requests, share int) int {
 	return (requests*traffic.Whole + share - 1) / share
 }
 
-// AtOnce is the number of requests of the level that are in flight, or sent in one
-// burst. For a part of a mix it is the mean, and at least 1.
+// AtOnce returns how many requests of the level are in flight, or are sent in one burst. For a part
+// of a mix it returns the mean number, and at least 1.
 func (l Level) AtOnce() int { return metric.AtOnce(l.N, l.Share) }

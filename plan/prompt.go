@@ -18,16 +18,16 @@ const (
 	InOrder  Order = "file"     // as they stand
 )
 
-// Prompt is the source of a workload's prompts. The zero Prompt makes synthetic
-// prompts that are unique after the two words that all of them begin with.
+// Prompt is the source of a workload's prompts. The zero Prompt makes synthetic prompts. All of
+// them begin with the same two words, and are unique after that.
 type Prompt struct {
-	// Dataset holds real prompts; nil if prompts are synthetic. Rows keep their own length.
-	// If Workload.Input is set, each row is cut to that number of tokens, or extended by
-	// the rows after it.
+	// Dataset holds real prompts; nil if prompts are synthetic. The rows keep their own length,
+	// unless Workload.Input is set. Then each row is cut to that number of tokens, or extended by
+	// the next rows.
 	Dataset *traffic.Dataset
 	Name    string // name of the data set, as the plan writes it
-	// Task names the built-in task whose items the data set holds; "" if there is none. If
-	// Workload.Input is set, the items are filled up to that number of tokens.
+	// Task names the built-in task of the data set; "" if there is none. If Workload.Input is set,
+	// the task's items are extended to that number of tokens.
 	Task  string
 	Order Order `plan:"order"`
 	// Shared describes the prefixes that synthetic prompts share. HitRate is the
@@ -35,14 +35,14 @@ type Prompt struct {
 	// themselves.
 	Shared  traffic.Shared
 	HitRate float64
-	// Warm is set if each shared prefix is sent once before a level begins.
+	// Warm sends each shared prefix once before a level begins.
 	Warm  bool          `plan:"warm"`
 	Turns traffic.Turns // turns of a conversation; the zero Turns is one turn
 	Range hcl.Range
 }
 
-// ByDrafts reports whether a metric depends on how many drafts of speculative
-// decoding are accepted, and so on the text.
+// ByDrafts reports whether a metric depends on how many drafts of speculative decoding are
+// accepted. Such a metric depends on the text.
 func ByDrafts(name string) bool {
 	switch name {
 	case "speed", "request_speed", "tpot", "accept_rate", "accept_length":
@@ -51,10 +51,11 @@ func ByDrafts(name string) bool {
 	return false
 }
 
-// TaskSeed is the seed of the items of built-in tasks: every run asks the same items.
+// TaskSeed is the seed of the items of built-in tasks. It is constant, so every run asks the same
+// items.
 const TaskSeed = 1
 
-// String describes the source: "prompts.jsonl, 120 rows, shuffled"; "synthetic".
+// String describes the source, such as "prompts.jsonl, 120 rows, shuffled" or "synthetic".
 func (p Prompt) String() string {
 	if p.Turns.Several() {
 		turns := p.Turns
@@ -72,8 +73,8 @@ func (p Prompt) String() string {
 	return fmt.Sprintf("%s, %d rows, %s", p.Name, len(p.Dataset.Rows), p.Order)
 }
 
-// hash returns a hash of the source of prompts. It is "" for synthetic prompts that share
-// nothing.
+// hash returns a hash of the prompts' source. It is "" for synthetic prompts without a shared
+// prefix and with a single turn.
 func (p Prompt) hash() string {
 	if p.Dataset == nil && p.Shared.Groups == 0 && !p.Turns.Several() {
 		return ""

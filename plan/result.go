@@ -11,14 +11,14 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// resultStats are the statistics of a per-request metric that result always has.
-// Percentiles that an assert of the plan names are added.
+// resultStats are the statistics of a per-request metric that result always has. A result also has
+// the percentiles that an assert of the plan names.
 var resultStats = []string{"mean", "min", "max", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99"}
 
 // readingStats are the statistics of a metric that is sampled at intervals.
 var readingStats = []string{"mean", "min", "max"}
 
-// acceptRateAt is a list with one number for each draft position.
+// acceptRateAt is the name of a list with one number for each draft position.
 const acceptRateAt = "accept_rate_at"
 
 // resultCounts are the numbers of a level that are not metrics.
@@ -36,17 +36,14 @@ var resultCounts = []string{
 //	result.SERVER.WORKLOAD.level[N].requests           likewise completed, failed, goodput_share
 //	result.SERVER.WORKLOAD.level[N].accept_rate_at     list of numbers, by draft position
 //
-// SERVER and WORKLOAD are a name, or name["key"] under for_each. Level names
-// that are no number are quoted: level["burst 8"]. Statistics are mean, min,
-// max, p1, p5, p10, p25, p50, p75, p90, p95, p99 and whatever other percentile
-// an assert of the plan names, such as ["p99.9"]; metric.ParseStat reads each
-// of them. A value that does not exist is null, so that a condition on it is
-// an error and never holds.
+// SERVER and WORKLOAD are a name, or name["key"] under for_each. A level name that is no number is
+// quoted: level["burst 8"]. Statistics are mean, min, max, p1, p5, p10, p25, p50, p75, p90, p95,
+// p99 and every other percentile that an assert of the plan names, such as ["p99.9"]. A value that
+// does not exist is null, so a condition on it is an error and never holds.
 func ResultType(p *Plan) cty.Type { return UnknownResult(p).Type() }
 
-// UnknownResult is a value of type ResultType in which all numbers are unknown. If a condition
-// uses a wrong name, evaluating the condition on this value finds it, even inside a for
-// expression.
+// UnknownResult is a value of type ResultType in which all numbers are unknown. Evaluating a
+// condition on it finds wrong names, even inside a for expression.
 func UnknownResult(p *Plan) cty.Value {
 	level := unknownLevelValue(p)
 	servers := instances{}
@@ -69,7 +66,7 @@ func UnknownResult(p *Plan) cty.Value {
 	return servers.value()
 }
 
-// instances holds values by name and for_each key; the key is "" without for_each.
+// instances holds values by name and by for_each key. The key is "" without for_each.
 type instances map[string]map[string]cty.Value
 
 func (in instances) put(name, key string, v cty.Value) {
@@ -150,7 +147,7 @@ func namedPercentiles(p *Plan) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// StepName is the name or constant index of step i; "" if it has neither.
+// StepName returns the name or the constant index of step i; "" for any other step.
 func StepName(t hcl.Traversal, i int) string {
 	if i >= len(t) {
 		return ""
@@ -172,7 +169,7 @@ func StepName(t hcl.Traversal, i int) string {
 	return ""
 }
 
-// WholeNumber returns v as an integer; false if it is none.
+// WholeNumber returns v as an integer. It returns false if v is not an integer.
 func WholeNumber(v cty.Value) (int64, bool) {
 	f := v.AsBigFloat()
 	if !f.IsInt() {

@@ -7,21 +7,23 @@ import (
 	"errors"
 )
 
-// chain protects a recording: each line ends with a check over its own bytes and all lines before
-// it. If a line is changed, removed, added or moved, its own check and every later check fail. The
-// sum after the last line identifies the whole recording. The checks find damage, but an attacker
-// could compute them again. To find tampering, store the sum elsewhere, such as in an attestation.
+// chain protects a recording. Each line ends with a check over its own bytes and all lines before
+// it. If a line is changed, removed, added or moved, its check and all later checks fail. The sum
+// after the last line identifies the recording.
+//
+// The checks find damage, but an attacker could compute them again. To find tampering, store the
+// sum in another place, such as an attestation.
 type chain [sha256.Size]byte
 
 const (
 	checkHead = `,"check":"`
 	checkTail = `"}`
-	checkHex  = 16 // hexadecimal digits of a check: the first eight bytes of the SHA-256 sum
+	checkHex  = 16 // hexadecimal digits of a check, which is the first 8 bytes of a SHA-256 sum
 	checkSize = len(checkHead) + checkHex + len(checkTail)
 )
 
-// seal takes a JSON object with at least one member, and returns it with its check as
-// the last member.
+// seal takes a JSON object with at least one field. It returns the object with its check as the
+// last field.
 func (c *chain) seal(object []byte) []byte {
 	body := object[:len(object)-1]
 	c.add(body)
@@ -44,8 +46,8 @@ func (c *chain) open(line []byte) error {
 	return nil
 }
 
-// SealLine returns an object with a check over its own bytes only. It is for files whose lines may
-// be merged with others.
+// SealLine returns a JSON object with a check over its own bytes. It is for files whose lines may
+// be merged with lines of other files.
 func SealLine(object []byte) []byte { return new(chain).seal(object) }
 
 // CheckLine verifies a line that SealLine made, without the line feed.

@@ -9,9 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// possible returns an error if the record of a request is impossible. Times come from one monotonic
-// clock, so they must be in order and must agree with the gaps. Values that the server reported are
-// not checked.
+// possible returns an error if the record of a request is impossible. All times come from one
+// monotonic clock, so they must be in order and must agree with the gaps. Values from the server
+// are not checked.
 func possible(s *metric.Sample) error {
 	if s.Round < 0 || s.Slot < 0 || s.Order < 0 {
 		return errors.New("its place in the round is negative")
@@ -61,8 +61,8 @@ func possibleWait(s *metric.Sample) error {
 	return nil
 }
 
-// possibleChunks returns an error if the gaps do not agree with the timestamps. Each gap was
-// rounded up to a microsecond, so the sum of n gaps may be too long by up to n microseconds.
+// possibleChunks returns an error if the gaps do not agree with the timestamps. Each gap is rounded
+// up to a microsecond, so the sum of n gaps may be up to n microseconds too long.
 func possibleChunks(s *metric.Sample) error {
 	if (s.Chunks > 0) != (s.First > 0 && s.Last > 0) || len(s.Gaps) != max(s.Chunks-1, 0) {
 		return fmt.Errorf("it has %d chunks and %d gaps between them", s.Chunks, len(s.Gaps))
@@ -70,7 +70,7 @@ func possibleChunks(s *metric.Sample) error {
 	var sum time.Duration
 	for _, gap := range s.Gaps {
 		if gap == 1<<32-1 {
-			return nil // longer gaps are recorded with this length too
+			return nil // the gap may be longer: this is the largest number
 		}
 		sum += time.Duration(gap) * time.Microsecond
 	}
@@ -80,7 +80,7 @@ func possibleChunks(s *metric.Sample) error {
 	return nil
 }
 
-// possibleRound returns an error if the record of a round's end does not agree with the round's
+// possibleRound returns an error if the record of a round contradicts itself or the round's
 // requests.
 func possibleRound(r *metric.Round, measured tally) error {
 	if r.Index < 0 || r.Due < 0 {

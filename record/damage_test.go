@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// If one bit of a recording is changed, reading returns an error, or the recording ends at the last
-// line feed before the change.
+// After a change of one bit, reading a recording returns an error, or ends at the last line feed
+// before the change.
 func TestLongBitFlips(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(recorded(t, random(3)), record.File))
 	if err != nil {
@@ -53,8 +53,7 @@ func TestMovedLines(t *testing.T) {
 	}
 }
 
-// An impossible record is an error, whether or not its line has a valid check, because older
-// versions wrote no checks.
+// An impossible record is an error even without checks, because older versions wrote no checks.
 func TestImpossible(t *testing.T) {
 	sample := func() *metric.Sample {
 		return &metric.Sample{
@@ -70,7 +69,7 @@ func TestImpossible(t *testing.T) {
 		name   string
 		sample func(*metric.Sample)
 		round  func(*metric.Round)
-		want   string // "" if the record is possible
+		want   string // problem of the record; "" if there is none
 	}{
 		{"as it was", nil, nil, ""},
 		{"sent after its headers came", func(s *metric.Sample) { s.Sent = 3500 }, nil, "its headers came before it was sent"},
@@ -84,7 +83,8 @@ func TestImpossible(t *testing.T) {
 		{"no finish reason", func(s *metric.Sample) { s.Finish = "" }, nil, "finish reason"},
 		{"failed by a status of 200", func(s *metric.Sample) { s.Failure = &metric.Failure{Kind: metric.FailStatus} }, nil, "failed by its status"},
 		{"many chunks", func(s *metric.Sample) { s.Chunks = 1e15 }, nil, "gaps between them"},
-		// Gaps are rounded up: 4 µs stands for 3.001 to 4 µs. The tokens arrived within 3.5 µs.
+		// A gap of 4 µs in the recording stands for 3.001 to 4 µs, because gaps are rounded up. The
+		// gap between the tokens was 3.5 µs.
 		{"a longer gap", func(s *metric.Sample) { s.Gaps[0] = 5 }, nil, "its gaps add up to 5µs"},
 		{"a shorter gap", func(s *metric.Sample) { s.Gaps[0] = 3 }, nil, "its gaps add up to 3µs"},
 		{"no first token", func(s *metric.Sample) { s.First = 0 }, nil, "chunks"},
@@ -111,8 +111,8 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// If somebody removes, moves or fills the run folder while the run goes on, the run fails: its
-// evidence would be lost.
+// The run fails if somebody removes, moves or fills its folder meanwhile, because the recording
+// would be lost.
 func TestRecordingIsLost(t *testing.T) {
 	for name, lose := range map[string]func(dir string) error{
 		"removed":  os.RemoveAll,
@@ -148,7 +148,7 @@ func TestRecordingIsLost(t *testing.T) {
 	}
 }
 
-// A link in place of a recording is not followed, neither by reading nor by writing.
+// The recording is not read or written through a link in its place.
 func TestLinksAreNotFollowed(t *testing.T) {
 	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
 	if err := os.WriteFile(victim, nil, 0o644); err != nil {

@@ -1,4 +1,4 @@
-// Package record stores observations on disk, in a run folder. Its file samples.jsonl gets one line
-// for each event. The package also reads the file back, even if the process that wrote it was
-// killed. It does not depend on plans or verdicts.
+// Package record stores observations in a run folder on disk. The file samples.jsonl gets one line
+// for each event. The package reads this file back, even if the process that wrote it was killed.
+// It does not depend on plans or verdicts.
 package record

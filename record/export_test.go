@@ -13,7 +13,7 @@ var (
 	ReadAnswers = readAnswers
 )
 
-// ReadStored reads like ReadFrom, but keeps the requests in a temporary file, as for a long
+// ReadStored does the same as ReadFrom, but keeps the requests in a temporary file, as for a long
 // recording.
 func ReadStored(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, newStore()) }
 
@@ -31,7 +31,7 @@ func Encoder() func(*metric.Sample) ([]byte, error) {
 	return l.encode
 }
 
-// Packed packs requests and unpacks them again.
+// Packed packs requests, and returns them unpacked.
 func Packed(samples []*metric.Sample) ([]*metric.Sample, error) {
 	p := packed{store: newStore()}
 	for _, s := range samples {

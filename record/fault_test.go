@@ -10,14 +10,14 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Each disk call fails in some run of the test: only once, or from then on, or in the middle of a
-// write. All requests that the writer accepted can still be read. A run whose end was lost counts
-// as not ended.
+// Every disk call fails in some run of the test: once, from then on, or in the middle of a write.
+// All requests that the writer accepted can still be read. A run that lost its end counts as not
+// ended.
 func TestDiskFaults(t *testing.T) {
 	run := small(3) // with answers
 	for _, kind := range []string{"once", "half", "for ever"} {
 		at, calls := 0, 0
-		// When the run makes fewer calls than at, no call fails, and the test is complete.
+		// A run with fewer disk calls than the number at has no fault. It ends the test.
 		for calls >= at {
 			dir := t.TempDir()
 			at++
@@ -43,12 +43,12 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// kept reads a run back and describes what is wrong with it; "" if nothing is wrong. taken holds
-// the requests that the writer accepted, and err is the writer's error.
+// kept reads a run and describes what is missing or wrong; "" if nothing is. taken holds the
+// requests that the writer accepted, and err is the writer's error.
 func kept(dir string, run *metric.Run, taken map[place]bool, err error) string {
 	back, problems, unread := record.Read(dir)
 	if unread != nil {
-		// The file may be missing, or hold no run.
+		// If no request was accepted, the file may be missing or empty.
 		if len(taken) > 0 {
 			return fmt.Sprintf("%d requests are lost: %v", len(taken), unread)
 		}
@@ -84,8 +84,8 @@ func key(s *metric.Sample) place {
 	return place{s.Server, s.Workload, s.Level, s.Round, s.Phase, s.Order}
 }
 
-// recordTaken records a run in the same way as exec, which goes on reporting events after an error.
-// It returns the requests that the writer accepted, and the writer's first error.
+// recordTaken records a run as exec does, and goes on after an error. It returns the requests that
+// the writer accepted, and the writer's first error.
 func recordTaken(dir string, run *metric.Run) (taken map[place]bool, first error) {
 	w, err := record.Create(dir)
 	if err != nil {

@@ -18,7 +18,7 @@ var Schema = samplesSchema.String()
 
 var samplesSchema = schema{name: "tokgate.samples/", major: 1, minor: 3}
 
-const chainMinor = 3 // the first minor version of samples with checks on lines
+const chainMinor = 3 // the first minor version of samples whose lines have checks
 
 // schema is the version of a file's format, written in its first line.
 type schema struct {
@@ -28,9 +28,9 @@ type schema struct {
 
 func (s schema) String() string { return fmt.Sprintf("%s%d.%d", s.name, s.major, s.minor) }
 
-// The types of lines, in the order in which each type first occurs in a file.
+// These are the types of lines, in the order of their first line in a file.
 const (
-	typeHeader      = "header" // the first line, with the schema
+	typeHeader      = "header" // the first line, which names the schema
 	typeRun         = "run"    // the run, without servers, levels and end
 	typeServerReady = "server_ready"
 	typeLevel       = "level"  // without rounds
@@ -38,12 +38,12 @@ const (
 	typeRoundDone   = "round_done"
 	typeLevelDone   = "level_done"
 	typeCapacity    = "capacity"   // the result of a search; since 1.1
-	typeComparison  = "comparison" // the record of a comparison, at its end; since 1.2
+	typeComparison  = "comparison" // the record of a comparison, written at its end; since 1.2
 	typeServerDone  = "server_done"
 	typeRunDone     = "run_done"
 )
 
-// line is one line. Type says which of the other fields are set.
+// line is one line of the file. Type says which fields are set.
 type line struct {
 	Type   string            `json:"type"`
 	Schema string            `json:"schema,omitempty"`
@@ -68,14 +68,14 @@ type levelKey struct {
 
 func keyOf(l *metric.Level) levelKey { return levelKey{l.Server, l.Workload, l.Name} }
 
-// bare returns the run without those parts that have lines of their own.
+// bare returns the run without the parts that have separate lines.
 func bare(r *metric.Run) *metric.Run {
 	c := *r
 	c.Servers, c.Levels, c.Capacities, c.Comparisons = nil, nil, nil, nil
 	return &c
 }
 
-// hollow returns the level without its rounds.
+// hollow returns a copy of the level without rounds.
 func hollow(l *metric.Level) *metric.Level {
 	c := *l
 	c.Rounds, c.Voided = nil, nil

@@ -17,7 +17,7 @@ const minSecret = 4
 // Redactor removes secrets from foreign text. The zero Redactor removes nothing.
 type Redactor struct {
 	replacer *strings.Replacer
-	forms    []string // forms in which the secrets may occur, longest first
+	forms    []string // texts as which the secrets may occur, the longest first
 }
 
 // NewRedactor returns a Redactor that recognises secrets in plain form, URL-encoded and as JSON.
@@ -28,8 +28,8 @@ func NewRedactor(secrets []string) Redactor {
 			forms = append(forms, s, url.QueryEscape(s), url.PathEscape(s), quoted(s, true), quoted(s, false))
 		}
 	}
-	// Remove the longest form first. Otherwise a short secret that is a part of a long secret could
-	// be removed alone, and the rest of the long secret would stay.
+	// Remove longer forms first. A short secret may be a part of a long one, and the rest of the
+	// long one would stay.
 	slices.SortFunc(forms, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(b) - len(a)
@@ -47,11 +47,12 @@ func NewRedactor(secrets []string) Redactor {
 	return Redactor{strings.NewReplacer(pairs...), forms}
 }
 
-// minLine is the smallest length, in bytes, of a line of a multi-line secret that is also removed
-// where it stands alone.
+// minLine is the length in bytes of the shortest line of a secret with several lines that is
+// removed on its own.
 const minLine = 16
 
-// longLines returns the long lines of multi-line secrets, because logs are read line by line.
+// longLines returns the long lines of secrets with several lines, because logs are searched line by
+// line.
 func longLines(secrets []string) []string {
 	var out []string
 	for _, s := range secrets {
@@ -67,22 +68,23 @@ func longLines(secrets []string) []string {
 	return out
 }
 
-// quoted returns s as it appears inside a JSON string; html sets whether <, > and & are escaped.
+// quoted returns s as it appears in a JSON string. If html is set, the characters <, > and & are
+// escaped.
 func quoted(s string, html bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(html)
 	if e.Encode(s) != nil {
-		return s // never happens, because every string has a JSON form
+		return s // never happens, because JSON can encode every string
 	}
 	return b.String()[1 : b.Len()-len("\"\n")]
 }
 
-// cut is the mark at the end of a text that somebody cut off before it came here.
+// cut is the mark where a text was cut off, in text from other programs.
 const cut = "…"
 
-// Text returns s without the secrets. If s was cut, and its end is the beginning of a secret, that
-// beginning is removed too.
+// Text returns s without the secrets. If s was cut in the middle of a secret, Text also removes the
+// beginning of this secret.
 func (r Redactor) Text(s string) string {
 	if r.replacer == nil {
 		return s
@@ -102,7 +104,7 @@ func (r Redactor) Text(s string) string {
 }
 
 // Pending returns how many bytes at the end of s may be the beginning of a secret. A caller that
-// gets a text in pieces must hold these bytes back.
+// gets a text in pieces must wait with these bytes.
 func (r Redactor) Pending(s string) int {
 	most := 0
 	for _, f := range r.forms {

@@ -20,7 +20,7 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Every field of a request is the same after packing and unpacking.
+// Packing and unpacking a request keeps every field.
 func TestPackedRequest(t *testing.T) {
 	whole := filled()
 	bare := &metric.Sample{Server: "s", Phase: metric.Measured, End: 1}
@@ -72,7 +72,7 @@ func TestStoredAlike(t *testing.T) {
 	}
 }
 
-// Several goroutines may read rounds at the same time.
+// Several goroutines may read rounds of a stored recording at the same time.
 func TestStoredAtOnce(t *testing.T) {
 	raw := someRecording(t)
 	want, _, err1 := record.ReadFrom(bytes.NewReader(raw))
@@ -95,7 +95,7 @@ func TestStoredAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// mixed are the levels of a mix and of its part, on the first server.
+// mixed returns the level of a mix on the first server, and the level of one of its parts.
 func mixed(run *metric.Run) []*metric.Level {
 	l := &metric.Level{Server: run.Servers[0].Address, Workload: "mix", Name: "2", Kind: metric.ClosedLoop, N: 2}
 	r := &metric.Round{Busy: 1, Health: metric.Health{CPU: -1}}
@@ -112,7 +112,7 @@ func mixed(run *metric.Run) []*metric.Level {
 	return []*metric.Level{l, part}
 }
 
-// Unreadable lines are reported in the same words, whichever batch of lines they are in.
+// An unreadable line gives the same error in every batch of lines.
 func TestDamageBehindBatches(t *testing.T) {
 	line := strings.Replace(string(lineOf(t, &metric.Sample{Server: "s", Workload: "w", Level: "1", Order: 77, Phase: metric.Filler, Sent: 1, End: 2,
 		Failure: &metric.Failure{Kind: metric.FailStream, Message: strings.Repeat("x", 1000)}})), `"order":77`, `"order":%d`, 1)
@@ -145,7 +145,7 @@ func TestDamageBehindBatches(t *testing.T) {
 	}
 }
 
-// Reading stored requests that are lost panics, so that nothing is judged without them.
+// Reading a stored request that is lost panics. So nothing is judged without the request.
 func TestLostRequests(t *testing.T) {
 	raw := someRecording(t)
 	run, _, err := record.ReadStored(bytes.NewReader(raw))

@@ -11,17 +11,17 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Answer is a bad answer, together with the answer that it is compared with. The texts are not
-// written by tokgate. The middle of a long text is left out.
+// Answer is a bad answer, next to the answer that it is compared with. Both texts come from
+// servers. The middle of a long text is left out.
 type Answer struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
 	Level    string   `json:"level"`
 	Round    int      `json:"round"`              // 0-based
 	Order    int      `json:"order"`              // number of the request in its round, from 0
-	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 if there is none
-	Metrics  []string `json:"metrics"`            // names of the metrics that make it a bad answer
-	Why      string   `json:"why,omitempty"`      // why the control's scores make it odd, or ""
+	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 without a row
+	Metrics  []string `json:"metrics"`            // names of the metrics by which the answer is bad
+	Why      string   `json:"why,omitempty"`      // why the control's scores are odd, or ""
 	Expected string   `json:"expected,omitempty"` // the right answer; "" if the row has none
 	Control  *string  `json:"control,omitempty"`  // the control's answer; null if none was recorded
 	Said     string   `json:"said"`
@@ -43,7 +43,7 @@ func (a *Answer) Where() string {
 	return at
 }
 
-// Bad names what is bad about the answer.
+// Bad explains what is bad about the answer.
 func (a *Answer) Bad() string {
 	if a.Why != "" {
 		return a.Why
@@ -74,8 +74,8 @@ func (a *Answer) Quote() string {
 
 func short(s string) string { return middleOut(s, 60, 60) }
 
-// middleOut shortens a long text in the middle. It keeps the end, because an answer may be garbled
-// there.
+// middleOut leaves out the middle of a long text. It keeps the end, because answers are often
+// garbled at their end.
 func middleOut(s string, head, tail int) string {
 	r := []rune(s)
 	if len(r) <= head+tail {
@@ -93,8 +93,7 @@ func (b *builder) said(s *metric.Said) string {
 	return middleOut(b.clean(strings.TrimPrefix(out, " ")), 400, 200)
 }
 
-// answer returns a bad answer for the report. metrics are the names of the metrics that make the
-// answer bad.
+// answer returns a bad answer for the report. metrics lists the metrics that make it bad.
 func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
 	out := Answer{Server: b.clean(s.Server), Workload: b.clean(s.Workload), Level: b.clean(s.Level), Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics, Said: b.said(s.Said)}
 	if w := b.workloadAt(s.Workload); w != nil {
@@ -108,7 +107,7 @@ func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
 	return out
 }
 
-// answers returns the worst answers of each workload on each server.
+// answers returns the worst answers of each workload on each server, for the report.
 func (b *builder) answers(v assert.Verdicts) (out []Answer) {
 	for i := range b.run.Servers {
 		for _, w := range b.workloads() {
@@ -128,9 +127,8 @@ func (b *builder) workloads() (out []string) {
 	return out
 }
 
-// judgedBy returns the metrics by which an answer of the workload counts as bad. The metric
-// stop_rate is included only if the plan bounds it, because a natural answer may reach its token
-// limit.
+// judgedBy returns the metrics that can make an answer of the workload bad. A natural answer may
+// reach its token limit, so stop_rate is only included if the plan bounds it.
 func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def) {
 	for _, def := range metric.Defs {
 		bounded := slices.ContainsFunc(v.List, func(v assert.Verdict) bool {
@@ -143,8 +141,7 @@ func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def
 	return out
 }
 
-// worst returns the worst answers of a workload on a server: those that are bad by the most
-// metrics.
+// worst returns the worst answers of a workload on a server, which are bad by the most metrics.
 func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answer) {
 	type bad struct {
 		sample  *metric.Sample
@@ -156,7 +153,7 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 			continue
 		}
 		if slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return r.Stored != nil }) {
-			continue // the recording has no answers
+			continue // the texts of answers are not in memory
 		}
 		for _, s := range l.MeasuredSamples() {
 			if s.Said == nil || s.Said.Hash != "" {
@@ -180,10 +177,9 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 	return out
 }
 
-// lost returns the prompts for which the candidate's answer is worst in comparison with the
-// control's answer.
+// lost returns the candidate's answers that are worst compared with the control's answers.
 func (b *builder) lost(list []compare.Lost) (out []Answer) {
-	shown := map[bool]int{} // prompts shown, by whether scores are the reason
+	shown := map[bool]int{} // number of answers shown, with and without a reason from scores
 	for _, x := range list {
 		read := x.Why != ""
 		if shown[read]++; shown[read] > mostAnswers {
@@ -200,11 +196,11 @@ func (b *builder) lost(list []compare.Lost) (out []Answer) {
 	return out
 }
 
-// exampleOf is the beginning of a quoted answer.
+// exampleOf comes before a quoted answer.
 const exampleOf = "for example "
 
 // quote returns a sentence that quotes a bad answer, for a failed verdict on answers. It returns ""
-// if there is no such answer.
+// without a bad answer.
 func (d *Document) quote(v *assert.Verdict) string {
 	list, name := d.Answers, v.Metric
 	for i := range d.Comparisons {

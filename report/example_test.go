@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// Every output is made from the document alone.
+// Terminal needs only the document.
 func ExampleTerminal() {
 	d := &report.Document{Tool: "1.0", Plan: report.Plan{Path: "chat.hcl"}, Outcome: report.Fail, ExitCode: 1, Verdicts: []report.Verdict{
 		{Kind: "sla", Name: "ttft p95 at 8", Outcome: report.Fail, Severity: "error", Message: "9.1 s > 8 s", File: "chat.hcl", Line: 12},

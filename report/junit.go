@@ -15,9 +15,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// These types add fields to the types of go-junit-report. A test case needs a file and a line,
-// where consumers show a failure. Without a file, some consumers use the last word of the class
-// name as a file name.
+// These types add fields to the types of go-junit-report, such as the file and line at which
+// consumers show a failure. Without a file, some consumers take the last word of the class name for
+// a file name.
 
 type testsuites struct {
 	junit.Testsuites
@@ -27,7 +27,7 @@ type testsuites struct {
 type testsuite struct {
 	junit.Testsuite
 	Testcases []testcase    `xml:"testcase"`
-	SystemOut *junit.Output `xml:"system-out,omitempty"` // after the test cases, as schemas require
+	SystemOut *junit.Output `xml:"system-out,omitempty"` // last, as schemas require
 }
 
 type testcase struct {
@@ -37,19 +37,19 @@ type testcase struct {
 }
 
 const (
-	// passBytes is the length to which Jenkins cuts the output of a passed case by
-	// default (jenkinsci/junit-plugin, CaseResult.java, HALF_MAX_SIZE).
+	// passBytes is the number of bytes of a passed case's output that Jenkins keeps by default
+	// (jenkinsci/junit-plugin, CaseResult.java, HALF_MAX_SIZE).
 	passBytes = 1000
-	// bodyBytes is the largest length of a body. It is below 65,535 characters, the limit of GitHub
-	// for the text of a check run (docs.github.com, REST API, check runs).
+	// bodyBytes is the largest length of a body. GitHub takes at most 65,535 characters of text for
+	// a check run (docs.github.com, REST API, check runs).
 	bodyBytes = 60_000
-	// lineBytes is the largest length of a message, so that it is readable as one line.
+	// lineBytes is the largest size of a message that is still readable as one line.
 	lineBytes = 2_000
 )
 
-// JUnit writes the document as JUnit XML: flat suites, one for the servers,
-// one for each server and workload, one for comparisons and one for asserts; a testcase for each
-// verdict, and a "load" testcase for each case.
+// JUnit writes the document as JUnit XML in flat suites: one for the servers, one for each server
+// and workload, one for comparisons and one for asserts. Each verdict is a testcase, and each case
+// has a testcase "load".
 //
 //	pass                     one line of system-out
 //	severity warn, no pass   the same, "warning: …"
@@ -58,9 +58,9 @@ const (
 //	error, pending           <error type="server"|"generator"|"invalid">
 //	skipped                  <skipped>
 //
-// Consumers identify a testcase by classname and name. These contain no measured value and are
-// unique in the file. If no other testcase shows that the run did not succeed, a testcase "run"
-// does.
+// Consumers identify a testcase by classname and name. Both contain no measured value and together
+// are unique in the file. If the run did not succeed but no other testcase shows it, there is a
+// testcase "run".
 func JUnit(w io.Writer, d *Document) error {
 	j := junitWriter{doc: d, seen: map[string]int{}, cases: map[[3]string]*Case{}}
 	for i := range d.Cases {
@@ -86,7 +86,7 @@ func JUnit(w io.Writer, d *Document) error {
 type junitWriter struct {
 	doc   *Document
 	cases map[[3]string]*Case // by server, workload and level
-	seen  map[string]int      // classname and name → count
+	seen  map[string]int      // number of test cases by classname and name
 	out   testsuites
 }
 
@@ -121,9 +121,9 @@ func (j *junitWriter) suites() *testsuites {
 	return &j.out
 }
 
-// unjudged returns verdicts for cases and capacities that have none. A case without a load verdict
-// was never judged, which is an error. A capacity without a verdict is an error if the plan
-// requires a capacity. Otherwise the capacity is only shown.
+// unjudged returns verdicts for cases and capacities without one. A case without a verdict on the
+// load was never judged, so its verdict is an error. A capacity without a verdict is an error only
+// if the plan requires a capacity.
 func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*Capacity) []Verdict {
 	var list []Verdict
 	judged, measured := map[string]bool{}, false
@@ -141,7 +141,7 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 		if c.Require > 0 {
 			v.Outcome, v.Cause, v.Message = Pending, CauseInvalid, "the capacity was not judged"
 		} else if c.Kind == "unknown" {
-			v.Outcome, v.Message = Skipped, "" // the capacity's own line already states the result
+			v.Outcome, v.Message = Skipped, "" // the capacity's own line already has the result
 		}
 		list = append(list, v)
 	}
@@ -158,7 +158,7 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 	return list
 }
 
-// suite adds a test suite to the file, unless the suite would be empty.
+// suite adds a test suite, unless it has no test cases.
 func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*Capacity) {
 	verdicts = append(verdicts, j.unjudged(verdicts, cases, capacities)...)
 	if len(verdicts) == 0 {
@@ -189,7 +189,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 		}
 		total += took
 		tc := j.testcase(v, took)
-		s.AddTestcase(tc.Testcase) // the library only counts it; the next line adds what is written
+		s.AddTestcase(tc.Testcase) // the library counts the test case, and the next line writes it
 		s.Testcases = append(s.Testcases, tc)
 	}
 	s.Time = seconds(total)
@@ -241,8 +241,7 @@ func capacityProperties(capacities []*Capacity) []Property {
 	return list
 }
 
-// seeds lists the seeds of all rounds of the cases, without repetition, in the order of their first
-// use.
+// seeds lists the seeds of all rounds of the cases in the order of their first use, each seed once.
 func seeds(cases []*Case) string {
 	var list []string
 	seen := map[int64]bool{}
@@ -257,9 +256,8 @@ func seeds(cases []*Case) string {
 	return strings.Join(list, ", ")
 }
 
-// class returns the class name of a verdict's test case. If there are several servers, it includes
-// the server. Otherwise two test cases could have the same class name and name, and consumers drop
-// the second one.
+// class returns the class name of a verdict's test case. With several servers it includes the
+// server, because consumers drop one of two test cases with the same class name and name.
 func (j *junitWriter) class(v *Verdict) string {
 	parts := []string{j.doc.Plan.Name}
 	switch {
@@ -314,7 +312,7 @@ func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
 	return tc
 }
 
-// run adds a test case for a run that failed without a failed verdict. Such a run was interrupted,
+// run adds a test case for a run that failed although no verdict failed. The run was interrupted,
 // or ended before it measured anything.
 func (j *junitWriter) run() {
 	d := j.doc
@@ -383,12 +381,12 @@ func (j *junitWriter) body(v *Verdict) string {
 	return b.String()
 }
 
-// caseOf returns the case of a verdict; nil if it has none.
+// caseOf returns the case that a verdict is about; nil for a verdict on no case.
 func (j *junitWriter) caseOf(v *Verdict) *Case {
 	return j.cases[[3]string{v.Server, v.Workload, v.Level}]
 }
 
-// noted adds the notes of a verdict to its message, in one line.
+// noted returns a message and its notes in one line.
 func noted(message string, notes []string) string {
 	for _, n := range notes {
 		message += " · " + attr(n)
@@ -399,7 +397,7 @@ func noted(message string, notes []string) string {
 // attr makes s fit for an XML attribute: one line, no control characters.
 func attr(s string) string { return text.Bytes(text.XML(text.Line(s)), lineBytes) }
 
-// seconds formats a duration for a time attribute: plain decimal, never empty.
+// seconds formats a duration as a plain decimal number. An unknown or negative duration is 0.
 func seconds(s float64) string {
 	if math.IsNaN(s) || math.IsInf(s, 0) || s < 0 {
 		s = 0

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// node is an XML element as a consumer reads it. It does not use the types that wrote the element.
+// node is an XML element, read independently of the types that write JUnit files.
 type node struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -71,8 +71,8 @@ func cases(root *node) (out []*node) {
 	return out
 }
 
-// consumers lists the rules of CI systems that read JUnit files. Each rule names the place in the
-// source of the CI system.
+// consumers lists the rules of CI systems that read JUnit files. source is the place of the rule in
+// the code of the CI system.
 var consumers = []struct {
 	name   string
 	source string
@@ -244,8 +244,7 @@ var consumers = []struct {
 	},
 }
 
-// many is a document with two thresholds of the same name, a case without a verdict,
-// and a long log.
+// many is a document with three verdicts of one name, a case without a verdict, and a long log.
 func many() *Document {
 	run, p, v, m := fixture()
 	run.Servers[1].Log = strings.Repeat("漢字 "+hostile+"\n", 5000)
@@ -297,7 +296,7 @@ func TestJUnitTotals(t *testing.T) {
 	}
 }
 
-// The test covers the form of each outcome under each severity and policy.
+// Each outcome is written under each severity and policy.
 func TestJUnitOutcomes(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -398,8 +397,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, fmt.Errorf("no space left on device") }
 
-// FuzzJUnitText: for any text from a server or a plan, the XML file is valid, keeps its structure,
-// and contains the visible part of the text.
+// The XML file is valid for any text of a server or plan. It keeps its structure and contains the
+// visible part of the text.
 func FuzzJUnitText(f *testing.F) {
 	f.Add(hostile)
 	f.Add("]]>")
@@ -421,7 +420,8 @@ func FuzzJUnitText(f *testing.F) {
 		m.Host = s
 		d := New(run, p, v, m)
 		root, _ := junitOf(t, d)
-		if got, want := len(cases(root)), len(v.List)+2; got != want { // two rates have no requirements
+		// Two rates have no thresholds, but a test case each.
+		if got, want := len(cases(root)), len(v.List)+2; got != want {
 			t.Errorf("%d cases, want %d", got, want)
 		}
 		conforms(t, d)

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// These are the level-wide values of the fixture, computed by hand.
+// The level-wide values of the fixture agree with values that were computed by hand.
 func TestLevelValues(t *testing.T) {
 	run, p, v, m := fixture()
 	ttft, _ := metric.Lookup("ttft")
@@ -24,12 +24,12 @@ func TestLevelValues(t *testing.T) {
 	if s := thirty.Summary("success"); !s.Value.OK || s.Value.V != 104.0/120 {
 		t.Errorf("success = %+v, want 104/120", s)
 	}
-	// The workload's good block allows a latency of a million seconds, so every completed request
-	// is good.
+	// By the good block, every request that completed within a million seconds is good. So goodput
+	// is equal to the rate of all requests.
 	if good, rate := thirty.Summary("goodput"), thirty.Summary("request_rate"); !good.Value.OK || good.Value != rate.Value {
 		t.Errorf("goodput = %+v, want the request rate %+v", good, rate)
 	}
-	// throughput(30) / (30 · throughput(1)).
+	// The efficiency is the throughput at 30, divided by 30 times the throughput at 1.
 	want := thirty.Summary("throughput").Value.V / (30 * one.Summary("throughput").Value.V)
 	if s := thirty.Summary("scaling_efficiency"); !s.Value.OK || s.Value.V != want {
 		t.Errorf("scaling efficiency = %+v, want %v", s, want)
@@ -44,7 +44,7 @@ func TestLevelValues(t *testing.T) {
 	}
 }
 
-// A round that was measured again is listed, but no value includes it.
+// A round that was measured again is listed, but its requests are in no value.
 func TestVoidedRounds(t *testing.T) {
 	run, p, v, m := fixture()
 	want := New(run, p, v, m).Cases[1]
@@ -61,9 +61,8 @@ func TestVoidedRounds(t *testing.T) {
 	}
 }
 
-// The first nine turns have a row each, and all later turns share a row. The TTFT of turn k of
-// conversation i is k·100 ms + i ms. In each second turn, half of the 1,000 prompt tokens came from
-// a cache. In one conversation the third turn failed.
+// The table has a row for each of the first nine turns, and one row for all later turns. In turn k
+// of conversation i the TTFT is k·100 ms + i ms.
 func TestTurns(t *testing.T) {
 	run, p, v, m := fixture()
 	run.Levels = run.Levels[:1]
@@ -92,16 +91,15 @@ func TestTurns(t *testing.T) {
 		t.Fatalf("%d rows of %d turns: %q", len(rows), len(c.Turns), rows)
 	}
 	want := [][]string{
-		{"1", "1", "4", "102 ms", "103 ms", "0%"},  // (100 + 101 + 102 + 103) / 4 = 101.5
+		{"1", "1", "4", "102 ms", "103 ms", "0%"},  // mean: (100 + 101 + 102 + 103) / 4 = 101.5
 		{"1", "2", "4", "202 ms", "203 ms", "50%"}, // 201.5
-		{"1", "3", "4", "302 ms", "∞", "0%"},       // (301 + 302 + 303) / 3; one has no value
+		{"1", "3", "4", "302 ms", "∞", "0%"},       // mean: (301 + 302 + 303) / 3; one failed
 	}
 	if diff := cmp.Diff(want, rows[:3]); diff != "" {
 		t.Error(diff)
 	}
-	// The last row has turns 10 and 11 of four conversations. The TTFT is 1,000 to 1,003 ms in turn
-	// 10, and 1,100 to 1,103 ms in turn 11. The mean is 1,051.5 ms, and the p95 is the largest of
-	// the 8 values.
+	// The last row has turns 10 and 11 of four conversations. The mean of these 8 TTFTs is 1,051.5
+	// ms, and the p95 is the largest TTFT, 1,103 ms.
 	if diff := cmp.Diff([]string{"1", "10 to 11", "8", "1.05 s", "1.1 s", "0%"}, rows[9]); diff != "" {
 		t.Error(diff)
 	}

@@ -6,15 +6,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// nightly lists the figures of a level that every history keeps, in addition to the metrics of the
-// plan's thresholds.
+// nightly lists the figures of a level that every history keeps. A history also keeps the metrics
+// of the plan's thresholds.
 var nightly = []struct{ name, stat string }{
 	{"ttft", "p50"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"},
 	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
 }
 
-// Night returns the document as one night of a history. It has the figures of every valid level of
-// the plan and of every capacity that was found, but no missing values.
+// Night returns the document as one night of a history. It has the figures of every valid level and
+// of every capacity that was found. It leaves out figures without a value.
 func (d *Document) Night() metric.Night {
 	n := metric.Night{
 		Run: d.Run, Tool: d.Tool, Plan: d.Plan.Name, Started: d.Started, Simulated: d.Simulated,
@@ -58,20 +58,20 @@ func (d *Document) Night() metric.Night {
 		if c.Over != string(metric.ClosedLoop) {
 			limit.Stat = c.Over
 		}
-		// Use the limit only if it is bounded on both sides. "125+" on one night and "130+" on the
-		// next night cannot be compared.
+		// Use a capacity only if it has both bounds, because "125+" and "130+" on two nights cannot
+		// be compared.
 		if c.Pass > 0 && c.Fail > 0 {
 			add(limit, c.Load(c.Pass), 0)
 		} else if c.OfRate() && c.Pass > 0 && c.Crossing.OK {
-			// Use the estimated limit of a rate. The certified limit also depends on how much time
-			// the search had.
+			// Use the estimated limit of a rate, because the certified limit also depends on the
+			// search's time.
 			add(limit, c.Crossing.V*c.Step, 0)
 		}
 	}
 	return n
 }
 
-// figures calls the function add for each figure of a case that a history keeps.
+// figures calls add for each value of the case that a history keeps.
 func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
 	at := func(name, stat string) metric.Trend {
 		return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: name, Stat: stat, Asked: c.Asked}

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// If all keys of a for_each are numbers, its instances are sorted by number, and keep the positions
-// of the for_each in the list. Instances with other keys keep their order.
+// If all keys of a for_each are numbers, its instances are sorted by number, at their place in the
+// list. Instances with other keys keep their order.
 func TestByKey(t *testing.T) {
 	for _, c := range []struct{ have, want []string }{
 		{[]string{`w["1K"]`, `w["256K"]`, `w["32K"]`, `w["8K"]`}, []string{`w["1K"]`, `w["8K"]`, `w["32K"]`, `w["256K"]`}},
@@ -26,7 +26,7 @@ func TestByKey(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	// Verdicts on the same instance keep their order.
+	// Two verdicts on the same workload stay in order.
 	d := Document{Verdicts: []Verdict{
 		{Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "a"}, {Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "b"},
 		{Kind: "load", Server: "s", Workload: `w["4K"]`, Name: "c"}, {Kind: "server", Server: "s", Name: "d"},
@@ -42,7 +42,7 @@ func TestByKey(t *testing.T) {
 }
 
 // If not all keys of a for_each are numbers, its instances keep the order of the keys in the plan
-// file. The plan file must write the keys out.
+// file. This works only if the plan file writes out the keys.
 func TestInTheOrderOfTheSource(t *testing.T) {
 	source := func(text string) *hcl.File {
 		f, diags := hclsyntax.ParseConfig([]byte(text), "plan.hcl", hcl.InitialPos)

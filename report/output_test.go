@@ -16,7 +16,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// big is a run of n cases, each with a failed threshold and a hostile failure.
+// big returns the document of a run with n cases. Each case has a failed threshold and a failure
+// with hostile text.
 func big(n int) *Document {
 	run, p, v, m := fixture()
 	level, failed := run.Levels[1], v.List[6]
@@ -58,7 +59,7 @@ func TestLongMarkdownIsBounded(t *testing.T) {
 			t.Errorf("%q is missing", want)
 		}
 	}
-	// A row is complete or missing.
+	// No row is cut in the middle.
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, "|") && !strings.HasSuffix(line, "|\n") {
 			t.Errorf("a row was cut: …%.40q", line[max(len(line)-40, 0):])
@@ -66,8 +67,7 @@ func TestLongMarkdownIsBounded(t *testing.T) {
 	}
 }
 
-// In the Markdown, every row of a table has as many cells as the head, whatever text the cells
-// contain.
+// In the Markdown, every row of a table has as many cells as the head, for any text in the cells.
 func TestMarkdownTablesAreWhole(t *testing.T) {
 	var b bytes.Buffer
 	if err := Markdown(&b, document()); err != nil {
@@ -80,7 +80,7 @@ func TestMarkdownTablesAreWhole(t *testing.T) {
 			want = 0
 			continue
 		}
-		// Count one bar after the other. The pattern includes the character before a bar, so the
+		// Count the bars one by one. The pattern matches a bar with the character before it, so the
 		// matches of adjacent bars overlap.
 		n := 0
 		for rest := strings.TrimSpace(line); ; n++ {
@@ -123,8 +123,8 @@ func TestEscape(t *testing.T) {
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// The terminal output is safe: no line can be taken for a command, contains a control character
-// from a server, or is much wider than requested.
+// The terminal output is safe. No line can be taken for a command, contains a server's control
+// characters, or is much wider than requested.
 func TestTerminalIsSafe(t *testing.T) {
 	for _, d := range []*Document{document(), big(20), nothing()} {
 		for _, width := range []int{0, 1, 80, 200} {
@@ -149,9 +149,9 @@ func TestTerminalIsSafe(t *testing.T) {
 					if clean := text.Line(line); clean != strings.Join(strings.Fields(line), " ") {
 						t.Errorf("width %d: control characters: %q", width, line)
 					}
-					// These lines may be longer: the last line, which is always complete because
-					// scripts read it; tables in a narrow terminal, because they keep two columns;
-					// and a line with a harmless marker, which has one more cell.
+					// Three kinds of lines may be longer. The last line is always complete, because
+					// scripts read it. Tables in a narrow terminal keep two columns. A marker in a
+					// line may take one more cell.
 					if w := text.Width(line); w > most+2 && i < len(lines)-1 && width >= 80 {
 						t.Errorf("width %d: %d cells: %q", width, w, line)
 					}
@@ -196,7 +196,7 @@ func TestLastLine(t *testing.T) {
 	for _, tt := range tests {
 		d := &Document{Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
 		if tt.exit == 130 {
-			d.Stopped = "interrupted" // the headline already says it
+			d.Stopped = "interrupted" // the headline must not repeat this reason
 		}
 		var b bytes.Buffer
 		if err := Terminal(&b, d, 80, false); err != nil {
@@ -220,8 +220,9 @@ func TestSamplesCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The table has 421 rows: the head, and the requests of two rounds of each level. A round has
-	// 30 or 60 requests at the first two levels, 40 at the probe, and 40 at each of the two rates.
+	// The table has a head and one row for each request. The run has two rounds of each level. The
+	// requests of a round are 30 and 60 at the first two levels, 40 at the probe, and 40 at each of
+	// two rates.
 	if len(rows) != 1+2*30+2*60+2*40+2*2*40 {
 		t.Fatalf("%d rows, want 421", len(rows))
 	}
@@ -240,7 +241,7 @@ func TestSamplesCSV(t *testing.T) {
 		{2, "sent_s", "0.1"},
 		{2, "ttft", "0.22"},                 // 200 ms × 1.1
 		{2, "ttfa", ""},                     // no answer came
-		{2, "tpot", "0.020999999999999998"}, // 420 ms / 20 tokens, with all digits
+		{2, "tpot", "0.020999999999999998"}, // 420 ms / 20 tokens, in binary
 		{2, "output", "21"},
 		{2, "cached", "0"},
 		{2, "failure", ""},
@@ -307,7 +308,7 @@ func TestOverviewOfComparisons(t *testing.T) {
 		{Name: "bump", Control: "old", Candidate: "new", Changes: []Change{
 			change("chat", "4", "speed", Skipped, false), // has no limit, so it is only shown
 			change("chat", "4", "ttft", Pass, true),
-			change("chat", "8", "e2e", Fail, true), // the worst change that has a limit
+			change("chat", "8", "e2e", Fail, true), // the worst of the changes with a limit
 			change("code", "4", "ttft", Inconclusive, true),
 		}},
 		{Name: "off", Control: "a", Candidate: "b", Skipped: "no control was given"},
@@ -330,8 +331,8 @@ func TestOverviewOfComparisons(t *testing.T) {
 	}
 }
 
-// The reason why a server could not be measured is printed once, even if the verdict on the server
-// repeats the beginning of it.
+// The reason why a server could not be measured is printed once, even if a verdict repeats its
+// beginning.
 func TestTerminalSaysAServersErrorOnce(t *testing.T) {
 	d := passing()
 	s := &d.Servers[0]

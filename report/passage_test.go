@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// loop makes an open-loop level with requests that are due at the given seconds. A request has its
-// first token one second after it is due, and ends three seconds after it is due.
+// loop returns an open-loop level with requests that are due at the given seconds. Each request has
+// its first token after 1 s and ends after 3 s.
 func loop(name string, stage *metric.Stage, from, to time.Duration, due ...int) *metric.Level {
 	r := &metric.Round{Due: len(due), Complete: true, WindowStart: from, WindowEnd: to}
 	for _, at := range due {
@@ -24,8 +24,8 @@ func loop(name string, stage *metric.Stage, from, to time.Duration, due ...int) 
 	return &metric.Level{Server: "s", Workload: "w", Name: name, Kind: metric.OpenLoop, Rate: 1, Stage: stage, Rounds: []*metric.Round{r}}
 }
 
-// sums joins the 48 steps of a passage into four groups of 12 steps. It returns the sum of each
-// group or, if most is set, the maximum of each group.
+// sums adds up the 48 steps of a passage in four groups of 12 steps. If most is set, it returns the
+// maximum of each group instead of the sum.
 func sums(steps []int, most bool) (out []int) {
 	for part := range slices.Chunk(steps, passageSteps/4) {
 		n := 0
@@ -44,7 +44,7 @@ func sums(steps []int, most bool) (out []int) {
 func TestPassages(t *testing.T) {
 	stage := &metric.Stage{From: 1, To: 1}
 	calm, spike := loop("calm", stage, 10*time.Second, 34*time.Second, 10, 20), loop("spike", stage, 34*time.Second, 58*time.Second, 35, 36, 36, 37, 50)
-	calm.Rounds[0].Samples[0].Phase = metric.Warmup // in flight, but not a counted arrival
+	calm.Rounds[0].Samples[0].Phase = metric.Warmup // a warm-up request in flight, not an arrival
 	alone := loop("1 req/s", nil, 100*time.Second, 148*time.Second, 100, 148)
 	again := loop("1 req/s", nil, 200*time.Second, 248*time.Second, 200)
 	alone.Rounds = append(alone.Rounds, again.Rounds...)
@@ -61,22 +61,20 @@ func TestPassages(t *testing.T) {
 	if diff := cmp.Diff([]string{"calm", "spike"}, p.Levels); diff != "" || p.Begins[1] != 24 || p.Windows != 1 || p.At != 10 || p.Step != 1 {
 		t.Errorf("%s%+v", diff, p)
 	}
-	// The window is from 10 s to 58 s. It is checked in four parts of 12 s. Requests are due at 20
-	// s, then at 35, 36, 36 and 37 s, and at 50 s.
+	// The window is from 10 s to 58 s, in four parts of 12 s. Requests are due at 20 s, at 35, 36,
+	// 36 and 37 s, and at 50 s.
 	if diff := cmp.Diff([]int{1, 0, 4, 1}, sums(p.Arrivals, false)); diff != "" {
 		t.Error("arrivals", diff)
 	}
-	// At 37 s four requests have not ended: those due at 35, 36, 36 and 37 s. The last three still
-	// wait for a token. If a request begins at the instant at which another request ends, both
-	// count as in flight.
+	// At 37 s four requests are in flight: those due at 35, 36, 36 and 37 s. The last three still
+	// wait for a token. A request that begins when another request ends counts together with it.
 	if diff := cmp.Diff([]int{1, 1, 4, 1}, sums(p.InFlight, true)); diff != "" {
 		t.Error("in flight", diff)
 	}
 	if diff := cmp.Diff([]int{1, 0, 3, 1}, sums(p.Waiting, true)); diff != "" {
 		t.Error("waiting", diff)
 	}
-	// The last step of a window includes the end of the window, so it counts a request that is due
-	// then.
+	// A request is due exactly at the end of the window. It counts in the window's last step.
 	if p := d.Passages[1]; p.Windows != 2 || p.Sum() != 2 || p.Arrivals[passageSteps-1] != 1 {
 		t.Errorf("%+v", p)
 	}

@@ -20,8 +20,8 @@ func TestRowsOf(t *testing.T) {
 		samples = append(samples, s)
 	}
 	samples[21].Failure = &metric.Failure{Kind: metric.FailStatus}
-	// 21 requests completed, and two of them have 10 tokens. By nearest rank p5 is the 2nd smallest
-	// value (0.05 × 21 = 1.05), p50 the 11th (10.5) and p95 the 20th (19.95).
+	// 21 requests completed, and two of them have 10 tokens. By nearest rank, p5 is the 2nd
+	// smallest value, p50 the 11th and p95 the 20th.
 	want := &Rows{Sent: 20, Again: 2, Prompt: Lengths{10, 100, 190}, Answer: Lengths{1, 10, 19}}
 	if diff := cmp.Diff(want, rowsOf(samples)); diff != "" {
 		t.Error(diff)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// schema is the subset of JSON Schema that the document's schema uses. An unknown
-// keyword is an error, so that none is ignored.
+// schema is the subset of JSON Schema that the document's schema uses. Any other keyword is an
+// error, so that the test ignores none.
 type schema struct {
 	Schema      string             `json:"$schema"`
 	ID          string             `json:"$id"`
@@ -52,7 +52,7 @@ func (s *schema) resolve(root *schema) *schema {
 	return s
 }
 
-// check returns an error for each place in the value v that does not conform to the schema s.
+// check returns an error for each place in v that does not conform to the schema s.
 func (s *schema) check(root *schema, at string, v any) (errs []string) {
 	s = s.resolve(root)
 	if s == nil {
@@ -92,7 +92,7 @@ func (s *schema) check(root *schema, at string, v any) (errs []string) {
 		for name, value := range o {
 			p, ok := s.Properties[name]
 			if !ok {
-				fail("%s is not in the schema", name) // deliberately stricter than the schema
+				fail("%s is not in the schema", name) // this test is stricter than the schema
 				continue
 			}
 			errs = append(errs, p.check(root, at+"."+name, value)...)
@@ -168,8 +168,7 @@ func TestDocumentsConformToTheSchema(t *testing.T) {
 	}
 }
 
-// The validator of the schema finds errors. If it found none, the tests that use it would prove
-// nothing.
+// The schema's validator finds errors. Without this test, a validator that finds none would pass.
 func TestValidatorFindsErrors(t *testing.T) {
 	s := readSchema(t)
 	tests := []struct{ name, change, want string }{
@@ -209,8 +208,7 @@ func TestValidatorFindsErrors(t *testing.T) {
 	}
 }
 
-// The schema has exactly the fields of the Go types, and a field that JSON may leave
-// out is not required.
+// The schema has exactly the fields of the Go types. Fields with omitempty are not required.
 func TestSchemaHasEveryField(t *testing.T) {
 	root := readSchema(t)
 	used := map[string]bool{}

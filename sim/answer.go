@@ -4,16 +4,15 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// answer is the text of an answer. If the text is not fixed, token number i depends only on the
+// answer is the text of an answer. The text is either fixed, or token number i depends only on the
 // seed and i.
 type answer struct {
 	seed    rng
-	written []string // the tokens, if the answer is a fixed text; nil: tokens are drawn from the seed
-	call    string   // name of the tool that the answer calls; the text is then its arguments; else ""
+	written []string // tokens of a fixed text; nil if the seed determines the tokens
+	call    string   // name of the called tool, whose arguments are then the text; "" if none
 }
 
-// append appends the text of the tokens from the number from to the number to − 1, escaped as in
-// JSON.
+// append appends the text of the tokens from to to−1 to b, escaped as in JSON.
 func (a answer) append(b []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		switch {
@@ -30,7 +29,7 @@ func (a answer) append(b []byte, from, to int) []byte {
 	return b
 }
 
-// size returns the number of bytes of the first n tokens, if they are escaped as in JSON.
+// size returns the size in bytes of the first n tokens, escaped as in JSON.
 func (a answer) size(n int) int {
 	switch {
 	case a.written != nil:
@@ -41,7 +40,7 @@ func (a answer) size(n int) int {
 	return len(opening) + (n-1)*len(words[0])
 }
 
-// write writes out the first n tokens of the answer as text, so that a fault can change them. It
+// write replaces the first n tokens of the answer by their text, so that a fault can change it. It
 // does nothing if the answer is a text already.
 func (a *answer) write(n int) {
 	if a.written != nil {
@@ -53,10 +52,9 @@ func (a *answer) write(n int) {
 	}
 }
 
-// rightly sets the right answer, if the request has one and the model knows it. It is the answer to
-// the question of a built-in task, which the model reads from the prompt. Otherwise it is the JSON
-// or the tool call that the request asks for. rightly returns false if the request has no right
-// answer.
+// rightly sets the right answer, if the request has one and the model knows it. For a built-in
+// task, the model reads the question in the prompt. Otherwise the right answer is the JSON or the
+// tool call that the request asks for. rightly returns false if the request has no right answer.
 func (a *answer) rightly(want *wanted, fx *effect) bool {
 	reach := 1.0
 	if fx.halfContext {
@@ -78,8 +76,8 @@ func (a *answer) rightly(want *wanted, fx *effect) bool {
 	return true
 }
 
-// greedily returns the model's most likely answer to the prompt. If the request has the fault for
-// it, it returns the answer to another prompt.
+// greedily returns the model's most likely answer to the prompt. Some faults replace it by the
+// answer to another prompt.
 func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	key, text, share := want.key, want.text, 1.0
 	if fx.halfContext {
@@ -98,13 +96,13 @@ func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
-// onAnswer reports whether the request has a fault that changes the text of a natural answer.
+// onAnswer reports whether one of the request's faults changes the text of a natural answer.
 func (fx *effect) onAnswer() bool {
 	return fx.circle || fx.garble || fx.swapOne > 0 || fx.blank || fx.broken || fx.endless
 }
 
-// spoil changes a natural answer in the way of the request's faults. limit is the largest number of
-// tokens that the answer may have.
+// spoil changes a natural answer as the request's faults demand. limit is the largest number of
+// tokens of the answer.
 func (fx *effect) spoil(a *answer, limit int) {
 	if fx.blank {
 		a.written, a.call = []string{" "}, ""
@@ -137,7 +135,7 @@ func (a *answer) repeat(limit int) {
 	}
 }
 
-// garble replaces the second half of the answer by junk.
+// garble replaces the second half of the answer by random characters.
 func (a *answer) garble(limit int) {
 	const junk = "!#$%&()*+-/:;<=>?@[]^_{|}~QXZJKqxzjk0123456789"
 	r := a.seed
@@ -147,7 +145,8 @@ func (a *answer) garble(limit int) {
 	}
 }
 
-// swap replaces tokens of the answer by other tokens: on average, one in every one tokens.
+// swap replaces about one in one tokens of the answer by another token. The parameter one is at
+// least 1.
 func (a *answer) swap(one int) {
 	r := a.seed ^ 0x5a
 	for i := range a.written {

@@ -50,7 +50,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 	finish := o.finish
 	if finish == "tool_calls" {
-		finish = "stop" // the engine knows no tool calls, and reports "stop" in its metrics
+		finish = "stop" // the engine's metrics know no tool calls, so they count "stop"
 	}
 	run, err := s.submit(job, finish)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Server) known(o *order) bool {
 	return known
 }
 
-// answerID returns the id of an answer. It is "chatcmpl-" or "cmpl-", followed by the request's own
-// id if the request has one.
+// answerID returns "chatcmpl-" or "cmpl-" and the id of the request. Without such an id, it draws
+// one from number.
 func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	own := r.Header.Get("X-Request-Id")
 	if own == "" {
@@ -87,7 +87,7 @@ func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	return "cmpl-" + own
 }
 
-// stream sends the emissions of the engine as soon as the engine makes them.
+// stream sends the answer's chunks as soon as the engine makes their tokens.
 func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	fx := c.fx
 	var batch []Emission
@@ -123,7 +123,7 @@ func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	}
 }
 
-// breakOff ends a stream in the way of the request's fault.
+// breakOff ends a stream as the request's fault demands.
 func (s *Server) breakOff(c *chunker, r *http.Request) {
 	fx := c.fx
 	switch {
@@ -142,7 +142,7 @@ func (s *Server) breakOff(c *chunker, r *http.Request) {
 	}
 }
 
-// whole waits for the answer and sends it in one piece.
+// whole sends the whole answer in one piece when its last token was made.
 func (s *Server) whole(c *chunker, r *http.Request, run *run) {
 	var batch []Emission
 	for {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bytewise writes one byte at a time, and flushes after every byte.
+// bytewise writes single bytes, and flushes after every byte.
 type bytewise struct{ http.ResponseWriter }
 
 // Write implements io.Writer.
@@ -26,8 +26,8 @@ func (w bytewise) Write(b []byte) (int, error) {
 // Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
 func (w bytewise) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// compress returns a writer that compresses the answer if the client accepts gzip. The function
-// finish ends the compressed answer.
+// compress returns a writer that compresses the answer if the client accepts gzip. finish writes
+// the end of the compressed answer.
 func compress(w http.ResponseWriter, r *http.Request) (wrapped http.ResponseWriter, finish func()) {
 	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		return w, func() {}

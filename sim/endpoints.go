@@ -34,7 +34,7 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveTokenize answers as vLLM does. The request has a prompt or a chat. The answer has the ids of
-// its tokens and their number.
+// the tokens, and their number.
 func (s *Server) serveTokenize(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Prompt   *string       `json:"prompt"`

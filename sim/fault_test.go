@@ -18,8 +18,8 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// tenTokens is a request for a stream of ten tokens. Without faults the stream has a chunk with the
-// role, ten chunks of one token, a finish chunk, a usage chunk and [DONE].
+// tenTokens is a request for a stream of ten tokens. Without faults, the stream has a chunk with
+// the role, ten chunks of one token, a finish chunk, a usage chunk and [DONE].
 var tenTokens = strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":10`, 1)
 
 func count(text, part string) int { return strings.Count(text, part) }
@@ -135,7 +135,8 @@ var faultTests = []struct {
 		if err != nil || r.Header.Get("Content-Encoding") != "gzip" || count(string(text), "[DONE]") != 1 {
 			t.Errorf("%v, %v, %s", err, r, text)
 		}
-		if text := w.must(pathChat, tenTokens); count(text, "[DONE]") != 1 { // a client that does not accept gzip gets plain text
+		// A client that does not accept gzip gets plain text.
+		if text := w.must(pathChat, tenTokens); count(text, "[DONE]") != 1 {
 			t.Errorf("%q", text)
 		}
 	}},
@@ -377,7 +378,7 @@ type natural struct {
 	text, finish string
 }
 
-// naturally requests a natural answer of at most 256 tokens, and returns what was streamed.
+// naturally requests a natural answer of at most 256 tokens, and returns its stream.
 func naturally(w *world) natural {
 	text := w.must(pathChat, strings.Replace(tenTokens, `"max_tokens":10,"ignore_eos":true`, `"max_tokens":256`, 1))
 	tokens := contents(text, "content")
@@ -430,7 +431,7 @@ func streamHas(part string, times int) func(*testing.T, *world) {
 	}
 }
 
-// contents lists the values of one field of delta that are not empty.
+// contents lists the values of the field key in the deltas of a stream, without empty values.
 func contents(text, key string) (values []string) {
 	for line := range strings.Lines(text) {
 		_, rest, ok := strings.Cut(line, `"delta":{"`+key+`":"`)
@@ -457,15 +458,15 @@ func breaksWith(tokens int, end string, wantErr error) func(*testing.T, *world) 
 			!strings.HasSuffix(text, end) || strings.Contains(text, `"finish_reason":"`) || strings.Contains(text, "usage") {
 			t.Errorf("%v, %v, %s", r, err, text)
 		}
-		time.Sleep(time.Second) // the current step needs at most a second to end
+		time.Sleep(time.Second) // a step takes at most a second to end
 		if s := w.server.State(); s.Running != 0 {
 			t.Errorf("the engine goes on: %+v", s)
 		}
 	}
 }
 
-// holds sends a request and expects three tokens. After them, nothing but the bytes of more may
-// come for an hour.
+// holds sends a request and expects three tokens. For the next hour, only the bytes of more may
+// follow.
 func holds(t *testing.T, w *world, more string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
@@ -480,8 +481,8 @@ func holds(t *testing.T, w *world, more string) {
 	}
 }
 
-// rawRequest sends a request on a connection of its own. It returns the connection, and a reader of
-// the raw answer.
+// rawRequest sends a request on a new connection. It returns the connection, and a reader of the
+// raw answer.
 func rawRequest(t *testing.T, w *world) (io.Closer, io.Reader) {
 	t.Helper()
 	c, err := w.client.Transport.(*http.Transport).DialContext(context.Background(), "", "")
@@ -521,7 +522,7 @@ func TestWhichRequestsAreHit(t *testing.T) {
 			t.Errorf("%s on %s hits %s, want %s", test.rule, test.path, got, test.want)
 		}
 	}
-	// The number of hits in 10,000 draws with the chance 0.3 has a standard error of
+	// The number of hits in 10,000 requests, each with probability 0.3, has a standard error of
 	// √(10000·0.3·0.7) = 46.
 	got := hits("http-500:share=0.3", pathChat, 10_000)
 	if n := count(got, "x"); n < 2800 || n > 3200 {
@@ -564,7 +565,7 @@ func TestRulesThatAreWrong(t *testing.T) {
 	}
 }
 
-// A fault that breaks a stream also breaks an answer that is not streamed.
+// The faults that break a stream also break an answer that is sent as a whole.
 func TestFaultsWithoutAStream(t *testing.T) {
 	body := strings.Replace(tenTokens, `"stream":true,"stream_options":{"include_usage":true}`, `"stream":false`, 1)
 	for fault, want := range map[string]string{

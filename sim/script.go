@@ -21,24 +21,24 @@ type Rule struct {
 	Fault string  `json:"fault"`           // a name of Faults
 	Path  string  `json:"path,omitempty"`  // exact URL path; "" means the paths of both completion endpoints
 	From  int     `json:"from,omitempty"`  // first request
-	To    int     `json:"to,omitempty"`    // first request after the range; 0: the range has no end
-	Every int     `json:"every,omitempty"` // in this range, only the 1st, the (1+every)th, the (1+2·every)th, …
-	Share float64 `json:"share,omitempty"` // of these requests, the share with the fault, by chance; in [0, 1]
+	To    int     `json:"to,omitempty"`    // number of the first request after the range; 0: no end
+	Every int     `json:"every,omitempty"` // in this range, only requests 0, every, 2·every, …
+	Share float64 `json:"share,omitempty"` // share of these requests that have the fault, at random; in [0, 1]
 
 	Tokens  int     `json:"tokens,omitempty"`   // tokens of the fault; 0 means the fault's default
-	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault, in ms; 0 means its default
+	DelayMS float64 `json:"delay_ms,omitempty"` // delay of the fault in ms; 0 means its default
 	Text    string  `json:"text,omitempty"`     // text of the fault; "" means the fault's default
 }
 
-// ParseRule reads a rule from a command line. The name of a fault comes first. Settings may follow
-// after a colon:
+// ParseRule reads a rule from a command line. It begins with the name of a fault. A colon and
+// settings may follow:
 //
 //	http-500:share=0.3
 //	error-event:every=2,tokens=5,text=out of memory
 //	http-500:path=/metrics,share=0.01
 //
-// Keys are path, from, to, every, share, tokens, delay (a duration such as 1.5s) and text. text
-// takes everything that follows it.
+// The settings are path, from, to, every, share, tokens, delay (a duration such as 1.5s) and text.
+// The text is everything after "text=".
 func ParseRule(s string) (Rule, error) {
 	name, rest, _ := strings.Cut(s, ":")
 	r := Rule{Fault: name}
@@ -81,8 +81,7 @@ func ParseRule(s string) (Rule, error) {
 	return r, r.validate()
 }
 
-// Validate returns an error that names every rule with an unknown fault or with a value out of
-// range.
+// Validate returns an error for all rules with an unknown fault or with a value out of range.
 func (s Script) Validate() error {
 	var bad []error
 	for i := range s {
@@ -155,7 +154,7 @@ func (d *director) loading() time.Duration {
 	return most
 }
 
-// The default paths of rules.
+// These are the paths of a rule without a path.
 const (
 	pathChat        = "/v1/chat/completions"
 	pathCompletions = "/v1/completions"
@@ -173,7 +172,7 @@ func (d *director) next(path string) *effect {
 		}
 		n := d.seen[i]
 		d.seen[i]++
-		draw := d.draws[i].float() // draw even if the request has no fault, so that later draws stay the same
+		draw := d.draws[i].float() // draw even without a fault, so that later draws stay the same
 		switch {
 		case n < r.From, r.To > 0 && n >= r.To:
 		case r.Every > 1 && (n-r.From)%r.Every != 0:
@@ -185,8 +184,8 @@ func (d *director) next(path string) *effect {
 	return fx
 }
 
-// didYouMean returns `, did you mean "x"?` with the closest known name. It returns "" if no known
-// name is close.
+// didYouMean returns `, did you mean "x"?` with the closest of the known names; "" if none is
+// close.
 func didYouMean(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf(", did you mean %q?", near)

@@ -59,7 +59,7 @@ func newWorld(t *testing.T, o Options) *world {
 	return w
 }
 
-// request builds a request. It is a POST if it has a body, and otherwise a GET.
+// request builds a POST with the given body, or a GET if the body is "".
 func (w *world) request(path, body string) *http.Request {
 	w.t.Helper()
 	method := http.MethodGet
@@ -140,8 +140,8 @@ func TestStreamsAreGolden(t *testing.T) {
 	}
 }
 
-// A client reads each chunk at the time at which the engine emits it. OnEmit and OnServed report
-// the same times as the client.
+// A client reads each chunk at the time at which the engine made it. OnEmit and OnServed report the
+// same times.
 func TestStreamIsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type emission struct {
@@ -180,8 +180,8 @@ func TestStreamIsInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The prompt has 15 tokens. The first token comes after an overhead of 5 ms and a step of
-		// 10 + 15 ms. Each further token comes 10 ms later.
+		// The first token comes after an overhead of 5 ms and a step of 10 ms, plus 15 ms for the
+		// prompt of 15 tokens. Each later token takes 10 ms.
 		var want []emission
 		for i := range 5 {
 			want = append(want, emission{i, time.Second + time.Duration(30+10*i)*time.Millisecond})
@@ -200,8 +200,8 @@ func TestStreamIsInTime(t *testing.T) {
 	})
 }
 
-// An hour of closed loop takes exactly as long over HTTP as in the engine alone. So sockets,
-// handlers and mailboxes lose nothing and delay nothing.
+// An hour of closed loop takes as long over HTTP as in the engine alone. So sockets, handlers and
+// mailboxes add no delay.
 func TestHourInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plain()
@@ -222,10 +222,9 @@ func TestHourInABubble(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// A step that prefills one request alone takes 2998 + 4 ms, and a step of three requests
-		// takes 2998 + 2 ms = 3 s. The slots are one step apart, so each request takes 300 steps
-		// and waits for at most one step. All requests together take an hour, plus less than a
-		// minute.
+		// Each of the 12 requests takes 300 steps and waits for at most one step. A step of three
+		// requests takes 2998 + 2 ms = 3 s. So the 4 requests of a slot take an hour, plus less
+		// than a minute.
 		took := time.Since(start)
 		if took < time.Hour-10*time.Second || took > time.Hour+time.Minute {
 			t.Errorf("%d requests took %v", slots*each, took)
@@ -243,14 +242,16 @@ func TestEndpoints(t *testing.T) {
 		{"/v1/models", "", `{"object":"list","data":[{"id":"m","object":"model","created":946684800,"owned_by":"tokgate","root":"m","parent":null,"max_model_len":100000}]}`},
 		{"/health", "", ""},
 		{"/version", "", `{"version":"tokgate-sim-1"}`},
-		// The tokens are "The" " tok" "eni" "zer" "," " " "4". The id of "The" is in the group for
-		// pieces with a capital: 256 + 18278 + 26 + 26² + 19·26² + 7·26 + 4 = 32266.
+		// The tokens are "The", " tok", "eni", "zer", ",", " " and "4". Before "The" there are ids
+		// for 256 bytes, 18278 lower-case pieces, 26 + 26² shorter capitalised pieces and 19·26² +
+		// 7·26 + 4 capitalised pieces from "Aaa" to "Thd".
 		{"/tokenize", `{"model":"m","prompt":"The tokenizer, 4"}`, `{"count":7,"max_model_len":100000,"tokens":[32266,50732,4008,17979,44,32,52]}`},
 		{"/tokenize", `{"prompt":""}`, `{"count":0,"max_model_len":100000,"tokens":[]}`},
-		// The tokens are start, "use", "r", a line break, "x", end, and a line break.
+		// The tokens are start of message, "use", "r", a line break, "x", end of message, and a
+		// line break.
 		{"/tokenize", `{"messages":[{"role":"user","content":"x"}],"add_generation_prompt":false}`, `{"count":7,"max_model_len":100000,"tokens":[73368,14950,114,10,120,73369,10]}`},
-		// The chat template adds start, "ass", "ist", "ant" and a line break, which ask for an
-		// answer.
+		// By default the chat template ends with the start of the answer. These are the tokens
+		// start, "ass", "ist", "ant" and a line break.
 		{"/tokenize", `{"messages":[{"role":"user","content":"x"}]}`, `{"count":12,"max_model_len":100000,"tokens":[73368,14950,114,10,120,73369,10,73368,1444,6853,1315,10]}`},
 		{"/detokenize", `{"tokens":[32266,50732,4008,17979,44,32,52]}`, `{"prompt":"The tokenizer, 4"}`},
 		{"/reset_prefix_cache", "{}", ""},
@@ -280,8 +281,8 @@ func TestRefusals(t *testing.T) {
 		{pathChat, `{"temperature":-1,` + message + `}`, 400, "temperature"},
 		{pathChat, `{"stream_options":{},` + message + `}`, 400, "Stream options"},
 		{pathChat, `{"max_tokens":0,` + message + `}`, 400, "max_tokens must be at least 1"},
-		// The prompt has 12 tokens, so at most 99988 of the context's 100000 tokens are left for
-		// the answer.
+		// The prompt has 12 tokens. That leaves 99988 of the context's 100000 tokens for the
+		// answer.
 		{pathChat, `{"max_tokens":99989,` + message + `}`, 400, "99989 > 100000 - 12"},
 		{pathChat, `{"max_tokens":5,"max_completion_tokens":99989,` + message + `}`, 400, "max_completion_tokens"},
 		{pathChat, `{"max_tokens":5,"min_tokens":6,` + message + `}`, 400, "min_tokens"},
@@ -387,8 +388,8 @@ func TestHowAnswersEnd(t *testing.T) {
 			lengths[n] = true
 			sum += n
 		}
-		// 200 lengths with the mean 50 and the standard deviation 25 have a standard error of
-		// 25/√200 = 1.8 tokens.
+		// The mean of 200 lengths with the mean 50 and the standard deviation 25 has a standard
+		// error of 25/√200 = 1.8 tokens.
 		if mean := float64(sum) / 200; len(lengths) < 30 || mean < 43 || mean > 57 {
 			t.Errorf("%d different lengths of mean %.1f, want about 50", len(lengths), mean)
 		}
@@ -401,8 +402,8 @@ func TestHowAnswersEnd(t *testing.T) {
 		if _, finish, n := ask("x", `,"max_tokens":400,"ignore_eos":true`); finish != "length" || n != 400 {
 			t.Errorf("ignore_eos: %q at %d", finish, n)
 		}
-		// The text is "The", followed by words of three letters. A stop string in the fourth word
-		// ends the answer before that word. The stop string is not part of the answer.
+		// The answer is "The" and words of three letters. A stop string in the fourth word ends the
+		// answer before that word.
 		full, _, _ := ask("x", `,"max_tokens":9,"ignore_eos":true`)
 		fourth := strings.Fields(full)[3]
 		text, finish, n := ask("x", fmt.Sprintf(`,"max_tokens":9,"ignore_eos":true,"stop":["zzz",%q]`, fourth))
@@ -455,8 +456,8 @@ func metricsOf(t *testing.T, like, file string) {
 		w.must(pathChat, chat5)
 		w.must(pathChat, chat5) // the second request finds the first block of its prompt in the cache
 		w.must(pathCompletions, `{"prompt":"x","max_tokens":1,"ignore_eos":true}`)
-		// Two more requests are in the engine. Each of them needs 615 of the 1000 KV tokens, so one
-		// runs and the other waits.
+		// Two more requests come, which need 615 of the 1000 KV tokens each. So one runs and the
+		// other waits.
 		ctx, cancel := context.WithCancel(context.Background())
 		for range 2 {
 			r, err := w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":600`, 1)).WithContext(ctx))
@@ -482,7 +483,7 @@ func TestSlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer lazy.Body.Close()
-		time.Sleep(10 * time.Minute) // 50,000 chunks, all unread, are more than the connection holds
+		time.Sleep(10 * time.Minute) // more unread chunks than the connection's buffers can hold
 		start := time.Now()
 		w.must(pathChat, chat5)
 		// The request takes 5 ms of overhead and up to 10 ms until the current step ends. Then come
@@ -523,8 +524,7 @@ func TestRealSocket(t *testing.T) {
 	}
 }
 
-// The server is an http.Handler, so it works behind any http.Server. The server in this test has
-// TLS and HTTP/2.
+// The simulator is an http.Handler, so it works in any http.Server, here one with TLS and HTTP/2.
 func TestBehindAForeignServer(t *testing.T) {
 	s, err := New(Options{Faults: Script{{Fault: "close-after"}}})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// emission sends the tokens of one step to the client.
+// emission sends the tokens of one engine step to the client.
 func (v *Virtual) emission(c *Call, e *Emission) {
 	at, fx := e.At, c.fx
 	if fx.notSSE {
@@ -35,7 +35,7 @@ func (v *Virtual) emission(c *Call, e *Emission) {
 	}
 }
 
-// head passes the status of the stream to the client. Only the first call does.
+// head reports the HTTP status of the stream to the client. Later calls report nothing.
 func (v *Virtual) head(c *Call, at time.Duration) {
 	if !c.begun {
 		c.begun = true
@@ -43,7 +43,7 @@ func (v *Virtual) head(c *Call, at time.Duration) {
 	}
 }
 
-// role sends the first chunk of a chat. Only the first call sends it.
+// role sends the first chunk of a chat. Later calls send nothing.
 func (v *Virtual) role(c *Call, at time.Duration) {
 	if !c.roled && c.ask.Chat {
 		c.roled = true
@@ -52,8 +52,8 @@ func (v *Virtual) role(c *Call, at time.Duration) {
 	}
 }
 
-// tokens sends the tokens of the answer up to number to. They form one chunk, or two chunks if the
-// reasoning ends among them.
+// tokens sends the answer's tokens up to the number to. They are one chunk, or two if the reasoning
+// ends among them.
 func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	reasoning := 0
 	if c.ask.Chat {
@@ -68,7 +68,7 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	if c.ask.Chat {
 		tool = c.reply.calls(c.fx)
 	}
-	chunk := &v.chunk // changed in place, because a simulation makes very many chunks
+	chunk := &v.chunk // reused, because a simulation makes very many chunks
 	*chunk = Chunk{}
 	chunk.Content = tool == "" && from >= reasoning
 	chunk.Reasoning = tool == "" && from < reasoning
@@ -83,8 +83,8 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	c.to.Chunk(at, chunk)
 }
 
-// running returns the usage for a chunk before the last one. It returns nil instead of zeros,
-// because a client takes zeros for no usage.
+// running returns the usage so far, for a chunk before the last one. It returns nil if a fault
+// hides the usage.
 func (v *Virtual) running(c *Call) *Usage {
 	if c.fx.usageNull || c.fx.usageZero || c.fx.noUsage {
 		return nil
@@ -114,7 +114,7 @@ func (v *Virtual) finish(c *Call, at time.Duration) {
 	v.end(c, at, Ended, "")
 }
 
-// breakOff ends a stream in the way of the request's fault.
+// breakOff ends a stream as the request's fault demands.
 func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
@@ -150,7 +150,7 @@ func (v *Virtual) whole(c *Call, at time.Duration) {
 }
 
 func (v *Virtual) send(c *Call, at time.Duration, chunk Chunk) {
-	v.chunk = chunk // reused, so that sending a chunk allocates nothing
+	v.chunk = chunk // the field is reused, so that no chunk is allocated
 	c.to.Chunk(at, &v.chunk)
 }
 

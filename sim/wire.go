@@ -20,8 +20,8 @@ func errorType(status int) string {
 	return or(errorTypes[status], "InternalServerError")
 }
 
-// writeError answers with an error object of OpenAI's API. The message is written unchanged,
-// because a fault may put invalid UTF-8 into it.
+// writeError answers with an error object of OpenAI's API. It writes the message unchanged, because
+// a fault may put invalid UTF-8 into it.
 func writeError(w http.ResponseWriter, status int, param, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -53,8 +53,8 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Write(b)
 }
 
-// appendQuoted appends s as a JSON string. It keeps bytes that are not valid UTF-8, as some servers
-// do. encoding/json would replace them.
+// appendQuoted appends s as a JSON string. As some servers do, it keeps bytes that are not valid
+// UTF-8. The package encoding/json would replace them.
 func appendQuoted(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -74,7 +74,7 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// usage is a usage object.
+// usage is the usage object of a response, in tokens.
 type usage struct{ prompt, completion, cached int }
 
 func (u usage) append(b []byte) []byte {

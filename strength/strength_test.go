@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// A regression changes what its name says, and nothing else.
+// Planting a regression changes one thing in the profile, and nothing else.
 func TestPlant(t *testing.T) {
 	chat := &plan.Workload{Output: plan.Output{Mean: 64}, Loads: []*plan.Load{{Levels: []plan.Level{{Requests: 150, Rounds: 5}}}}}
 	p := &plan.Plan{Workloads: []*plan.Workload{chat}}
@@ -53,7 +53,7 @@ func TestPlant(t *testing.T) {
 	if !(Regression{Kind: Drafts}).Plant(p, drafts) || !cmp.Equal(drafts.Speculation.Accept, []float64{0.4, 0.3}) {
 		t.Errorf("drafts: %v", drafts.Speculation.Accept)
 	}
-	// The regression Cache halves a prefix cache, and NoCache removes it.
+	// Cache halves a prefix cache, and NoCache removes it.
 	cached := &sim.PrefixCache{BlockTokens: 16, CapacityTokens: 1024}
 	for r, want := range map[string]*sim.PrefixCache{Cache: {BlockTokens: 16, CapacityTokens: 512}, NoCache: nil} {
 		to := sim.DefaultProfile()
@@ -65,14 +65,14 @@ func TestPlant(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", r, to.PrefixCache, want)
 		}
 	}
-	// Rounds of 30 requests are hit in turn: the sixth, the sixteenth and so on. The sixteenth
-	// round begins after 450 requests.
+	// The regression hits the 6th round, the 16th and so on. A round has 30 requests, so the 16th
+	// begins after 450.
 	queue := sim.DefaultProfile()
 	(Regression{Kind: Queue}).Plant(p, queue)
 	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {
 		t.Errorf("%+v", r)
 	}
-	// A KV cache that holds exactly one request of the full context cannot become smaller.
+	// A KV cache with room for just one full context cannot become smaller.
 	small := sim.DefaultProfile()
 	small.Limits.KVTokens = small.MaxModelLen
 	if (Regression{Kind: KV}).Plant(p, small) {
@@ -111,8 +111,8 @@ func TestMeasure(t *testing.T) {
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)
 	}
-	// Two of four failed runs are less than the required 95 %. A regression that cannot be planted
-	// cannot be noticed.
+	// The regression slow made 2 of 4 runs fail, and 95 % are required. The regression none could
+	// not be planted, so no gate can notice it.
 	if got := r.Unnoticed([]Regression{slow, none}); len(got) != 2 {
 		t.Errorf("unnoticed: %v", got)
 	}
@@ -143,8 +143,8 @@ func TestHeadline(t *testing.T) {
 }
 
 // recorded returns a run with two slots of two requests each. A request has a TTFT of 20 ms and
-// five gaps of 10 ms, and ends with its last token. Of its TTFT 15 ms are one and a half steps of
-// 10 ms, because two requests are in flight.
+// then five gaps of 10 ms. Of the TTFT, 15 ms are decoding: one and a half steps of 10 ms, because
+// two requests are in flight.
 func recorded() *metric.Run {
 	r := &metric.Round{Due: 4, Complete: true, WindowEnd: 140 * time.Millisecond, End: 140 * time.Millisecond}
 	for slot := range 2 {
@@ -169,12 +169,13 @@ func TestStretch(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		r    *Regression
-		want []times // times of the two requests of a slot, in ms
+		want []times // times in ms of the two requests of a slot
 		end  time.Duration
 	}{
 		{"as it was", nil, []times{{0, 20, 70}, {70, 90, 140}}, 140},
 		{"decode", &Regression{Decode, 2}, []times{{0, 35, 135}, {135, 170, 270}}, 270},
-		{"prefill", &Regression{Prefill, 3}, []times{{0, 30, 80}, {80, 110, 160}}, 160}, // the prompt takes 20 − 15 = 5 ms of the TTFT, and three times as much is 10 ms more
+		// Of the TTFT, 20 − 15 = 5 ms are prefill. Three times as much takes 10 ms more.
+		{"prefill", &Regression{Prefill, 3}, []times{{0, 30, 80}, {80, 110, 160}}, 160},
 		{"failures", &Regression{Failures, 1}, []times{{0, 0, 0}, {0, 0, 0}}, 0},
 		{"cut", &Regression{Kind: Cut}, []times{{0, 20, 40}, {40, 60, 80}}, 80},
 	} {
@@ -198,8 +199,8 @@ func TestStretch(t *testing.T) {
 			}
 		})
 	}
-	// Stretch fails each request with a small probability. Even if it fails none, the regression
-	// counts as planted.
+	// Stretch fails each request with this small probability. The regression counts as planted even
+	// if no request fails.
 	if _, planted := Record(&plan.Plan{}, recorded()).Stretch(&Regression{Failures, 1e-9}, 0); !planted {
 		t.Error("failures that befell no request are not counted")
 	}
@@ -212,7 +213,7 @@ func TestStretch(t *testing.T) {
 		t.Error("an overhead that is not known was doubled")
 	}
 	before.Levels[0].Kind = metric.Burst
-	rate := recorded() // before any rate the server is saturated, which is a closed loop
+	rate := recorded() // before a rate, tokgate saturates the server in a closed loop
 	rate.Levels = append(rate.Levels, &metric.Level{Kind: metric.OpenLoop, Rate: 4})
 	if Unstretchable(rate) == "" {
 		t.Error("a rate is stretched")
@@ -222,8 +223,8 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// Stretch also makes scored answers worse. Of four prompts, two candidates' answers are cut where
-// they agree with the control's, one is a different text, and one had already failed.
+// Stretch also makes scored answers worse. Of four answers of the candidate, two can be cut where
+// they agree with the control's answer, one is too different, and one has already failed.
 func TestStretchAnswers(t *testing.T) {
 	a := func(agrees float64) *metric.PairedAnswer {
 		return &metric.PairedAnswer{Asked: 64, Tokens: 64, Scored: 64, Loss: 32, Agrees: agrees, Finish: "length"}
@@ -254,8 +255,8 @@ func TestStretchAnswers(t *testing.T) {
 	}
 }
 
-// In a closed loop a request of one part of a mix waits for requests of other parts. So Stretch
-// changes the whole mix, and its parts with it.
+// In a closed loop, the requests of one part of a mix wait for those of the other parts. So Stretch
+// changes all parts of a mix together.
 func TestStretchAMix(t *testing.T) {
 	run := recorded()
 	mix := run.Levels[0]

@@ -10,9 +10,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// For 10,000 conversations, the mean number of turns is within 4 standard errors of the declared
-// mean. After each turn a conversation continues with the same probability, within the accuracy of
-// 10,000 draws.
+// The mean number of turns of 10,000 conversations is within 4 standard errors of the declared
+// mean. After each turn, a conversation continues with about the same probability.
 func TestTurns(t *testing.T) {
 	const n = 10_000
 	for _, turns := range []traffic.Turns{{Mean: 6, Max: 20}, {Mean: 2, Max: 3}, {Mean: 1.5, Max: 8}, {Mean: 10.5, Max: 20}, {Mean: 4, Max: 4}, {}} {
@@ -37,8 +36,7 @@ func TestTurns(t *testing.T) {
 		on := counts[2] / counts[1]
 		for k := 2; k < turns.Max; k++ {
 			expected := counts[1] * math.Pow(on, float64(k))
-			// The ratio counts[2]/counts[1] is random too, and its error grows with the
-			// power to which it is raised.
+			// The ratio counts[2]/counts[1] is random too. Its error grows with the power k.
 			off := 5*math.Sqrt(expected) + 5*float64(k)*expected*math.Sqrt(1/counts[1]+1/counts[2])
 			if math.Abs(counts[k+1]-expected) > off+5 {
 				t.Errorf("%v: %v of %d turns, want about %v", turns, counts[k+1], k+1, expected)
@@ -47,9 +45,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// The 10,000 think times are log-normal, with a mean of 20 s and a coefficient of variation of 1.
-// The sample mean is within 4 % of 20 s, and the median is 20/√2 s. With σ = √ln 2, 84 % of the
-// times are below the median times e^σ.
+// The 10,000 think times are log-normal with a mean of 20 s and a coefficient of variation of 1. So
+// their median is 20/√2 s. Of the times, 84 % are below the median times e^σ, where σ = √ln 2.
 func TestThink(t *testing.T) {
 	const n = 10_000
 	think := traffic.Think{Mean: 20 * time.Second, CV: 1}

@@ -36,10 +36,10 @@ func list(ids []uint64) string { return strings.Join(strings.Fields(fmt.Sprint(i
 
 const ms = time.Millisecond
 
-// The rows look like those of the published traces, and include the special cases of each format.
+// The rows look like those of published traces, and include the special cases of each format.
 func TestFormats(t *testing.T) {
-	// The prompt of 6758 tokens has 14 blocks of 512 tokens. The last block is partial: 13·512 =
-	// 6656.
+	// The prompt of 6758 tokens has 13 full blocks of 512 tokens (6656 tokens) and a part of a
+	// 14th.
 	big := append([]uint64{0, math.MaxUint64, math.MaxInt64 + 1}, ids(7, 11)...)
 	for _, tt := range []struct {
 		name, path, format, text string
@@ -53,8 +53,8 @@ func TestFormats(t *testing.T) {
 			want: traffic.Trace{Format: "mooncake", Block: 512, Rows: []traffic.Recorded{
 				{Line: 1, Input: 6758, Output: 500, Blocks: big, Parent: -1, Wait: -1},
 				{Line: 2, At: 2999 * ms, Input: 898, Output: 2, Blocks: []uint64{0, 99}, Parent: -1, Wait: -1},
-				// A prompt of 2012 tokens needs four blocks of 512 tokens. Only the first three are
-				// full, and the trace has ids only for these.
+				// A prompt of 2012 tokens has three full blocks of 512 tokens and a part of a
+				// fourth. The trace has ids only for full blocks.
 				{Line: 4, At: 2999 * ms, Input: 2012, Output: 30, Blocks: ids(0, 3), Parent: -1, Wait: -1},
 			}}},
 		{name: "azure: seven fractional digits, a byte order mark, CRLF", path: "a.csv", text: "\ufeffTIMESTAMP,ContextTokens,GeneratedTokens\r\n" +
@@ -84,7 +84,7 @@ func TestFormats(t *testing.T) {
 			want: traffic.Trace{Format: "bailian", Block: 16, Rows: []traffic.Recorded{
 				{Line: 1, Input: 40, Output: 9, Blocks: ids(1089, 3), Session: 1, Parent: -1, Wait: -1, Type: "text"},
 				{Line: 2, At: 614 * ms, Input: 65, Output: 132, Blocks: []uint64{1089, 1090, 1091, 6326, 13148}, Session: 1, Parent: 0, Wait: -1, Type: "search"},
-				{Line: 3, At: 614 * ms, Input: 16, Output: 1, Blocks: []uint64{7}, Session: 2, Parent: -1, Wait: -1, Type: "text"}, // without a parent, which was sent before the trace began
+				{Line: 3, At: 614 * ms, Input: 16, Output: 1, Blocks: []uint64{7}, Session: 2, Parent: -1, Wait: -1, Type: "text"}, // its parent is not in the trace
 			}}},
 		{name: "tracelab: the wait is from the last output to the last tool result", path: "t.jsonl", text: "" +
 			`{"provider":"claude","session_id":"claude:a","round_index":0,"model":"m","input_tokens_total":300,"prefix_tokens":0,"newly_append_tokens":300,"output_tokens":50,"timing_events":[{"event_type":"user_message","timestamp":"2026-03-01T10:00:00.000Z"},{"event_type":"tool_call","timestamp":"2026-03-01T10:00:04.000Z"}],"tools":[{"tool_wall_latency_ms":1500}]}` + "\n" +
@@ -122,8 +122,8 @@ func TestFormats(t *testing.T) {
 			text: `{"at":"2026-01-02T03:04:05.5Z","in":10,"out":"3","user":7,"route":"/a","cached":0}` + "\n" + `{"at":"2026-01-02T03:04:06Z","in":20.0,"out":3,"user":7,"route":"/b","cached":14}`,
 			want: traffic.Trace{Format: "columns", Rows: []traffic.Recorded{
 				{Line: 1, Input: 10, Output: 3, Session: 1, Parent: -1, Wait: -1, Type: "/a"},
-				// The prefix is at most 13 tokens, because the prompt and answer of the row before
-				// have 10 + 3 tokens.
+				// The conversation so far has 13 tokens: 10 of the prompt before, and 3 of its
+				// answer. So the prefix has at most 13 tokens.
 				{Line: 2, At: 500 * ms, Input: 20, Output: 3, Session: 1, Parent: 0, Prefix: 13, Wait: -1, Type: "/b"},
 			}}},
 		{name: "columns of a table", path: "own.csv", columns: &traffic.Columns{Time: "t", Unit: time.Microsecond, Input: "in", Output: "out", Hashes: "h", Block: 4},

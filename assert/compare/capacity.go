@@ -11,8 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// capacity checks whether the candidate is certified at the load that it must still serve: the
-// control's capacity minus the tolerance.
+// capacity checks whether the candidate is certified at the control's capacity minus the tolerance.
 func (x *comparison) capacity(w *plan.Workload) {
 	for _, claim := range x.Block.Claims {
 		if !slices.Contains(claim.Workloads, w) {
@@ -31,12 +30,11 @@ func (x *comparison) capacity(w *plan.Workload) {
 	}
 }
 
-// CapacityTarget is the smallest load at which a candidate must be certified. It is
-// ⌈control·(1+change)⌉: control is the control's certified capacity, and change is the allowed
-// change of the capacity as a share.
+// CapacityTarget is the smallest load at which a candidate must be certified: ⌈control·(1+change)⌉.
+// control is the control's certified capacity, and change is the allowed change, as a share of
+// control.
 func CapacityTarget(control int, change float64) int {
-	// The product may lie just above a whole number: 20·0.85 is 17.000000000000004 in binary.
-	// Without the subtraction, Ceil would round this to 18.
+	// 20·0.85 is 17.000000000000004 in binary. Without the subtraction, Ceil would return 18.
 	return max(1, int(math.Ceil(float64(control)*(1+change)-1e-9)))
 }
 
@@ -88,7 +86,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Outcome = verdict.Inconclusive
 		row.Needs = fmt.Sprintf("needs a larger budget or more requests to decide %s", a.Named(target))
 	}
-	row.pFail = 0 // the tests of the probes are counted already, so this row adds no test
+	row.pFail = 0 // the probes already count as tests, so this row is no further test
 	if b.Fail > 0 && b.Fail <= a.Pass {
 		row.Direction = Worse
 	} else if a.Fail > 0 && b.Pass >= a.Fail {
@@ -99,11 +97,10 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 	}
 }
 
-// fromNothing judges a change of capacity if the control held at no level. Then nothing can be
-// lost, so a tolerance is not applicable. The control's true capacity may be any load below the
-// lowest level that was tried. Of these loads the highest one sets what the candidate must hold. A
-// candidate that is certified at that load is not worse. A candidate that is certified at the
-// control's lowest level is better.
+// fromNothing judges a change of capacity if the control passed at no level. A tolerance is then
+// not applicable. The control's true capacity may be any load below the lowest level. The target of
+// the candidate is computed from the highest of these loads, and a certified candidate passes
+// there. A candidate that is certified at the control's lowest level is better.
 func (c *Change) fromNothing(a, b Limit, change float64) {
 	nowhere := fmt.Sprintf("the control does not hold at any load (%s)", a.Line)
 	target := CapacityTarget(a.Fail-1, change)

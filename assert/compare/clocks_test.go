@@ -8,8 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The test compares the clocks of two legs with three rounds each. Clocks are in MHz; 0 means that
-// a clock was not reported.
+// Each row has the clocks of two legs in three rounds, in MHz. A clock of 0 was not reported.
 func TestClocksOfLegs(t *testing.T) {
 	three, ten := 0.03, 0.10
 	for _, tt := range []struct {
@@ -19,7 +18,7 @@ func TestClocksOfLegs(t *testing.T) {
 		want, note         string
 	}{
 		{"alike", []float64{1980, 1980, 1980}, []float64{1980, 1970, 1980}, &three, nil, "", ""},
-		// In the second round the clocks differ by the share 1 − 990/1980 = 50 %.
+		// The clocks differ by 1 − 990/1980 = 50 % in the second round.
 		{"one slow leg", []float64{1980, 1980, 1980}, []float64{1980, 990, 1980}, &three, nil,
 			"the GPUs' mean clocks in the two legs of round 2 differ by 50%: 1.98 GHz on the control, 990 MHz on the candidate; telemetry requires a difference below 3%", ""},
 		{"the smaller one counts", []float64{2000, 2000, 2000}, []float64{1900, 1900, 1900}, &ten, &three, "differ by 5%", ""},

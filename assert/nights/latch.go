@@ -9,27 +9,27 @@ const (
 	// the series is back than if it is still changed.
 	backOdds = 10
 	// leastChange and mostChange limit the size of a change in the likelihood ratio, in standard
-	// deviations. Without leastChange, many nights would be needed to see that a small change has
-	// ended. Without mostChange, a series would count as back while half of its change is still
-	// there.
+	// deviations. Without leastChange, it would take many nights to see the end of a small change.
+	// Without mostChange, a series that is half way back would count as back.
 	leastChange, mostChange = 1, 3
-	// mostNight is the largest deviation of one night, in standard deviations, that counts. One
-	// extreme night can therefore not decide alone.
+	// mostNight limits the deviation of one night, in standard deviations. So one extreme night
+	// cannot decide alone.
 	mostNight = 3
 )
 
 // latch is an alarm that stays on until somebody pins a run, or until the series is back at its
-// reference. Each night adds its log odds that the series is back, instead of still at the mean
-// since the change. The sum starts again at 0 whenever it would become negative (a cumulative sum:
+// reference. Each night adds to a sum: the log odds that the series is back, and not still at the
+// mean since the change. The sum starts again at 0 if it would become negative (a cumulative sum:
 // Page, Biometrika 41, 1954).
 type latch struct {
 	on, worse bool
 	from      int     // first night of the change
-	odds      float64 // evidence that the series is back: sum of log odds, at least 0
-	back      int     // number of nights since odds was last 0
+	odds      float64 // sum of the nights' log odds that the series is back, at least 0
+	back      int     // number of nights since odds was 0
 }
 
-// release ends an alarm if the last nights show that the series is back at its reference.
+// release updates the odds that the series is back at its reference. If they are high enough, it
+// ends the alarm.
 func (s *watched) release(tonight int) {
 	c := &s.change
 	expected := s.nights[tonight].Expected

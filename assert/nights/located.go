@@ -7,13 +7,12 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// ofLocated is the share of the allowed false alarms for changes that are found later than on their
-// own night.
+// ofLocated is the share of the allowed false alarms that goes to changes on earlier nights.
 const ofLocated = 0.03
 
 // located returns the changes that divisive finds in a series. A change counts only if the nights
-// before and after it differ significantly, at a level that holds for the whole plan. divisive
-// alone would find a change in one of a hundred unchanged series, every night.
+// before and after it differ significantly, at a level for the whole plan. Without this, divisive
+// would find a change in one of a hundred unchanged series, every night.
 func located(c column, watched []night) []cut {
 	var seen []int
 	var xs []float64
@@ -49,14 +48,14 @@ func located(c column, watched []night) []cut {
 	return out
 }
 
-// changed reports whether the series ever had a change.
+// changed reports whether the series has had a change on any night.
 func changed(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
 }
 
-// suspect reports whether it is worth while to call divisive. It is so if the means before and
-// after some night differ by nearly as much as a significant change needs. suspect takes linear
-// time, but divisive takes quadratic time.
+// suspect reports whether divisive may find a change in xs. The means before and after some night
+// must differ by nearly as much as a significant change. suspect takes linear time, and divisive
+// takes quadratic time.
 func suspect(xs []float64, level, r float64) bool {
 	worth := 0.75 * stat.NormalQuantile(1-level/2) * math.Sqrt((1+r)/(1-r))
 	mean, variance := stat.Moments(xs)
@@ -65,7 +64,7 @@ func suspect(xs []float64, level, r float64) bool {
 	for k := 1; k < len(xs); k++ {
 		left += xs[k-1] - mean
 		n, m := float64(k), total-float64(k)
-		between := left * left * (1/n + 1/m) // sum of squares between both parts
+		between := left * left * (1/n + 1/m) // sum of squares between the nights before and after
 		if k >= leastSegment && len(xs)-k >= leastSegment && between*(total-2) > worth*worth*(squares-between) {
 			return true
 		}
@@ -73,9 +72,9 @@ func suspect(xs []float64, level, r float64) bool {
 	return false
 }
 
-// confirm makes tonight fail if the last located change was for the worse and has not ended. It is
-// for changes for which the function watch raised no alarm. The nights in cuts are indices into the
-// plan's nights.
+// confirm makes tonight fail if the last located change was for the worse and has not ended. The
+// function watch may have missed such a change. The nights in cuts are indices into the plan's
+// nights.
 func (n *night) confirm(cuts []cut, c column, watched []night) {
 	if len(cuts) == 0 || n.Changed || n.Reference < leastReference {
 		return

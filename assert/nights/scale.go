@@ -7,14 +7,14 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// scale says how the values of a metric are compared: as differences or as ratios.
+// scale describes how two values of a metric are compared: by their difference, or by their ratio.
 type scale struct {
 	log    bool
-	signed bool // values may be negative: a backlog may shrink
+	signed bool // values may be negative, such as the growth of a backlog
 }
 
-// scaleOf returns the scale on which two nights are compared: by their difference if the metric is
-// a share, otherwise by their ratio.
+// scaleOf returns the scale on which two nights are compared. Shares are compared by their
+// difference, and all other metrics by their ratio.
 func scaleOf(def metric.Def) scale {
 	return scale{log: def.Unit != metric.Ratio, signed: def.Name == "backlog_growth"}
 }
@@ -37,7 +37,7 @@ func (s scale) from(x float64) float64 {
 	return x
 }
 
-// within limits x to the possible values of the metric.
+// within limits x to [0, 1] if the metric is a share.
 func (s scale) within(x float64) float64 {
 	if s.log || s.signed {
 		return x

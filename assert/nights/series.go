@@ -10,13 +10,13 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// series holds the values of one metric at one load, over the nights that have a value.
+// series is the values of one metric at one load, for the nights that have a value.
 type series struct {
 	key    metric.Trend
 	at     []int // indices of the nights
 	values []float64
 	scale  scale
-	// next is the trend that replaced this one when the workload changed; nil if none did.
+	// next is the trend of the same metric after the workload changed; nil if it did not change.
 	next *metric.Trend
 }
 
@@ -24,7 +24,7 @@ type series struct {
 func gather(nights []metric.Night) []*series {
 	var list []*series
 	known := map[metric.Trend]*series{}
-	last := map[metric.Trend]*series{} // the key is a trend without its digest of the requests
+	last := map[metric.Trend]*series{} // key: a trend with an empty Asked
 	for i, n := range nights {
 		for _, f := range n.Figures {
 			s := known[f.Trend]
@@ -33,7 +33,8 @@ func gather(nights []metric.Night) []*series {
 				known[f.Trend] = s
 				list = append(list, s)
 			}
-			// Nights may also return to an earlier workload.
+			// Link each series to the next one of the same metric. The workload may also change
+			// back.
 			any := f.Trend
 			any.Asked = ""
 			if old := last[any]; old != nil && old != s {
@@ -49,7 +50,7 @@ func gather(nights []metric.Night) []*series {
 }
 
 // read converts the series to a column for the function watch. If the series cannot be judged, ok
-// is false and t has the reason.
+// is false and t explains why.
 func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend, ok bool) {
 	t = Trend{Trend: s.key, Outcome: verdict.Error}
 	def, ok := s.definition()
@@ -78,7 +79,8 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	return c, t, true
 }
 
-// worseOf returns the sign of a change for the worse; 0 if any change counts as worse.
+// worseOf returns the sign of a change for the worse. It returns 0 if changes in both directions
+// are worse.
 func worseOf(better metric.Direction) int {
 	switch better {
 	case metric.LowerIsBetter:
@@ -89,7 +91,8 @@ func worseOf(better metric.Direction) int {
 	return 0
 }
 
-// judge writes the result of the last night that has a value into the parameter t.
+// judge writes the result of the series into t. The result is about tonight, or says on which night
+// the series was last measured.
 func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []night) {
 	cuts := located(c, watched)
 	tonight := &watched[len(watched)-1]
@@ -107,8 +110,7 @@ func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []nigh
 	t.decide(s.values[len(s.values)-1], *tonight, nights, s.scale)
 }
 
-// definition returns the definition of the series' metric, with the unit for the statistic of the
-// series.
+// definition returns the definition of the series' metric, with the unit of the series' statistic.
 func (s *series) definition() (def metric.Def, ok bool) {
 	if s.key.Metric == limitMetric {
 		return metric.Def{Name: limitMetric, Unit: metric.LoadKind(s.key.Stat).Unit(), Better: metric.HigherIsBetter}, true
@@ -120,7 +122,7 @@ func (s *series) definition() (def metric.Def, ok bool) {
 	return def, ok
 }
 
-// points returns the nights of the series, with the nights of a change marked.
+// points returns the nights of the series. The nights of a change are marked.
 func (s *series) points(nights []metric.Night, watched []night) []Point {
 	changed, worse := make([]bool, len(nights)), make([]bool, len(nights))
 	for i, w := range watched {
@@ -138,8 +140,8 @@ func (s *series) points(nights []metric.Night, watched []night) []Point {
 	return out
 }
 
-// changes returns all changes of a series: first the located changes, each with what else changed
-// that night. The last element is a current change that is too recent to be located.
+// changes returns all changes of a series: first the located changes, in order. A current change
+// that is too recent to be located comes last.
 func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Change {
 	var out []Change
 	add := func(c cut) {

@@ -2,9 +2,9 @@ package stat
 
 import "math"
 
-// AtMost is P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k may be fractions,
-// because effective numbers of observations are. For whole numbers the result is the exact
-// binomial tail. It is 0 if k < 0, 1 if k ≥ n, and NaN if an argument is NaN.
+// AtMost returns P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k may be fractions,
+// as effective numbers are. For whole numbers the result is the exact binomial tail. It is 0 if k <
+// 0, 1 if k ≥ n, and NaN if an argument is NaN.
 func AtMost(k, n, p float64) float64 {
 	switch {
 	case math.IsNaN(k + n + p):
@@ -20,7 +20,7 @@ func AtMost(k, n, p float64) float64 {
 	return lower
 }
 
-// AtLeast is P(Bin(n, p) ≥ k) = I_p(k, n−k+1) (DLMF 8.17.5). n and k may be fractions, as in
+// AtLeast returns P(Bin(n, p) ≥ k) = I_p(k, n−k+1) (DLMF 8.17.5). n and k may be fractions, as in
 // AtMost. It is 1 if k ≤ 0 and 0 if k > n.
 func AtLeast(k, n, p float64) float64 {
 	switch {
@@ -44,21 +44,22 @@ type Decision int
 const (
 	// Open means that neither Below nor Above is proven.
 	Open Decision = iota
-	// Below means that the true share is proven to be at most the allowed one.
+	// Below means that the true share is proven to be at most the allowed share.
 	Below
-	// Above means that the true share is proven to exceed the allowed one.
+	// Above means that the true share is proven to be larger than allowed.
 	Above
 )
 
 // Share tests whether the true share of bad observations is at most allowed. k of n observations
 // are bad; both numbers may be fractions. The result is Below if P(Bin(n, allowed) ≤ k) ≤ alpha,
-// Above if P(Bin(n, allowed) ≥ k) ≤ alpha, and otherwise Open. The chance of a wrong Below is at
-// most alpha, and the chance of a wrong Above is at most alpha. MLPerf's early stopping uses the
-// test for Below (LoadGen, early_stopping.cc). ClopperPearson gives the bounds that belong to
-// the two tests (Biometrika 26, 1934).
+// Above if P(Bin(n, allowed) ≥ k) ≤ alpha, and otherwise Open. So a wrong Below has a probability
+// of at most alpha, and so has a wrong Above.
+//
+// MLPerf's early stopping uses the same test for Below (LoadGen, early_stopping.cc). ClopperPearson
+// returns the bounds that match both tests.
 func Share(k, n, allowed, alpha float64) Decision {
 	if k > n && k <= n*(1+1e-12) {
-		k = n // n/m·m may exceed n by a rounding error
+		k = n // a rounding error may make k slightly larger than n
 	}
 	switch {
 	case !(n > 0) || !(k >= 0) || k > n || !(alpha > 0):
@@ -71,10 +72,9 @@ func Share(k, n, allowed, alpha float64) Decision {
 	return Open
 }
 
-// ClopperPearson returns the one-sided bounds of the true share at alpha on each
-// side, if k of n are bad (both may be fractions). It is the interval of Clopper and
-// Pearson (Biometrika 26, 1934) at confidence 1−2·alpha. ok is false if n is not
-// positive.
+// ClopperPearson returns one-sided bounds of a share if k of n are bad. Each bound has the error
+// alpha, so the interval has the confidence 1−2·alpha (Clopper and Pearson, Biometrika 26, 1934). k
+// and n may be fractions. If n is not positive, ok is false.
 func ClopperPearson(k, n, alpha float64) (low, high float64, ok bool) {
 	if !(n > 0) || !(k >= 0) || k > n || !(alpha > 0 && alpha < 1) {
 		return 0, 1, false

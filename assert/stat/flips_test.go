@@ -17,24 +17,23 @@ func TestFlips(t *testing.T) {
 		want []float64
 	}{
 		{"nothing", nil, []float64{}},
-		// Of 2^3 sign patterns only the measured one has a sum this large.
+		// Of the 2^3 patterns of signs, only the measured one has a sum of at least 6.
 		{"all above", [][]float64{{1, 2, 3}}, []float64{1. / 8}},
-		// Of 2^3 sign patterns, only +1+2+3 and the measured −1+2+3 have a sum of at least
+		// Of the 2^3 patterns of signs, only +1+2+3 and the measured −1+2+3 have a sum of at least
 		// 4.
 		{"the smallest below", [][]float64{{-1, 2, 3}}, []float64{2. / 8}},
-		// Minus their mean the values are +1, 0 and −1. With all patterns of signs their
-		// sum exceeds the measured −6/√2.
+		// The measured sum is −6/√2. With any signs, the values +1, 0 and −1 (minus their mean)
+		// have a larger sum.
 		{"all below", [][]float64{{-1, -2, -3}}, []float64{1}},
-		// Two quantities that agree count as one test.
+		// Two proportional quantities count as one test.
 		{"twice", [][]float64{{1, 2, 3}, {2, 4, 6}}, []float64{1. / 8, 1. / 8}},
-		// A quantity far below 0 does not weaken the other one. With all sign patterns of
-		// +1, 0 and −1 it reaches at most 2/√2 = 1.41, while the first quantity has 6/√14 =
-		// 1.60.
+		// A quantity far below 0 does not weaken a quantity above 0. Its own values, minus their
+		// mean, are +1, 0 and −1, and reach at most 2/√2 = 1.41 with any signs. The quantity above
+		// 0 has 6/√14 = 1.60.
 		{"and its opposite", [][]float64{{1, 2, 3}, {-1, -2, -3}}, []float64{1. / 8, 1}},
-		// The second quantity has 4/√6 = 1.633, which is the largest, so it is tested
-		// first, against both quantities. One pattern of eight reaches it. The first
-		// quantity has 6/√14 = 1.604. It is then tested alone; its p-value is at least that
-		// of the second.
+		// Minus their mean, the quantities reach 6/√14 = 1.604 and 4/√6 = 1.633. The second one is
+		// larger, so it is tested first, against both quantities. One of eight patterns of signs
+		// reaches it. The first one is then tested alone, but its p-value is not smaller.
 		{"step-down", [][]float64{{1, 2, 3}, {1, 1, 2}}, []float64{1. / 8, 1. / 8}},
 		{"infinite", [][]float64{{1, 2, inf}, {1, 2, 3}}, []float64{1, 1. / 8}},
 		{"no spread, at 0", [][]float64{{0, 0, 0}}, []float64{1}},
@@ -46,8 +45,8 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// If no quantity is truly above 0, Flips errs no more often than promised. This holds even if
-// the quantities depend strongly on each other.
+// If no quantity is above 0, Flips is wrong at most as often as it allows, even if the quantities
+// depend strongly on each other.
 func TestLongFlipsKeepTheError(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for _, common := range []float64{0, 0.5, 0.95} {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The mean of equal numbers is exactly that number, and their variance is 0, in spite of the
-// binary rounding of 1/n. So a share of 1 in every round has the mean 1. Large numbers do not
-// overflow. If a mean is infinite, it stays infinite.
+// The mean of equal numbers is exactly that number, and their variance is 0, although 1/n is
+// rounded. So a share of 1 in every round has the mean 1. Large numbers do not overflow, and an
+// infinite mean stays infinite.
 func TestMomentsAreExact(t *testing.T) {
 	for n := 2; n <= 200; n++ {
 		for _, x := range []float64{1, 0.9, 0.1, 1.0 / 3, 40, 1e300} {

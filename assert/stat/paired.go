@@ -2,16 +2,15 @@ package stat
 
 import "math"
 
-// PairedShare bounds the change of a share of paired items. Of n items, lost is the number that
-// were right before and are wrong now, and won is the number that were wrong before and are
-// right now. The change is (lost − won) / n, so a larger change is worse. low and high are
-// one-sided bounds of the change, each at alpha, by the score interval of Tango (Statistics in
-// Medicine 17:891, 1998).
+// PairedShare bounds the change of a share of paired items. Of n items, lost were right before and
+// are wrong now, and won were wrong before and are right now. The change is (lost − won) / n, so a
+// larger change is worse. low and high are one-sided bounds of the change, each at alpha, by the
+// score interval of Tango (Statistics in Medicine 17:891, 1998).
 //
-// If all changes went in one direction, the score interval is too narrow: at n = 268 and a true
-// change of 1 % it errs in 6.8 % of cases instead of 5 %. The change then is a plain share, so
-// the exact bound of Clopper and Pearson applies too. The numbers are fractions if items count
-// for less than one. ok is false for invalid numbers.
+// If all changes went in one direction, the score interval is too narrow. At n = 268 and a true
+// change of 1 %, it is wrong in 6.8 % of cases instead of 5 %. The exact bound of Clopper and
+// Pearson then applies too. The numbers are fractions if items count for less than one. ok is false
+// for invalid numbers.
 func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
 	if !(n > 0 && lost >= 0 && won >= 0 && lost+won <= n && alpha > 0 && alpha <= 0.5) {
 		return 0, 0, false
@@ -22,15 +21,15 @@ func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
 	return -upper(won, lost), upper(lost, won), true
 }
 
-// pairedBelow reports whether the change is below d at confidence 1−alpha.
+// pairedBelow reports whether the change is certainly below d, at confidence 1−alpha.
 func pairedBelow(lost, won, n, d, alpha float64) bool {
 	return pairedScore(lost, won, n, d) <= -NormalQuantile(1-alpha) && (won > 0 || AtMost(lost, n, d) <= alpha)
 }
 
-// pairedScore is the distance of the change above d, in standard errors that hold if the change
-// is d. Of m items, b were lost and c were won.
+// pairedScore is the distance of the measured change from a change of d, in standard errors. Of m
+// items, b were lost and c were won. The standard error is that of a change of d.
 func pairedScore(b, c, m, d float64) float64 {
-	// q is the likeliest share of items won if the change is d.
+	// q is the most likely share of won items, if the true change is d.
 	linear := -b - c + (2*m-b+c)*d
 	q := (math.Sqrt(max(linear*linear+8*m*c*d*(1-d), 0)) - linear) / (4 * m)
 	variance := m * (2*q + d*(1-d))
@@ -40,9 +39,9 @@ func pairedScore(b, c, m, d float64) float64 {
 	return (b - c - m*d) / math.Sqrt(variance)
 }
 
-// PairedPower is the chance that n items certify a change below margin at alpha. The parameter
-// disagree is the share of items that change, half of them in each direction. The result is
-// exact: it is a sum over all outcomes.
+// PairedPower is the probability that n items certify a change below margin at alpha. The share
+// disagree of the items changes, half of them in each direction. The result is exact, as a sum over
+// all outcomes.
 func PairedPower(n int, disagree, margin, alpha float64) float64 {
 	if n < 1 || !(disagree >= 0 && disagree < 1) {
 		return 0
@@ -56,8 +55,8 @@ func PairedPower(n int, disagree, margin, alpha float64) float64 {
 		if p < 1e-12 {
 			continue
 		}
-		// most is the largest number of lost items with which the test passes if k items
-		// disagree. It grows with k.
+		// most is the largest number of lost items that passes if k items disagree. It grows with
+		// k.
 		most = min(max(most, 0), k)
 		for most < k && passes(most+1, k-most-1) {
 			most++
@@ -79,7 +78,7 @@ func PairedPower(n int, disagree, margin, alpha float64) float64 {
 	return total
 }
 
-// binomials returns the chances of 0 to n successes.
+// binomials returns the probabilities of 0 to n successes in n trials.
 func binomials(n int, p float64) []float64 {
 	out := make([]float64, n+1)
 	all, _ := math.Lgamma(float64(n + 1))
@@ -98,11 +97,11 @@ func binomials(n int, p float64) []float64 {
 	return out
 }
 
-// PairedNeeded is the smallest number of items that certifies a change below margin with the
-// given power. The parameter disagree is the share of items on which the two sides differ. The
-// parameter most bounds the result: ok is false if more items would be needed.
+// PairedNeeded is the smallest number of items that certifies a change below margin with the given
+// power. The parameter disagree is the share of items on which the two sides differ. If the number
+// is above the limit most, ok is false.
 func PairedNeeded(disagree, margin, alpha, power float64, most int) (n int, ok bool) {
-	// A normal approximation gives the number of items: about z²·disagree/margin².
+	// By a normal approximation, about z²·disagree/margin² items are needed.
 	z := NormalQuantile(1-alpha) + NormalQuantile(power)
 	start := int(0.8 * z * z * disagree / (margin * margin))
 	for n = max(start, 1); n <= most; n++ {

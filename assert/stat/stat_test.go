@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// exactAtMost returns P(Bin(n, p) ≤ k). It sums rational numbers and rounds only the result.
+// exactAtMost returns P(Bin(n, p) ≤ k). It adds up rational numbers and rounds only the sum.
 func exactAtMost(k, n int64, p *big.Rat) float64 {
 	q := new(big.Rat).Sub(big.NewRat(1, 1), p)
 	sum := new(big.Rat)
@@ -45,8 +45,8 @@ func TestLongAtMostAgainstExactSums(t *testing.T) {
 				want := exactAtMost(k, n, r)
 				got := AtMost(float64(k), float64(n), p)
 				near(t, "AtMost", got, want, 1e-12)
-				// Verdicts depend on small tails. So these must be exact to a
-				// relative error of 1e-11.
+				// Verdicts depend on small probabilities, so require a relative error of at most
+				// 1e-11 too.
 				if want > 1e-250 && math.Abs(got/want-1) > 1e-11 {
 					t.Errorf("AtMost(%d, %d, %v) = %.15g, want %.15g", k, n, p, got, want)
 				}
@@ -64,12 +64,12 @@ func lowerBeta(x, a, b float64) float64 {
 
 func TestBetaClosedForms(t *testing.T) {
 	for _, x := range []float64{0, 1e-9, 0.01, 0.25, 0.5, 0.8, 0.999, 1} {
-		// I_x(1, b) = 1 − (1−x)^b and I_x(a, 1) = x^a hold for fractional a and b too.
+		// I_x(1, b) = 1 − (1−x)^b and I_x(a, 1) = x^a also hold for fractions a and b.
 		for _, c := range []float64{0.3, 1, 2.5, 17, 1234.5} {
 			near(t, "I_x(1, b)", lowerBeta(x, 1, c), 1-math.Pow(1-x, c), 1e-12)
 			near(t, "I_x(a, 1)", lowerBeta(x, c, 1), math.Pow(x, c), 1e-12)
 		}
-		// I_x(½, ½) = 2/π·arcsin √x.
+		// I_x(½, ½) has the closed form 2/π·arcsin √x.
 		near(t, "I_x(½, ½)", lowerBeta(x, 0.5, 0.5), 2/math.Pi*math.Asin(math.Sqrt(x)), 1e-12)
 	}
 	for _, a := range []float64{0.5, 1, 3.7, 10, 50.5, 1e3, 1e5} {
@@ -82,8 +82,8 @@ func TestBetaClosedForms(t *testing.T) {
 	}
 }
 
-// The recurrence I_x(a, b) = I_x(a+1, b) + x^a(1−x)^b/(a·B(a, b)) (DLMF 8.17.20)
-// connects the branches for small and large arguments.
+// The recurrence I_x(a, b) = I_x(a+1, b) + x^a(1−x)^b/(a·B(a, b)) (DLMF 8.17.20) also holds between
+// small and large arguments, which lowerBeta computes in different ways.
 func TestBetaRecurrence(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -95,9 +95,8 @@ func TestBetaRecurrence(t *testing.T) {
 }
 
 func TestShareTable(t *testing.T) {
-	// These are, for p95 at 95% confidence, the largest number of bad requests that passes and
-	// the smallest number that fails. They come from exact sums. TestLongAtMostAgainstExactSums
-	// checks such sums up to n = 400.
+	// For a p95 at 95% confidence, pass is the largest number of bad requests of n that passes.
+	// fail is the smallest number that fails. Both come from exact sums.
 	for _, c := range []struct{ n, pass, fail int }{
 		{59, 0, 7}, {100, 1, 10}, {200, 4, 16}, {400, 12, 28}, {800, 29, 51}, {1600, 65, 96},
 	} {
@@ -120,8 +119,8 @@ func TestShareTable(t *testing.T) {
 	if got := MostBelow(58, 58, 0.05, 0.05); got != -1 {
 		t.Errorf("MostBelow(58) = %d, want -1: 0.95^58 = 0.0510", got)
 	}
-	// For one bad observation at 99% confidence, MLPerf Endpoints lists these minimums in
-	// docs/early_stopping.md.
+	// MLPerf Endpoints lists the minimum sample sizes at 99% confidence with one bad observation
+	// (docs/early_stopping.md).
 	for _, c := range []struct {
 		n       float64
 		allowed float64
@@ -139,8 +138,8 @@ func TestShareRefusesNonsense(t *testing.T) {
 			t.Errorf("Share(%v) = %v, want Open", c, got)
 		}
 	}
-	// No number of good observations proves a share of exactly zero, and a single bad observation
-	// refutes it.
+	// A share of exactly zero cannot be proven by any number of good observations. One bad
+	// observation refutes it.
 	if Share(0, 1e6, 0, 0.05) != Open || Share(1, 1e6, 0, 0.05) != Above {
 		t.Error("a share of zero can be refuted only")
 	}
@@ -157,8 +156,8 @@ func TestMinimumN(t *testing.T) {
 	}{
 		{0.5, 0.05, 5}, {0.1, 0.05, 29}, {0.05, 0.05, 59}, {0.01, 0.05, 299}, {0.001, 0.05, 2995},
 		{0.5, 0.01, 7}, {0.1, 0.01, 44}, {0.05, 0.01, 90}, {0.01, 0.01, 459}, {0.001, 0.01, 4603},
-		// Three looks share the error: ln(0.05/3)/ln 0.95 = 79.8 and ln(0.05/3)/ln 0.99 =
-		// 407.4.
+		// Three looks share the error, so each has 0.05/3. The numbers are ln(0.05/3)/ln 0.95 =
+		// 79.8 and ln(0.05/3)/ln 0.99 = 407.4, rounded up.
 		{0.05, SplitAlpha(0.05, 3), 80}, {0.01, SplitAlpha(0.05, 3), 408},
 		{0.5, 0.5, 1}, {1, 0.05, 1},
 	} {
@@ -187,7 +186,7 @@ func TestClopperPearson(t *testing.T) {
 		near(t, "low", low, c.low, 5e-5)
 		near(t, "high", high, c.high, 5e-5)
 	}
-	// The rule of three, exactly: 0 of 59 gives the upper bound 1 − 0.05^(1/59) = 0.0495.
+	// By the exact rule of three, 0 bad of 59 gives the upper bound 1 − 0.05^(1/59) = 0.0495.
 	_, high, _ := ClopperPearson(0, 59, 0.05)
 	near(t, "rule of three", high, 1-math.Pow(0.05, 1.0/59), 1e-12)
 	if _, _, ok := ClopperPearson(0, 0, 0.05); ok {
@@ -196,7 +195,7 @@ func TestClopperPearson(t *testing.T) {
 }
 
 func TestStudentTable(t *testing.T) {
-	// Abramowitz and Stegun, table 26.10.
+	// The expected values are from Abramowitz and Stegun, table 26.10.
 	for _, c := range []struct{ p, df, want float64 }{
 		{0.95, 1, 6.314}, {0.95, 2, 2.920}, {0.95, 4, 2.132}, {0.95, 9, 1.833}, {0.95, 10, 1.812}, {0.95, 30, 1.697}, {0.95, 120, 1.658},
 		{0.975, 1, 12.706}, {0.975, 2, 4.303}, {0.975, 4, 2.776}, {0.975, 9, 2.262}, {0.975, 30, 2.042},
@@ -238,21 +237,21 @@ func TestPercentileRanks(t *testing.T) {
 			t.Errorf("PercentileRanks(%d, %v) = %d, %d, want %d, %d: %s", c.n, c.q, low, high, c.low, c.high, c.explanation)
 		}
 	}
-	// P(Bin(3, 0.05) ≥ 2) = 0.00725 is below 0.05, and P(Bin(3, 0.05) ≥ 1) = 0.143 is not. So
-	// the lower bound is the second-largest value.
+	// 2 of 3 values are above the p95 with a probability of 0.00725, below 0.05. 1 of 3 values is
+	// above it with 0.143. So the lower bound is the second-largest value.
 	if low, high := PercentileBounds([]float64{1, 2, 3}, 0, 3, 0.95, 0.05); low != 2 || !math.IsInf(high, 1) {
 		t.Errorf("bounds of three values = %v, %v, want 2, +Inf", low, high)
 	}
-	// The observation that is worse than all values has the last rank. The upper bound has this
-	// rank too, so it is +Inf.
+	// One of 59 observations is worse than all values, so it has the last rank. The upper bound
+	// also has the last rank, so it is +Inf.
 	if _, high := PercentileBounds(make([]float64, 58), 1, 59, 0.95, 0.05); !math.IsInf(high, 1) {
 		t.Errorf("a failure among 59 leaves the bound at %v", high)
 	}
 }
 
-// The test and the interval agree. Below holds exactly if the upper bound meets the limit. Above
-// holds exactly if the lower bound misses the limit. This is so for strict and inclusive limits,
-// and for whole and fractional effective n.
+// The test and the interval agree. Below holds exactly if the upper bound meets the limit, and
+// Above exactly if the lower bound misses it. This holds for strict and inclusive limits, and for
+// whole and fractional effective numbers.
 func TestLongDuality(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
@@ -285,7 +284,7 @@ func TestLongDuality(t *testing.T) {
 				t.Fatalf("n=%d eff=%v q=%v alpha=%v limit=%v strict=%v k=%d bounds=[%v, %v]: test says %v, interval %v", n, eff, q, alpha, limit, strict, k, low, high, got, want)
 			}
 		}
-		// The Clopper–Pearson bounds agree with the same test.
+		// The Clopper–Pearson bounds agree with the result of Share.
 		k := float64(r.IntN(n + 1))
 		pl, ph, _ := ClopperPearson(k, float64(n), alpha)
 		if pl > ph || pl > k/float64(n) || ph < k/float64(n) {
@@ -327,47 +326,47 @@ func TestTailsAreMonotone(t *testing.T) {
 }
 
 func TestEffective(t *testing.T) {
-	// Five rounds have 100 observations each. One round has 20 bad observations, and the others
-	// have none: p̂ = 0.04, and v = Σ(p̂_r−p̂)²/(5·4) = (0.16² + 4·0.04²)/20 = 0.0016. The
-	// variance for independent observations is p̂(1−p̂)/500 = 0.0000768. The ratio of the two
-	// is 20.833.
+	// One of five rounds has 20 bad observations of 100, and the others have none, so p̂ = 0.04. By
+	// rounds, the variance of p̂ is Σ(p̂_r−p̂)²/(5·4) = (0.16² + 4·0.04²)/20 = 0.0016. For
+	// independent observations it is p̂(1−p̂)/500 = 0.0000768. The design effect is the ratio,
+	// 20.833.
 	groups := []Group{{20, 100}, {0, 100}, {0, 100}, {0, 100}, {0, 100}}
 	near(t, "ShareEffect", ShareEffect(groups), 20.8333, 0.001)
-	// Here all groups have the same share of bad observations, so they show no spread.
+	// All groups have the same share of bad observations, so there is no variance between them.
 	near(t, "ShareEffect", ShareEffect([]Group{{4, 100}, {4, 100}, {4, 100}, {4, 100}, {4, 100}}), 0, 0)
 	near(t, "ShareEffect of nothing bad", ShareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
 	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
 	near(t, "empty groups count for nothing", ShareEffect(append(groups, Group{})), 20.8333, 0.001)
-	// The design effect is 20.8333. √(2/4) = 0.70711 of it may be chance and is subtracted. The
-	// rest above 1, 19.1262, is multiplied by (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175. So the
-	// result is 1 + 2.82175·19.1262 = 54.9694.
+	// Of the design effect 20.8333, √(2/4) = 0.70711 may be chance. The rest is 19.1262 above 1.
+	// This excess is multiplied by (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175. So the design effect is 1
+	// + 2.82175·19.1262 = 54.9694.
 	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05), 500/54.9694, 0.001)
-	// Two of ten rounds of 20 have 4 bad observations: p̂ = 0.04, and v = (2·3.2² +
-	// 8·0.8²)/200²·10/9 = 0.00071111. The variance for independent observations is 0.000192, so
-	// the ratio is 3.7037. √(2/9) = 0.47140 of it may be chance and is subtracted. The rest
-	// above 1 is multiplied by (1.83311/1.64485)⁴ = 1.54259. So the effect is 1 +
-	// 1.54259·2.23230 = 4.44353.
+	// Two of ten rounds of 20 observations have 4 bad ones each, so p̂ = 0.04. The variance of p̂
+	// is 0.00071111 by rounds, and 0.000192 for independent observations. Of the ratio 3.7037,
+	// √(2/9) = 0.47140 may be chance. The excess of the rest over 1 is 2.23230. A factor of
+	// (1.83311/1.64485)⁴ = 1.54259 for the few rounds gives 1 + 1.54259·2.23230 = 4.44353.
 	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
 	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
 	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05), 200/4.44353, 0.001)
 
-	// The blocks {1,1} and {3,3} have s² = 4/3 and v_b/B = ((1−2)² + (3−2)²)/(2·1) = 1. For
-	// four independent values the variance of the mean is s²/4 = 1/3. The ratio is 3.
+	// The blocks {1,1} and {3,3} have s² = 4/3. By blocks, the variance of the mean is v_b/B =
+	// ((1−2)² + (3−2)²)/(2·1) = 1. For four independent values it would be s²/4 = 1/3. The effect
+	// is the ratio, 3.
 	near(t, "MeanEffect", MeanEffect(ascending([]float64{1, 1}, []float64{3, 3})), 3, 1e-9)
 	near(t, "MeanEffect of equal values", MeanEffect(ascending([]float64{0.1, 0.1, 0.1}, []float64{0.1, 0.1})), 1, 0)
 	near(t, "MeanEffect with a value that is none", MeanEffect(ascending([]float64{1, math.NaN()}, []float64{3, 3})), math.Inf(1), 0)
 	together := []Ascending{{Values: []float64{1}, Until: []int{2}}, {Values: []float64{1, 3}, Until: []int{1, 4}}}
 	near(t, "MeanEffect of equal ones together", MeanEffect(together), MeanEffect(ascending([]float64{1, 1}, []float64{1, 3, 3, 3})), 0)
-	// The design effect is 3, and √2 of it may be chance. The rest above 1 is multiplied by
-	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905. So the effective number is 4/(1 + 217.0905·(2 −
-	// √2)).
+	// The design effect is 3, of which √2 may be chance. Of the rest, the excess over 1 is
+	// multiplied by (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905. So the 4 requests count as 4/(1 +
+	// 217.0905·(2 − √2)).
 	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][]Ascending{ascending([]float64{1, 1}, []float64{3, 3})}, 0.05), 4/128.169, 1e-4)
 	near(t, "Effective with a value that is none", Effective(4, nil, [][]Ascending{ascending([]float64{1, math.NaN()}, []float64{3, 3})}, 0.05), 0, 0)
-	// Two requests have four gaps between tokens each. They count as at most two observations.
+	// Two requests with four gaps each count as at most two observations.
 	near(t, "more observations than requests", Effective(2, []Group{{1, 4}, {1, 4}}, nil, 0.05), 2, 0)
 }
 
-// ascending returns lists in which each value is one observation.
+// ascending returns a list of observations for each list of values.
 func ascending(lists ...[]float64) (out []Ascending) {
 	for _, values := range lists {
 		out = append(out, Ascending{Values: values})
@@ -376,10 +375,10 @@ func ascending(lists ...[]float64) (out []Ascending) {
 }
 
 func TestExcess(t *testing.T) {
-	// A bad observation shares its group with Σk(k−1)/4 other bad ones, where k is the number
-	// in each group. Four bad ones in groups of 20 and 60 would by chance give 3·(20² +
-	// 60²)/80² = 1.875. Groups with 3 and 1 bad observations give 6/4, which is less. Groups
-	// with 4 and 0 give 12/4, which is 1.125 more.
+	// Excess is the number of other bad observations in the group of a bad one, beyond chance.
+	// Chance is 3·(20² + 60²)/80² = 1.875 for 4 bad ones in groups of 20 and 60. If one group has 3
+	// bad ones and the other 1, the mean is 3·2/4 = 1.5. If one group has all 4, the mean is 4·3/4
+	// = 3.
 	near(t, "Excess of less than chance", Excess([]Group{{3, 20}, {1, 60}}), 0, 0)
 	near(t, "Excess", Excess([]Group{{4, 20}, {0, 60}}), 1.125, 1e-12)
 	near(t, "Excess of one", Excess([]Group{{1, 20}, {0, 60}}), 0, 0)
@@ -388,14 +387,14 @@ func TestExcess(t *testing.T) {
 	c := Clusters{}
 	near(t, "no cluster", c.Mean(), 1, 0)
 	c.Add(1, 3)
-	c.Add(3, 1) // (3·1² + 3²)/(3 + 3)
+	c.Add(3, 1) // the mean is (3·1² + 3²)/(3 + 3)
 	near(t, "clusters", c.Mean(), 2, 0)
 }
 
 func TestEffectiveOfFewValues(t *testing.T) {
 	groups := []Group{{20, 40}, {20, 40}}
-	// Only half of the 80 requests have a value, and all values are equal. The 40 values count
-	// as 40 independent ones, so the 80 requests count as 80.
+	// Of the 80 requests, 40 have a value, and all values are equal. Equal values show no
+	// correlation, so the 80 requests count as 80 independent ones.
 	alike := make([]float64, 20)
 	near(t, "half without a value", Effective(80, groups, [][]Ascending{ascending(alike, alike)}, 0.05), 80, 0)
 	near(t, "none with a value", Effective(80, groups, [][]Ascending{ascending(nil, nil)}, 0.05), 80, 0)
@@ -403,8 +402,8 @@ func TestEffectiveOfFewValues(t *testing.T) {
 }
 
 func TestMeanInterval(t *testing.T) {
-	// The values 1 to 5 have mean 3 and s² = 2.5. With t_{4,.95} = 2.13185 half the interval is
-	// 2.13185·√(2.5/5) = 1.50745.
+	// The values 1 to 5 have the mean 3 and the variance s² = 2.5. Half their interval is
+	// 2.13185·√(2.5/5) = 1.50745, where 2.13185 is Student's t with 4 degrees of freedom.
 	mean, low, high, ok := MeanInterval([]float64{1, 2, 3, 4, 5}, 0.05)
 	near(t, "mean", mean, 3, 1e-12)
 	near(t, "low", low, 3-1.50745, 1e-5)
@@ -423,7 +422,7 @@ func TestMeanInterval(t *testing.T) {
 }
 
 func TestNeeded(t *testing.T) {
-	// If no observation is bad, Needed returns the minimums of MinimumN.
+	// Without bad observations, Needed returns the same numbers as MinimumN.
 	for _, c := range []struct {
 		share, allowed float64
 		want           int
@@ -439,8 +438,9 @@ func TestNeeded(t *testing.T) {
 	if !ok || Share(0.03*float64(n), float64(n), 0.05, 0.05) != Below || Share(0.03*float64(n-1), float64(n-1), 0.05, 0.05) != Open {
 		t.Errorf("Needed(3%%, 5%%) = %d, %v is not the first that decides", n, ok)
 	}
-	// The mean is 3, s² is 2.5 and the limit is 5. So half of the interval, t·1.5811/√n, must
-	// be below 2. For n = 3 it is 2.920·0.9129 = 2.67, and for n = 4 it is 2.353·0.7906 = 1.86.
+	// The values have the mean 3 and s² = 2.5, and the limit is 5. So half of the interval,
+	// t·1.5811/√n, must be below 2. With n = 3 it is 2.920·0.9129 = 2.67, and with n = 4 it is
+	// 2.353·0.7906 = 1.86.
 	if n, ok := MeanNeeded([]float64{1, 2, 3, 4, 5}, 5, 0.05); !ok || n != 4 {
 		t.Errorf("MeanNeeded = %d, %v, want 4", n, ok)
 	}
@@ -459,14 +459,14 @@ func TestLongFalsePass(t *testing.T) {
 			xs[i] = r.NormFloat64()
 		}
 	}
-	ar1 := func(r *rand.Rand, xs []float64) { // correlation 0.8 from one request to the next
+	ar1 := func(r *rand.Rand, xs []float64) { // consecutive requests have a correlation of 0.8
 		x := r.NormFloat64()
 		for i := range xs {
 			xs[i] = x
 			x = 0.8*x + 0.6*r.NormFloat64()
 		}
 	}
-	shifted := func(r *rand.Rand, xs []float64) { // a third of the variance lies between rounds
+	shifted := func(r *rand.Rand, xs []float64) { // a third of the variance is between rounds
 		shift := math.Sqrt(1.0/3) * r.NormFloat64()
 		for i := range xs {
 			xs[i] = shift + math.Sqrt(2.0/3)*r.NormFloat64()
@@ -516,14 +516,14 @@ func TestLongFalsePass(t *testing.T) {
 					naive++
 				}
 			}
-			// Three standard errors of a share of 5% are 0.0146.
+			// A share of 5% may exceed its expected value by three standard errors, 0.0146.
 			share := float64(passed) / gates
 			t.Logf("false passes: %.1f%%, with n taken as it is %.1f%%", 100*share, 100*float64(naive)/gates)
 			if limit := alpha + 3*math.Sqrt(alpha*(1-alpha)/gates); share > limit {
 				t.Errorf("false passes: %.3f, more than %.3f", share, limit)
 			}
-			// A test that ignores dependence must pass wrongly too often here.
-			// Otherwise this case would not show that the correction is needed.
+			// A test that ignores dependence must pass too often here. Otherwise this case could
+			// not show that the correction is needed.
 			if c.naiveErrs && float64(naive)/gates < 0.08 {
 				t.Errorf("the naive test errs only %d times of %d: the case proves nothing", naive, gates)
 			}
@@ -532,8 +532,8 @@ func TestLongFalsePass(t *testing.T) {
 }
 
 func TestLongLogMeanBound(t *testing.T) {
-	// The expected quantiles come from 200,000 draws. The logarithms have m = 1 and s = 1, or m
-	// = 0 and s = 0.1.
+	// The expected bounds come from 200,000 random draws. The logarithms of the values have m = 1
+	// and s = 1, or m = 0 and s = 0.1.
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
 		m, s float64
@@ -541,7 +541,7 @@ func TestLongLogMeanBound(t *testing.T) {
 	}{{1, 1, 5}, {0, 0.1, 10}, {0, 0.1, 2}} {
 		units := make([]float64, c.n)
 		for i := range units {
-			// The logarithms are equally spaced, with mean m and standard deviation s.
+			// The logarithms have equal distances, the mean m and the standard deviation s.
 			x := float64(i) - float64(c.n-1)/2
 			units[i] = math.Exp(c.m + c.s*x/math.Sqrt(float64(c.n*(c.n+1))/12))
 		}
@@ -561,9 +561,8 @@ func TestLongLogMeanBound(t *testing.T) {
 			t.Errorf("m %v, s %v, n %d: ln of the bound is %.4f, want %.4f", c.m, c.s, c.n, got, want)
 		}
 	}
-	// The expected values come from Simpson's rule over x. It has so many steps that twice as
-	// many change nothing. Two units need 200,000 steps, because their integrand is steep near
-	// x = 0.
+	// The expected values come from a numerical integral over x by Simpson's rule. The steps are so
+	// fine that finer steps do not change the result.
 	for _, c := range []struct {
 		n            int
 		s, alpha, ln float64
@@ -577,7 +576,7 @@ func TestLongLogMeanBound(t *testing.T) {
 			t.Errorf("s %v, n %d, alpha %v: ln of the bound is %.6g, want %.6g", c.s, c.n, c.alpha, got, c.ln)
 		}
 	}
-	// For equal units the bound is their common value.
+	// If all units are equal, the bound is the same value.
 	if got := LogMeanBound([]float64{3, 3, 3}, 1, 0.05); math.Abs(got-3) > 1e-9 {
 		t.Errorf("of three alike it is %v", got)
 	}
@@ -588,9 +587,9 @@ func TestLongLogMeanBound(t *testing.T) {
 	}
 }
 
-// A group that is partly bad counts by its share of bad observations. If the true share is at
-// the limit, such groups pass no more often than groups that are bad as a whole. Here every
-// group has the share low or the share high, and the mean share is the limit.
+// A group of bad and good observations counts by its share of bad ones. At the limit, such groups
+// pass no more often than groups that are all bad or all good. Here every group has the share low
+// or the share high, and the mean share is the limit.
 func TestLongShareOfParts(t *testing.T) {
 	const alpha = 0.05
 	for _, n := range []float64{10, 59, 60, 149, 150, 200, 400} {
@@ -600,7 +599,7 @@ func TestLongShareOfParts(t *testing.T) {
 					if high <= limit {
 						continue
 					}
-					q := (limit - low) / (high - low) // chance that a group has the share high
+					q := (limit - low) / (high - low) // probability that a group has the share high
 					passes := 0.0
 					for k := 0.0; k <= n && Share(k*high+(n-k)*low, n, limit, alpha) == Below; k++ {
 						passes = AtMost(k, n, q)
@@ -614,8 +613,8 @@ func TestLongShareOfParts(t *testing.T) {
 	}
 }
 
-// At e = ½ the integral is ∫√((1−r)/(1+r))dr/(π/4) = (π/2 − 1)·4/π = 0.7268. For other e the
-// function plackett computes it, as a sum over r. This is less exact, because the root is not
+// At e = ½ the integral has a closed form: (π/2 − 1)·4/π = 0.7268. For other e, the function
+// plackett computes the integral as a sum over r. The sum is less exact, because the root is not
 // smooth at r = 1.
 func TestPerLifetime(t *testing.T) {
 	for e, want := range map[float64]float64{0.5: 1 / ((math.Pi/2 - 1) * 4 / math.Pi), 0.05: 0, 0.01: 0} {
@@ -628,9 +627,9 @@ func TestPerLifetime(t *testing.T) {
 	}
 }
 
-// At the alpha that MeanAbove returns, the lower bound of the interval equals the limit. The
-// units have the mean 3 and the variance 2.5, and the limit is 0.5. So t is 2.5/√0.5 = 3.536
-// with 4 degrees of freedom, and alpha is 0.0121.
+// With the alpha that MeanAbove returns, the lower bound of the mean equals the limit 0.5. The
+// units have the mean 3 and the variance 2.5. So t is 2.5/√0.5 = 3.536 with 4 degrees of freedom,
+// and alpha is 0.0121.
 func TestMeanAbove(t *testing.T) {
 	units := []float64{1, 2, 3, 4, 5}
 	p := MeanAbove(units, 0.5)
@@ -647,8 +646,8 @@ func TestMeanAbove(t *testing.T) {
 	}
 }
 
-// Ten parts of one lifetime have V(1) = 2/3 and V(0.1) = 29/30. Their means are √(9·(2/3)/(29/30
-// − 2/3)) times closer to each other than independent means.
+// The ten parts of one lifetime have means that resemble each other. By V(1) = 2/3 and V(0.1) =
+// 29/30, they are √(9·(2/3)/(29/30 − 2/3)) times closer to each other than independent means.
 func TestPersistence(t *testing.T) {
 	for _, tt := range []struct {
 		lifetimes float64
@@ -656,7 +655,8 @@ func TestPersistence(t *testing.T) {
 		want      float64
 	}{
 		{1, 10, math.Sqrt(20)},
-		// The variances V of Persistence are V(4) = (11/3)/16 and V(0.4) = 13/15.
+		// V is the variance of a mean over some lifetimes, relative to a single value. For all 4
+		// lifetimes V(4) = (11/3)/16. For each of the ten parts V(0.4) = 13/15.
 		{4, 10, math.Sqrt(9 * (11.0 / 48) / (13.0/15 - 11.0/48))},
 		{29.9, 10, 1.06}, {30, 10, 1}, {math.Inf(1), 10, 1}, {1, 1, 1}, {0, 10, 1}, {math.NaN(), 10, 1},
 	} {
@@ -666,7 +666,7 @@ func TestPersistence(t *testing.T) {
 	}
 }
 
-// plackett computes the integral in PerLifetime by the rectangle rule over r.
+// plackett computes the integral in PerLifetime as a sum over small steps of r.
 func plackett(e float64) (sum float64) {
 	const n = 200_000
 	u := NormalQuantile(1 - e)
@@ -677,15 +677,15 @@ func plackett(e float64) (sum float64) {
 	return sum / (math.Pi * e * (1 - e))
 }
 
-// A simulated server without a queue has 240 requests in flight on average. p is the mean share
-// of the time with more than 264 in flight. In windows of 13 lifetimes this share must vary as
-// much as a share of 13·PerLifetime(p) independent observations.
+// A simulated server without a queue has 240 requests in flight on average. p is the share of the
+// time in which more than 264 are in flight. In windows of 13 lifetimes, p varies as much as a
+// share of 13·PerLifetime(p) independent observations.
 func TestLongPerLifetime(t *testing.T) {
 	const windows, length, many, step = 1500, 13.0, 240.0, 0.02
 	r := rand.New(rand.NewPCG(5, 6))
 	var shares []float64
 	for range windows {
-		var ends []float64 // ends of requests; every request lasts 1
+		var ends []float64 // end times of the requests; every request lasts 1
 		at, over, moments, first := 0.0, 0.0, 0.0, 0
 		for now := 1.0; now < 1+length; now += step {
 			for ; at < now; at += r.ExpFloat64() / many {
@@ -702,7 +702,7 @@ func TestLongPerLifetime(t *testing.T) {
 	}
 	p, variance := Moments(shares)
 	got, want := p*(1-p)/variance, length*PerLifetime(p)
-	// The variance of 1,500 skewed shares is known to about 6 %.
+	// A variance from 1,500 skewed shares has a relative error of about 6 %.
 	if math.Abs(got/want-1) > 0.15 {
 		t.Errorf("windows with a share of %.3f are worth %.1f moments, want %.1f", p, got, want)
 	}

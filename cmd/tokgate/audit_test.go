@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// The audit reads only files in the folder: a link may lead to a device that never
-// ends.
+// The audit reads only files in the folder. It follows no link, because a link may lead to a device
+// that never ends.
 func TestAuditReadsItsFolderAlone(t *testing.T) {
 	dir := t.TempDir()
 	for name, to := range map[string]string{"samples.jsonl": os.DevNull, "results.json": os.DevNull} {
@@ -21,9 +21,8 @@ func TestAuditReadsItsFolderAlone(t *testing.T) {
 	r.check(t, assert.ExitError, "samples.jsonl is not a regular file")
 }
 
-// The audit also handles rates, users and data sets. For rates and users, the clock of a request
-// starts when the request is due, and an answer may begin in one round and end in the next. The
-// rows of the data set have the requested length.
+// The audit also handles rates, users and data sets. The latency of a request then starts when the
+// request is due. An answer may begin in one round and end in the next.
 func TestLongAuditOfWindows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

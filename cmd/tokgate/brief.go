@@ -11,12 +11,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// leastLoad is a minute: validate warns of levels whose load is shorter.
+// leastLoad is the shortest load of a level without a warning.
 const leastLoad = time.Minute
 
 // brief warns of levels whose load takes less than a minute on a server that meets its limits. It
-// gives one warning for each plan. The length of the load comes from its duration, or from the
-// thresholds that bound the time of a request.
+// gives at most one warning for a plan. It computes the time from the load's duration, or from the
+// thresholds on the time of a request.
 func brief(p *plan.Plan) hcl.Diagnostics {
 	cases := exec.Cases(p)
 	var first *exec.Case

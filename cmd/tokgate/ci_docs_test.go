@@ -146,8 +146,7 @@ func TestLongDocumentedCI(t *testing.T) {
 	}
 }
 
-// The tables of docs/ci.md name every input and output of the action, and no
-// other.
+// The tables of docs/ci.md name exactly the inputs and outputs of the action.
 func TestLongDocumentedAction(t *testing.T) {
 	doc := read(t, filepath.Join(repository, "docs", "ci.md"))
 	v, err := runner.DecodeYAML([]byte(read(t, filepath.Join(repository, "action.yml"))))

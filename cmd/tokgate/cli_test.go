@@ -17,14 +17,13 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// result holds the result of one command line.
 type result struct {
 	code     int
 	out, err string
 }
 
-// memory is the in-memory network of the tests. It needs nothing from the machine, so in a
-// synctest bubble a run takes exactly its virtual time, however busy the machine is.
+// memory is the in-memory network of the tests. It uses no sockets, so a run in a synctest bubble
+// takes exactly its virtual time on any machine.
 var memory memnet.Network
 
 var inMemory = server.Network{Dial: memory.DialContext, Listen: memory.Listen}
@@ -37,8 +36,7 @@ func inBubble(f func(*testing.T)) func(*testing.T) {
 	}
 }
 
-// alone runs f in virtual time and in its own folder; no other test may run at the
-// same time.
+// alone runs f in virtual time and in its own folder. No other test may run at the same time.
 func alone(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
@@ -57,10 +55,9 @@ func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin stri
 func tokgateOver(t *testing.T, ctx context.Context, network server.Network, environ []string, stdin string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	// The notes on held servers go to a folder of this test.
+	// The files about running servers go to a new folder.
 	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+t.TempDir())
-	// Without a meter the results do not depend on how busy other tests keep the
-	// machine.
+	// Without a meter the load of the test machine does not change the results.
 	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: network}
 	code := a.main(ctx, args)
 	return result{code, out.String(), errs.String()}
@@ -84,7 +81,7 @@ func (r result) check(t *testing.T, code int, words ...string) {
 	}
 }
 
-// writePlan puts a plan into a folder of its own and returns its path.
+// writePlan writes a plan into a new folder and returns the plan's path.
 func writePlan(t testing.TB, src string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.hcl")
@@ -124,7 +121,7 @@ func startSim(t *testing.T, o sim.Options, rules ...string) *sim.Server {
 	return s
 }
 
-// front returns an unstarted foreign server in memory.
+// front returns a server in memory with the handler h, in place of a real server.
 func front(t *testing.T, h http.HandlerFunc) *httptest.Server { return frontAt(t, "127.0.0.1:0", h) }
 
 func frontAt(t *testing.T, address string, h http.HandlerFunc) *httptest.Server {

@@ -7,11 +7,10 @@ import (
 	"sync"
 )
 
-// These are the settings of the garbage collector for virtual time, in which a collection delays
-// nothing. With little live memory, collections are rare: they would mostly follow the pointers of
-// requests that have ended. With much live memory, collections are more frequent, which saves
-// memory. They are then cheap, because most of this memory is gaps between tokens, without
-// pointers.
+// These are the settings of the garbage collector in virtual time, where a collection delays no
+// request. With little live memory, collections are rare, because they would mostly follow the
+// pointers of old requests. With much live memory, they are more frequent and cheap, because most
+// of this memory is gaps without pointers.
 const (
 	seldom, often = 200, 25   // GOGC
 	much          = 128 << 20 // bytes that are live

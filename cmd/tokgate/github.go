@@ -19,7 +19,8 @@ import (
 	"github.com/tokgate/tokgate/report/github"
 )
 
-// newActions reads --github and the environment that the runner sets.
+// newActions sets up the output for GitHub Actions from the flag --github and the runner's
+// environment. It returns nil if the flag is off, or auto outside of GitHub Actions.
 func (a *app) newActions() (*actions, error) {
 	switch a.workflow {
 	case "off":
@@ -38,7 +39,7 @@ func (a *app) newActions() (*actions, error) {
 	g.summary, _ = a.getenv("GITHUB_STEP_SUMMARY")
 	g.output, _ = a.getenv("GITHUB_OUTPUT")
 	root, _ := a.getenv("GITHUB_WORKSPACE")
-	// The workspace may be reached through a link: compare resolved paths.
+	// Resolve the path, because the workspace may be reached through a symbolic link.
 	g.workspace.Root = resolved(root)
 	if dir, err := os.Getwd(); err == nil {
 		g.workspace.Dir = resolved(dir)
@@ -46,8 +47,7 @@ func (a *app) newActions() (*actions, error) {
 	return g, nil
 }
 
-// resolved returns a path with its symbolic links resolved. If that fails, it returns the path
-// unchanged.
+// resolved returns the path with its symbolic links resolved, or the path itself if that fails.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -58,8 +58,8 @@ func resolved(path string) string {
 // gate marks a command that runs or judges plans, which has a summary and outputs.
 var gate = map[string]string{"gate": "true"}
 
-// logTo selects the stream for workflow commands of GitHub Actions. It must be the stream of the
-// other output, because the runner keeps the order of lines only within a stream.
+// logTo sets the stream for workflow commands of GitHub Actions. It must be the stream of the
+// command's normal output, because the runner keeps the order of lines only within a stream.
 func (g *actions) logTo(out io.Writer) {
 	if g != nil {
 		g.log = out
@@ -90,7 +90,7 @@ func (g *actions) unformatted(path string, line int) {
 	}))
 }
 
-// concluded records the result of a run.
+// concluded adds the result of a run to the job's summary, annotations and outputs.
 func (g *actions) concluded(d *report.Document) {
 	if g == nil {
 		return
@@ -99,7 +99,8 @@ func (g *actions) concluded(d *report.Document) {
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
-// trended records the verdicts on a night of a history. The document d contains the verdicts.
+// trended adds the result of a history to the job's summary and annotations. The document d has the
+// verdicts on the last night.
 func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
 	if g == nil {
 		return
@@ -108,8 +109,8 @@ func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
-// foreign calls show, which writes text that may quote a server, and keeps the runner from
-// finding commands in that text.
+// foreign calls show, which writes text that may quote a server. The runner ignores commands in
+// that text.
 func (g *actions) foreign(w io.Writer, show func() error) error {
 	if g == nil {
 		return show()
@@ -120,8 +121,8 @@ func (g *actions) foreign(w io.Writer, show func() error) error {
 	return err
 }
 
-// finish writes the annotations of a command, and the summary and outputs of a gate.
-// exit is how the command ended.
+// finish writes the annotations of a command. For a gate, it also writes the summary and the
+// outputs. exit is the result of the command.
 func (g *actions) finish(exit *exitError, gate bool) error {
 	said := false
 	for _, a := range g.annotations {
@@ -163,7 +164,7 @@ func (g *actions) writeOutputs(code int) error {
 	})
 }
 
-// appendTo appends to a file that the runner of GitHub Actions reads.
+// appendTo appends to a file for the runner of GitHub Actions. what names the file in errors.
 func appendTo(path, what string, write func(io.Writer) error) error {
 	f, err := disk.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -181,10 +182,10 @@ func appendTo(path, what string, write func(io.Writer) error) error {
 	return nil
 }
 
-// endStep ends a command as a step of a workflow and returns its exit code. A gate that
-// passed but could not write its outputs for later steps counts as an error.
+// endStep ends a command as a step of a workflow, and returns the exit code. If a gate passed but
+// could not write its outputs, the step is an error.
 func (a *app) endStep(cmd *cobra.Command, exit *exitError) int {
-	if a.actions == nil { // after an error in the command line nothing is set up
+	if a.actions == nil { // after an error in the command line, actions is not set
 		a.actions, _ = a.newActions()
 	}
 	if a.actions == nil {

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// measureFor bounds the time for which `init --measure` loads a server.
+	// measureFor limits how long `init --measure` loads a server.
 	measureFor = 2 * time.Minute
-	// measureWaves is how many requests each slot sends in a measured round. For long requests, or
-	// several use cases, it is 1 instead, to save time.
+	// measureWaves is how many requests each slot sends in a measured round. It is 1 for long
+	// requests or several use cases, to save time.
 	measureWaves = 2
-	// leastMargin is the minimum margin of a threshold, as a share of the measured value. If a
-	// server becomes a quarter slower, its values change by more than twice this margin.
+	// leastMargin is the smallest margin of a threshold, as a share of the measured value. A server
+	// that becomes a quarter slower changes its values by more than twice this margin.
 	leastMargin = 0.1
 )
 
@@ -83,7 +83,7 @@ func (a *app) sayMeasured(w starter.Answers) {
 	}
 }
 
-// measureEach runs one plan for each use case. The use cases get equal shares of the total time.
+// measureEach runs one plan for each use case. All use cases get the same share of the total time.
 func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Run, error)) (map[string][]starter.Measured, error) {
 	out := map[string][]starter.Measured{}
 	for _, name := range o.answers.UseCases {
@@ -103,8 +103,8 @@ func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Ru
 	return out, nil
 }
 
-// measuring returns a plan that measures a use case. It is the plan that init will write, but with
-// few requests and without requirements.
+// measuring returns a plan that measures a use case. It is the plan that init writes later, but
+// with few requests and without requirements.
 func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	waves := measureWaves
 	if u.Output >= 1024 || u.Input >= 16<<10 || len(o.answers.UseCases) > 1 {
@@ -129,7 +129,7 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 		l := *w.Loads[0]
 		level.Requests = level.Rounds * level.N * waves
 		if level.N == 1 {
-			l.Warmup = 0 // the level measures single requests, so no warm-up request may run beside them
+			l.Warmup = 0 // no warm-up request may run beside the single requests of this level
 		}
 		l.Levels = []plan.Level{level}
 		loads = append(loads, &l)
@@ -138,9 +138,9 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	return p, nil
 }
 
-// thresholds returns the results of each level, with a margin, for a gate with the planned number
-// of requests at a level. The first level must be there. A later level is left out if the time was
-// too short for it. An invalid measurement is an error.
+// thresholds returns a threshold for each result of a level, with a margin for a gate with the
+// planned number of requests. The first level is required. A later level is left out if the time
+// was too short for it. An invalid measurement is an error.
 func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned int) ([]starter.Measured, error) {
 	var out []starter.Measured
 	for _, l := range run.Levels {
@@ -183,8 +183,8 @@ func wholeRounds(l *metric.Level) int {
 	return n
 }
 
-// spared returns a threshold on a mean from a measurement. The parameters measured and planned are
-// numbers of requests: of the measurement, and of the gate. The margin is the error of the
+// spared returns a threshold on a mean, at a margin from its measured value. The measurement had
+// measured requests, and the gate will have planned ones. The margin is the error of the
 // measurement plus twice the error of the gate, and at least leastMargin.
 func spared(v *assert.Verdict, measured, planned int) starter.Bound {
 	value, half := v.Value.V, 0.0

@@ -12,9 +12,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// A server is reached through the proxy of the environment, but a server on the loopback interface
-// is reached directly. The test starts a child process, because net/http reads the proxy's address
-// only once per process.
+// A server is reached through the proxy of the environment, unless it is on the loopback interface.
+// The test starts a child process, because net/http reads the proxy's address only once.
 func TestProxy(t *testing.T) {
 	const proxy = "127.0.0.1:3128"
 	if os.Getenv("TOKGATE_TEST_PROXIED") != "" {

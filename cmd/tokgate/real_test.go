@@ -50,7 +50,7 @@ func TestReal(t *testing.T) {
 			r.engine("tiny")
 			r.kill("tiny", "EngineCore")
 			r.expect("8 requests at a time against 2", "seqs.hcl", "tiny", 1)
-			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // 3 if the machine is too busy for a verdict
+			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // 3: the machine is too busy
 			r.expect("a KV cache of 20 blocks", "full.hcl", "tiny", 1)
 			r.expect("80% of the prompts' tokens in the prefix cache", "hits.hcl", "tiny", 0)
 			r.replays("a trace of 102 requests", "trace.hcl", "tiny", 128)
@@ -74,20 +74,20 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// trial holds the experiments on one engine.
+// trial is a series of runs with one engine.
 type trial struct {
 	t         *testing.T
 	name      string
-	dir, out  string // folder of the engines, and folder of this trial's runs
+	dir, out  string // folder of the engines, and folder of the trial's runs
 	program   string
 	environ   []string
 	served    int    // number of servers that the trial started itself
-	load      string // load of the machine before the trial
+	load      string // load average of the machine before the trial
 	started   time.Time
 	interop   interopRow
 	runs      []string  // rows of the table of runs
-	witnessed []string  // rows of the table of figures
-	recounts  []float64 // for each level: answer tokens by the server's tokenizer / answer tokens in its usage
+	witnessed []string  // rows of the table of witnessed figures
+	recounts  []float64 // for each level: tokens of the answers by the server's tokenizer / by its usage
 }
 
 func newTrial(t *testing.T, name string) *trial {
@@ -104,7 +104,7 @@ func newTrial(t *testing.T, name string) *trial {
 	r.load, _, _ = strings.Cut(string(average), " ")
 	r.environ = append(os.Environ(),
 		"PATH="+filepath.Join(r.dir, "bin")+":"+os.Getenv("PATH"),
-		// Nothing is downloaded, reported to anyone or stored elsewhere.
+		// The engine downloads nothing, sends no usage reports, and writes only below r.dir.
 		"HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "XDG_CACHE_HOME="+filepath.Join(r.dir, "cache"), "XDG_CONFIG_HOME="+filepath.Join(r.dir, "cache"),
 		// These settings let vLLM run on a few shared cores.
 		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",
@@ -112,8 +112,8 @@ func newTrial(t *testing.T, name string) *trial {
 	return r
 }
 
-// command returns a command of tokgate on a plan of plans/real; its run folder is
-// named after the experiment.
+// command returns a command of tokgate on a plan in plans/real, and its run folder. The folder has
+// the name of the experiment.
 func (r *trial) command(what, plan string, vars ...string) (*osexec.Cmd, string) {
 	out := r.folder(what)
 	_ = os.RemoveAll(out)
@@ -161,12 +161,12 @@ func (r *trial) run(what string, cmd *osexec.Cmd, out string, line func(string))
 	return code
 }
 
-// recounted records the server's own tokenizer's counts for a sample of each level's
-// answers.
+// recounted records the ratio of two token counts for some answers of each level: by the server's
+// tokenizer, and by its usage.
 func (r *trial) recounted(out string) {
 	run, _, err := record.Read(out)
 	if err != nil {
-		return // an unreadable run is reported later, when it is read again
+		return // the method said reports an unreadable run
 	}
 	for _, l := range run.Levels {
 		claimed, tokens := 0, 0
@@ -207,7 +207,7 @@ func (r *trial) said(out string) string {
 	return strings.Join(words[:min(len(words), 4)], "<br>")
 }
 
-// expect runs a plan that should end with one of the given codes.
+// expect runs a plan, and fails the test unless the exit code is one of want.
 func (r *trial) expect(what, plan, model string, want ...int) {
 	cmd, out := r.command(what, plan, r.model(model))
 	if code := r.run(what, cmd, out, nil); !slices.Contains(want, code) {
@@ -215,11 +215,12 @@ func (r *trial) expect(what, plan, model string, want ...int) {
 	}
 }
 
-// replays runs a plan that replays a trace on a cache with blocks of the given size, and reports
-// what was found in the cache.
+// replays runs a plan that replays a trace on a cache with blocks of the given size. It records how
+// many tokens came from the cache.
 func (r *trial) replays(what, plan, model string, block int) {
 	cmd, out := r.command(what, plan, r.model(model))
-	if code := r.run(what, cmd, out, nil); code != 0 && code != 3 { // 3: so few requests may be inconclusive
+	// Code 3 is inconclusive, which is likely with few requests.
+	if code := r.run(what, cmd, out, nil); code != 0 && code != 3 {
 		r.t.Errorf("%s: exit %d", what, code)
 		return
 	}
@@ -228,7 +229,7 @@ func (r *trial) replays(what, plan, model string, block int) {
 	*last = strings.TrimSuffix(*last, " |") + "<br>" + strings.Join(lines, "<br>") + " |"
 }
 
-// engine runs the plan of an engine, which starts the server. The plan has the checks of
+// engine runs the plan of an engine, which starts a server. The plan has the checks of
 // plans/interop, a gate and a capacity search.
 func (r *trial) engine(model string) {
 	cmd, out := r.command("interop, gate, search", r.name+".hcl", r.model(model))
@@ -236,7 +237,7 @@ func (r *trial) engine(model string) {
 	r.tried(r.name, out)
 }
 
-// tried records what works, from the run in a folder.
+// tried records which features worked in the run in the folder out.
 func (r *trial) tried(name, out string) {
 	run, _, err := record.Read(out)
 	if err != nil {
@@ -249,7 +250,7 @@ func (r *trial) tried(name, out string) {
 // begins matches the progress line of a level that begins.
 var begins = regexp.MustCompile(`\(\d+ of \d+\): \d+ requests`)
 
-// kill kills the processes of a server whose names match, with SIGKILL under load.
+// kill runs a plan, and kills the server's processes with matching names under load.
 func (r *trial) kill(model, process string) {
 	what := "kill -9 of " + process
 	cmd, out := r.command(what, r.name+".hcl", r.model(model))
@@ -267,8 +268,8 @@ func (r *trial) kill(model, process string) {
 	}
 }
 
-// running lists the processes that have a file of the engines' folder mapped, and
-// whose name or first words match.
+// running lists the processes that use a file of the engines' folder, and whose command line
+// matches.
 func (r *trial) running(process string) []int {
 	var out []int
 	paths, _ := filepath.Glob("/proc/[0-9]*/maps")
@@ -283,8 +284,8 @@ func (r *trial) running(process string) []int {
 	return out
 }
 
-// serve starts a server that tokgate does not manage, on a free port in place of
-// {port}. The returned function ends it.
+// serve starts a server that tokgate does not manage. In words, {port} stands for a free port. The
+// function end ends the server.
 func (r *trial) serve(health string, words ...string) (url string, end func()) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -361,8 +362,7 @@ general_settings: { master_key: %s }
 	r.interop.version = r.packaged("litellm", "litellm")
 }
 
-// packaged returns the version of a package in one of Python's folders; "" if it is not
-// there.
+// packaged returns the version of a package in a Python folder; "" if it is not installed.
 func (r *trial) packaged(folder, name string) (version string) {
 	if found, _ := filepath.Glob(filepath.Join(r.dir, folder, "lib/python*/site-packages", name+"-*.dist-info")); len(found) > 0 {
 		_, version, _ = strings.Cut(strings.TrimSuffix(filepath.Base(found[0]), ".dist-info"), "-")
@@ -370,8 +370,7 @@ func (r *trial) packaged(folder, name string) (version string) {
 	return version
 }
 
-// figures compares the measurements of tokgate and of vLLM's own client with what the
-// server counted for the same requests.
+// figures compares the measurements of tokgate and of vLLM's own client with the server's counters.
 func (r *trial) figures() {
 	model := filepath.Join(r.dir, "tiny")
 	url, end := r.serve("/health", "vllm", "serve", model, "--host", "127.0.0.1", "--port", "{port}",
@@ -415,7 +414,7 @@ func (r *trial) figures() {
 }
 
 // loaded waits until the two rounds of the plan are over, and returns the values of the server's
-// metrics page. Later requests would change the values, because they examine answers.
+// metrics page. The requests after that, which examine answers, would change the values.
 func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float64 {
 	for {
 		raw, _ := os.ReadFile(recording)
@@ -430,16 +429,16 @@ func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float
 	}
 }
 
-// sides holds the values that one side, tokgate or the other client, measured for requests
-// with the same number of tokens. Times are in seconds.
+// sides holds the values that tokgate or the other client measured. The requests of both have the
+// same numbers of tokens. Times are in seconds.
 type sides struct {
 	requests, tokens int
-	cut              int     // tokens of requests that were cut off, in addition to tokens
+	cut              int     // tokens of requests that were cut off, which tokens leaves out
 	ttft, tpot, e2e  float64 // means
 }
 
-// seen returns what tokgate measured. It includes warm-up requests and other requests that are not
-// measured but completed, because the server's counters include them.
+// seen returns what tokgate measured. It includes every completed request, also warm-up requests,
+// because the server's counters include them.
 func seen(run *metric.Run) sides {
 	var s sides
 	var per int
@@ -482,7 +481,8 @@ func benched(t *testing.T, path string) sides {
 	return sides{requests: result.Completed, tokens: result.Tokens, ttft: result.TTFT / 1e3, tpot: result.TPOT / 1e3, e2e: result.E2E / 1e3}
 }
 
-// page reads the server's metrics page, summed over label sets.
+// page returns the values of the server's metrics page. The values of a metric are added up over
+// its label sets.
 func (r *trial) page(url string) map[string]float64 {
 	resp, err := http.Get(url + "/metrics")
 	if err != nil {
@@ -502,8 +502,7 @@ func (r *trial) page(url string) map[string]float64 {
 
 var series = regexp.MustCompile(`^(vllm:\w+)(?:\{.*\})? (\S+)$`)
 
-// witness records the figures of a client, and next to them the figures from the server's counters
-// for the same time.
+// witness records the figures of a client next to those of the server's counters for the same time.
 func (r *trial) witness(client string, inFlight int, ours sides, before, after map[string]float64) {
 	d := func(name string) float64 { return after["vllm:"+name] - before["vllm:"+name] }
 	mean := func(name string) float64 { return d(name+"_sum") / d(name+"_count") }

@@ -37,8 +37,8 @@ func (v *vars) Set(s string) error {
 	return nil
 }
 
-// TestReplayed compares the requests of `make replay` with the trace: when each was due and
-// sent, its length, and its tokens in the cache.
+// TestReplayed checks the requests of `make replay` against the trace. It compares when each
+// request was due and sent, its length, and its cached tokens.
 func TestReplayed(t *testing.T) {
 	if *replayedRun == "" {
 		t.Skip("make replay")
@@ -48,7 +48,8 @@ func TestReplayed(t *testing.T) {
 	}
 }
 
-// replayed compares the replays of a run with their traces, and reports the results.
+// replayed compares the replayed levels of a run with the traces of its plan. It returns a line for
+// each level.
 func replayed(t *testing.T, folder, path string, block int, inputs []decode.Input) (lines []string) {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: path, Inputs: inputs})
@@ -70,7 +71,8 @@ func replayed(t *testing.T, folder, path string, block int, inputs []decode.Inpu
 	return lines
 }
 
-// held compares the requests of a level with the rows of its trace.
+// held compares the requests of a level with the rows of its trace. It returns a line with the
+// result.
 func held(t *testing.T, r *traffic.Replay, l *metric.Level, context, block int) string {
 	first := r.Before(r.First, time.Duration(float64(plan.TraceWarmup)*l.Speedup))
 	implied := r.Repeats(first, r.First+r.Due, context, false)
@@ -96,8 +98,7 @@ func held(t *testing.T, r *traffic.Replay, l *metric.Level, context, block int) 
 		if s.Usage == nil || s.Usage.Cached < 0 {
 			continue
 		}
-		// A server computes at least the last token of a prompt, so that token never comes from the
-		// cache.
+		// A server computes at least the last token of a prompt, so this token is never cached.
 		share := min(implied[r.First-first+i], s.Usage.Input-1)
 		input, cached, due = input+s.Usage.Input, cached+s.Usage.Cached, due+share
 		distance := max(share-s.Usage.Cached, s.Usage.Cached-share)

@@ -16,16 +16,16 @@ import (
 	"github.com/tokgate/tokgate/record/history"
 )
 
-// startTime is the time that a server takes until it is ready.
+// startTime is an estimate of how long a server takes until it is ready.
 type startTime struct {
 	took  time.Duration
-	basis string // why this time is expected, in words: "as long as the last one"
+	basis string // reason for this estimate, such as "as long as the last one"
 }
 
-// startTimes returns how long the servers of the plan take to start. If possible, the time is that
-// of the server's last start. The next best is a start with the same image or command and model,
-// from another results folder or the plan's history. Otherwise the time is assumed from the size of
-// the model. A server without any of these is not in the result.
+// startTimes estimates how long the servers of the plan take to start. The best estimate is the
+// server's last start. The next best is a start of the same image or command with the same model,
+// from another results folder or the plan's history. Without a start, the size of the model gives
+// the estimate. The result has no entry for a server without an estimate.
 func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 	out := map[*plan.Server]startTime{}
 	var others map[string]startTime // read only if needed
@@ -57,8 +57,8 @@ func startedBy(s *plan.Server) string {
 
 func programKey(program, model string) string { return program + "\x00" + model }
 
-// load returns how long the server's last start took. If that is not known, it returns the time of
-// another server with the same image or command.
+// load returns how long the server's last start took. If this is unknown, it returns the last start
+// of a server with the same image or command.
 func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
 	if l == nil {
 		return 0, false
@@ -70,16 +70,16 @@ func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
 	return time.Duration(took * float64(time.Second)), ok
 }
 
-// mostResults bounds how many results of other plans are read, the newest first.
+// mostResults limits how many results of other plans are read. The newest are read first.
 const mostResults = 20
 
-// otherStarts returns the last starts in the plan's history and in the results
-// folders next to the plan's, by image or command and model.
+// otherStarts returns the last start of each program and model. The starts are in the plan's
+// history and in the results folders next to the plan's.
 func otherStarts(p *plan.Plan) map[string]startTime {
 	out := map[string]startTime{}
 	if p.History != nil {
 		if h, _, err := history.Read(p.History.Folder); err == nil {
-			for _, n := range h.Nights { // later nights replace earlier ones
+			for _, n := range h.Nights { // a later night replaces an earlier night
 				for _, s := range n.Starts {
 					out[programKey(s.Program, s.Model)] = startTime{time.Duration(s.Took * float64(time.Second)), "as long as in the night of " + n.Started.Format(time.DateOnly)}
 				}
@@ -117,15 +117,15 @@ func newestResults(dir string) []string {
 	return paths[:min(len(paths), mostResults)]
 }
 
-// Estimates of a start whose time is not known: a minute for the engine, and the time to read the
+// These constants estimate an unknown start time: a minute for the engine, and the time to read the
 // weights from disk at one gigabyte per second.
 const (
 	assumedEngine = time.Minute
 	assumedDisk   = 1.0 // GB/s
 )
 
-// assumedStart estimates the start time of a server from the size in its model's name. ok is false
-// if the name has no size.
+// assumedStart estimates the start time of a server from the size in its model's name. If the name
+// has no size, ok is false.
 func assumedStart(model string) (startTime, bool) {
 	gb, ok := weights(model)
 	if !ok {
@@ -165,8 +165,8 @@ func weights(model string) (gb float64, ok bool) {
 	return most * bytes, most > 0
 }
 
-// startsOf describes how often the run starts servers, and how long the starts take. It returns ""
-// for built-in servers, which start at once.
+// startsOf describes how often the run starts servers, and how long this takes. It returns "" for
+// built-in servers, which start at once.
 func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	n, unknown := 0, 0
 	var took time.Duration

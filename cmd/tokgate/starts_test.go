@@ -11,9 +11,9 @@ import (
 // If the name has no size, the start time is unknown.
 func TestAssumedStart(t *testing.T) {
 	for model, want := range map[string]time.Duration{
-		"Qwen/Qwen3-8B":                     76 * time.Second,  // 60 + 8 · 2
+		"Qwen/Qwen3-8B":                     76 * time.Second,  // 60 s + 16 GB at 1 GB/s
 		"Qwen/Qwen3-30B-A3B-FP8":            90 * time.Second,  // 60 + 30
-		"meta-llama/Llama-3.1-70B-AWQ-INT4": 95 * time.Second,  // 60 + 70 / 2
+		"meta-llama/Llama-3.1-70B-AWQ-INT4": 95 * time.Second,  // 60 s + 35 GB at 1 GB/s
 		"mistralai/Mixtral-8x7B-v0.1":       172 * time.Second, // 60 s + 8 · 7 · 2 GB at 1 GB/s
 		"Qwen/Qwen2.5-0.5B":                 61 * time.Second,
 		"google/gemma-3-270m-it":            61 * time.Second, // 0.27 · 2, rounded

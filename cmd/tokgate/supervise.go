@@ -20,13 +20,12 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// ended is what a run writes to its supervisor when it ends normally, with whatever exit code.
+// ended is the line that a run writes to its supervisor at its normal end, with any exit code.
 const ended = "ended\n"
 
-// supervise runs a command line that starts servers in a process of its own. If that
-// process crashes or is killed, its servers are ended and its reports say that
-// nothing was measured. A crash must not have exit code 2, which means that the plan
-// is wrong. ok is false if the command line needs no supervisor.
+// supervise runs a command line that starts servers in a new process. If that process crashes or is
+// killed, supervise ends its servers and reports that nothing was measured. The exit code is then
+// not 2, which means a wrong plan. If the command line needs no supervisor, ok is false.
 func supervise(root *cobra.Command, args, environ []string, s Streams) (code int, ok bool) {
 	if !startsServers(root, args) {
 		return 0, false
@@ -35,7 +34,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	if err != nil {
 		return 0, false
 	}
-	alive, hold, err := os.Pipe() // when this process ends, hold is closed, which the run sees on alive
+	alive, hold, err := os.Pipe() // hold closes if this process ends, and the run sees it on alive
 	if err != nil {
 		return 0, false
 	}
@@ -47,8 +46,8 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(slices.Clone(environ), fmt.Sprintf("%s=%d", supervisedName, os.Getpid()))
 	cmd.ExtraFiles = []*os.File{alive, say}
-	// The run gets its own process group. A Ctrl-C in the terminal then reaches only this process,
-	// which passes it on once.
+	// The run gets its own process group. A Ctrl-C in the terminal then reaches only the
+	// supervisor, which passes it on once.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	began := time.Now().Format(time.RFC3339Nano)
 	signals := make(chan os.Signal, 8)
@@ -87,8 +86,8 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	return Main(context.Background(), append(slices.Clone(args), "--crashed="+began), environ, s), true
 }
 
-// supervised prepares a process that a supervisor has started. If the supervisor dies, the process
-// is interrupted. The process calls done when it ends normally.
+// supervised prepares a process that was started by a supervisor. If the supervisor dies, the
+// process gets SIGTERM. The process calls done at its normal end.
 func supervised() (done func()) {
 	if os.Getenv(supervisedName) == "" {
 		return func() {}
@@ -98,7 +97,7 @@ func supervised() (done func()) {
 	syscall.CloseOnExec(3)
 	syscall.CloseOnExec(4)
 	go func() {
-		_, _ = alive.Read(make([]byte, 1)) // the pipe has no data: Read returns when the supervisor ends
+		_, _ = alive.Read(make([]byte, 1)) // no data comes: Read returns when the supervisor ends
 		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()
 	return func() { _, _ = say.WriteString(ended) }

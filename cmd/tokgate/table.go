@@ -8,24 +8,24 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// table is a table of `tokgate plan`. A row with a single cell is a heading for the rows below it.
-// The last row must not be a heading.
+// table is a table of `tokgate plan`. A row with a single cell is a heading for the rows after it,
+// so it must not be the last row.
 type table struct {
 	numbers []int // columns that are aligned to the right
 	rows    [][]string
 }
 
-// Titles are indented below the section's title, and rows below titles.
+// The rows of a table are indented below its titles, and its titles below the section's title.
 const (
 	titleIndent = 2
 	rowIndent   = 4
 )
 
-// cellWidth is the width at which a cell is wrapped, except in the last column.
+// cellWidth is the largest width of a cell in a column that is not the last.
 const cellWidth = 32
 
-// write lays out the table in width cells. Every column is as wide as its widest cell, and the last
-// one takes the remaining width.
+// write lays out the table in width cells. A column is as wide as its widest cell, up to cellWidth.
+// The last column takes the remaining width.
 func (t table) write(out io.Writer, width int) {
 	widths := make([]int, len(t.rows[len(t.rows)-1]))
 	last := len(widths) - 1
@@ -71,8 +71,8 @@ func (t table) write(out io.Writer, width int) {
 	}
 }
 
-// para writes s after a lead, wrapped to width cells. Further lines are indented to the
-// column in which s begins.
+// para writes lead and then s, wrapped to width cells. All lines after the first are indented by
+// the width of lead.
 func para(out io.Writer, width int, lead, s string) {
 	indent := text.Width(lead)
 	for _, line := range text.Wrap(s, max(width-indent, 20)) {

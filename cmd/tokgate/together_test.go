@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// Several recorded runs are shown side by side, in one page and one Markdown file.
-// Formats that cannot hold several are refused before anything is written.
+// Several recorded runs are shown side by side in one page and one Markdown file. A format for a
+// single run is refused before anything is written.
 func TestLongReportTogether(t *testing.T) {
 	path := writePlan(t, simulatedPlan)
 	before, after, out := filepath.Join(t.TempDir(), "before"), filepath.Join(t.TempDir(), "after"), t.TempDir()
@@ -35,7 +35,7 @@ func TestLongReportTogether(t *testing.T) {
 	for _, flag := range []string{"--json", "--junit", "--csv"} {
 		tokgate(t, "report", before, after, flag, filepath.Join(out, "x")).check(t, assert.ExitPlan, "several runs cannot share")
 	}
-	// The flag --html works for the command judge and for the command report.
+	// Both commands judge and report have the flag --html.
 	again := filepath.Join(out, "again.html")
 	tokgate(t, "judge", before, path, "--html", again).check(t, assert.ExitPass)
 	if !strings.Contains(read(t, again), "<!DOCTYPE html>") {

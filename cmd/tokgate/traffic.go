@@ -88,8 +88,8 @@ func (a *app) traffic(path string, o trafficOptions) error {
 	return nil
 }
 
-// holdings reads what a file contains: a trace, or a data set if its format is not one
-// of traces.
+// holdings describes what a file contains. The file is a trace, or a data set if it has no format
+// of a trace.
 func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 	if o.column == "" {
 		columns, err := o.named()
@@ -179,8 +179,8 @@ func ofTrace(t *traffic.Trace, o trafficOptions) (*inventory.Inventory, error) {
 	return v, nil
 }
 
-// kindsOf lists the most frequent types first, with how many requests each has: "chat 70,
-// rag 25, 3 others 5".
+// kindsOf lists the most frequent types of requests, with the number of each: "chat 70, rag 25, 3
+// others 5".
 func kindsOf(types map[string]int) string {
 	const most = 8
 	names := slices.SortedFunc(maps.Keys(types), func(a, b string) int { return cmp.Or(cmp.Compare(types[b], types[a]), cmp.Compare(a, b)) })

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// The gate in docs/traffic.md passes an unchanged server, but not one whose prefix cache is
-// off or half as large.
+// The gate in docs/traffic.md passes an unchanged server. It fails a server without a prefix cache,
+// or with half of its cache.
 func TestLongPlantedCache(t *testing.T) {
 	plan := ""
 	for _, m := range fencedPlan.FindAllStringSubmatch(read(t, filepath.Join(repository, "docs", "traffic.md")), -1) {

@@ -61,7 +61,7 @@ Exit code 0: valid (warnings may be printed); 2: not.`,
 	return cmd
 }
 
-// foreseen warns before the load of problems that a run would report only after it.
+// foreseen warns of problems that otherwise only show after the load.
 func foreseen(p *plan.Plan) hcl.Diagnostics {
 	return append(brief(p), movingTogether(p, readLastRun(p.Path))...)
 }
@@ -92,7 +92,7 @@ func (a *app) validateJSON(files []string, in inputs) error {
 	return nil
 }
 
-// needPlans is the argument check of every command that takes plans.
+// needPlans returns an error if the command line names no plan.
 func needPlans(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		hint := fmt.Sprintf("for example: %s chat.hcl; `tokgate init` writes a first plan", cmd.CommandPath())

@@ -23,17 +23,16 @@ import (
 	"github.com/tokgate/tokgate/internal/runner"
 )
 
-// asProgram is an environment variable. If it is set, the test binary behaves like tokgate. Its
-// value "simulate" makes the command run simulate. Its value "virtual" runs every command in
-// virtual time over a network in memory. In both cases the result does not depend on how busy the
-// machine is.
+// asProgram is an environment variable that makes the test binary behave like tokgate. With the
+// value "simulate", the command run simulates. With the value "virtual", every command runs in
+// virtual time over a network in memory. In both cases a busy machine does not change the result.
 const asProgram = "TOKGATE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	mode, ok := os.LookupEnv(asProgram)
 	if !ok || mode == "virtual" {
-		// signal.Notify starts a goroutine when it is first called. That goroutine must not belong
-		// to a synctest bubble.
+		// The first call of signal.Notify starts a goroutine, which must not belong to a synctest
+		// bubble.
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, os.Interrupt)
 		signal.Stop(signals)
@@ -49,21 +48,21 @@ func TestMain(m *testing.M) {
 	os.Exit(program(args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// virtualProgram runs the command line of this process in virtual time; nil if the
-// process runs tests.
+// virtualProgram runs the command line of this process in virtual time; nil if this process runs
+// tests.
 var virtualProgram func(*testing.T)
 
-// virtually runs a command line in a bubble. Only a test can make a bubble, so this
-// is the hidden test TestVirtualProgram.
+// virtually runs a command line in virtual time. It does so in the hidden test TestVirtualProgram,
+// because only a test can start a synctest bubble.
 func virtually(m *testing.M) (code int) {
 	now := time.Now()
 	args, streams := os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	virtualProgram = func(t *testing.T) {
-		time.Sleep(time.Until(now)) // virtual clocks begin in the year 2000
+		time.Sleep(time.Until(now)) // the virtual clock begins in the year 2000; set it to now
 		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory}).main(t.Context(), args)
 	}
 	os.Args = []string{os.Args[0], "-test.run=^TestVirtualProgram$"}
-	quiet, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // discard what the test framework prints at the end
+	quiet, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // hide the last lines of the test framework
 	if err != nil {
 		panic(err)
 	}
@@ -81,7 +80,7 @@ func TestVirtualProgram(t *testing.T) {
 	synctest.Test(t, virtualProgram)
 }
 
-// programFile returns a tokgate to run as a process.
+// programFile returns the path of a script that runs tokgate.
 func programFile(t *testing.T, mode string) string {
 	t.Helper()
 	test, err := os.Executable()
@@ -141,9 +140,8 @@ func newCheckout(t *testing.T, mode string) *checkout {
 	return c
 }
 
-// upload stands in for actions/upload-artifact, with the inputs of its action.yml. A
-// path may have several lines, hidden files are left out by default, and a name
-// cannot be used twice.
+// upload stands in for actions/upload-artifact, with the inputs of its action.yml. The input path
+// may have several lines. By default it skips hidden files. A name cannot be used twice.
 func (c *checkout) upload(with map[string]string) (map[string]string, error) {
 	for name := range with {
 		if !slices.Contains([]string{"name", "path", "if-no-files-found", "retention-days", "include-hidden-files"}, name) {
@@ -181,8 +179,8 @@ func (c *checkout) upload(with map[string]string) (map[string]string, error) {
 }
 
 // downloadInto replaces actions/download-artifact for a job with another workspace. Without a name,
-// the action downloads all artifacts. Each gets a folder with its name. The files lie in it with
-// their paths below their common folder.
+// the action downloads all artifacts, and makes a folder for each. The paths in this folder begin
+// below the common folder of the artifact's files.
 func (c *checkout) downloadInto(workspace string) runner.Action {
 	return func(with map[string]string) (map[string]string, error) {
 		for name := range with {
@@ -227,7 +225,7 @@ func (c *checkout) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit writes files and commits them, and returns the commit.
+// commit writes and commits files, and returns the commit's hash.
 func (c *checkout) commit(files map[string]string) string {
 	c.t.Helper()
 	for name, text := range files {
@@ -258,16 +256,16 @@ func (c *checkout) run(workflow, job string, more map[string]any) *runner.Job {
 	return j
 }
 
-// annotations returns the annotations of a step without the warning "Nothing bounds decoding". The
-// gates in these tests have a threshold on TTFT only.
+// annotations returns the annotations of a step without the warning "Nothing bounds decoding". All
+// gates in these tests cause this warning, because they bound only the TTFT.
 func annotations(commands []runner.Command) []string {
 	return slices.DeleteFunc(stepResult{commands: commands}.annotations(), func(a string) bool {
 		return strings.HasSuffix(a, " Nothing bounds decoding")
 	})
 }
 
-// gatePlan gates a server. The arguments are the body of the server, and the limit of
-// the TTFT.
+// gatePlan is the format of a plan with a gate. Its arguments are the body of the server and the
+// limit of the TTFT.
 const gatePlan = `server "vllm" {
   %s
 }
@@ -287,8 +285,8 @@ workload "chat" {
 }
 `
 
-// compared returns a gate with a comparison with the server of the base branch. It sends enough
-// requests for a decision. Both branches may have a variable file.
+// compared returns the plan with a comparison with the server of the base branch. The plan sends
+// enough requests for a decision. Its variable may come from a file on each branch.
 func compared(plan string) string {
 	return strings.Replace(plan, "= 200", "= 1600", 1) + againstBase
 }
@@ -310,15 +308,15 @@ compare "pull_request" {
 }
 `
 
-// servers lists servers with different faults, and what a gate must say about each.
+// servers lists servers with different faults, and the verdict of a gate on each server.
 var servers = []struct {
 	name, mode, server, limit string
-	base, head                string // simulator profiles on the base branch and in the pull request; "" if not set
+	base, head                string // simulator profiles of the base branch and the pull request; "" if none
 	code                      int
 	verdict                   string
 	annotations               []string
 	summary                   []string
-	failures                  string // number of failures in the JUnit file
+	failures                  string // text that must be in the JUnit file
 }{
 	{"green", "simulate", "simulator { profile = var.profile }", "2s", "today", "tomorrow", 0, "pass", []string{},
 		[]string{"## ✅ PASS · gate", "| ✅ pass | chat at 4 | e2e mean "}, ""},
@@ -390,7 +388,7 @@ func TestLongWorkflowGate(t *testing.T) {
 			if !strings.HasPrefix(strings.TrimSpace(summary), tt.summary[0]) {
 				t.Errorf("the summary begins %.200q", summary)
 			}
-			// The results exist whatever the verdict is.
+			// Every gate uploads its results, with any verdict.
 			results := gate.Outputs["results"]
 			for _, name := range []string{"junit.xml", "report.md", "results.json", "samples.jsonl"} {
 				if !slices.Contains(c.artifacts["tokgate-results"], results+"/"+name) {
@@ -432,7 +430,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 	typo := []string{"error plans/gate.hcl:15 Unsupported argument"}
 	for _, tt := range []struct {
 		name, plan  string
-		steps       string // exit codes of the steps run, fmt and validate, in this order
+		steps       string // exit codes of the steps run, fmt and validate
 		annotations []string
 	}{
 		{"good", good, "0 0 0", []string{}},
@@ -440,7 +438,8 @@ func TestLongWorkflowPlans(t *testing.T) {
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), "2 0 2", append(typo, typo...)},
 		{"fails", strings.Replace(good, "2s", "1ms", 1), "1 0 0", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}},
 		{"no simulator", strings.Replace(good, "simulator {}", `endpoint { url = "http://127.0.0.1:1" }`, 1), "2 0 0", []string{"error plans/gate.hcl:1 No simulator"}},
-		// A pull request has a base branch, so a comparison with base.server is possible.
+		// The plan compares with base.server, which exists because a pull request has a base
+		// branch.
 		{"against the base", strings.Replace(compared(strings.Replace(good, "simulator {}", "simulator { profile = var.profile }", 1)), `""`, `"default"`, 1), "0 0 0", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -465,7 +464,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 	}
 }
 
-// Each job of the matrix has its own artifact and sets the image.
+// Each job of the matrix sets the image, and uploads an artifact with its own name.
 func TestLongWorkflowMatrix(t *testing.T) {
 	c := newCheckout(t, "simulate")
 	plan := "variable \"image\" {\n  type = string\n}\n\nserver \"vllm\" {\n  model = var.image\n  simulator {}\n}\n" +
@@ -476,7 +475,7 @@ func TestLongWorkflowMatrix(t *testing.T) {
 			"inputs": map[string]any{"plan": "plans/gate.hcl"},
 			"matrix": map[string]any{"engine": engine, "driver": "570"},
 		})
-		if job.Failed { // the variable has no default
+		if job.Failed { // fails without the image, because the variable has no default
 			t.Errorf("it failed\n%s", job.Log)
 		}
 	}
@@ -485,7 +484,8 @@ func TestLongWorkflowMatrix(t *testing.T) {
 	}
 }
 
-// Each night is committed to a history branch. A night that fails opens an issue, if none is open.
+// Each night is committed to a history branch. A night that fails opens an issue, unless an issue
+// is already open.
 func TestLongWorkflowNightly(t *testing.T) {
 	const workflow = "docs/workflows/nightly.yml"
 	origin := t.TempDir()
@@ -506,8 +506,8 @@ func TestLongWorkflowNightly(t *testing.T) {
 			t.Fatalf("night %d: outputs %v\n%s", i, job.Outputs, job.Log)
 		}
 
-		// The second job runs on another machine. Its stub of gh prints the arguments, and knows
-		// one open issue or no issue.
+		// The second job runs on another machine. The stub of gh prints its arguments, and lists
+		// the open issue if there is one.
 		result := "success"
 		if job.Failed {
 			result = "failure"
@@ -588,13 +588,13 @@ func TestLongWorkflowOwnNightly(t *testing.T) {
 	}
 }
 
-// actionStep is a workflow with one step that uses the action.
+// actionStep returns a workflow with one step that uses the action.
 func actionStep(with string) []byte {
 	return []byte("jobs: {j: {steps: [{id: gate, uses: tokgate/tokgate@0, with: {" + with + "}}]}}")
 }
 
-// The action passes its inputs to tokgate unchanged, even if they contain characters that a shell
-// would interpret.
+// The action passes its inputs to tokgate unchanged. A shell does not interpret special characters
+// in them.
 func TestActionInputs(t *testing.T) {
 	c := newCheckout(t, "")
 	// The script echo replaces tokgate and prints its arguments.
@@ -624,8 +624,8 @@ func TestActionInputs(t *testing.T) {
 	if head := c.git("-C", filepath.Join(c.Temp, "tokgate-base"), "rev-parse", "HEAD"); head != base {
 		t.Errorf("the base is %s, want %s", head, base)
 	}
-	// Without the base branch there is no safe policy: the pull request itself could have changed
-	// it. So the run is refused.
+	// Without the base branch the action refuses to run, because the pull request itself could have
+	// changed the policy.
 	alone, err := c.Run(t.Context(), actionStep(`plan: plans, policy: policy.hcl`), "j", nil)
 	if err != nil || alone.Step("run").ExitCode != 2 || !strings.Contains(alone.Step("run").Log, "policy needs base") {
 		t.Errorf("a policy without a base: %v\n%s", err, alone.Log)
@@ -637,8 +637,8 @@ func TestActionInputs(t *testing.T) {
 	}
 }
 
-// The base branch is found even in a shallow checkout. A base branch that an earlier job fetched is
-// not used.
+// The action finds the base branch even in a shallow checkout. It does not use an older copy that
+// an earlier job fetched.
 func TestActionBase(t *testing.T) {
 	origin := newCheckout(t, "")
 	old := origin.commit(map[string]string{"f": "old"})

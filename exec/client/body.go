@@ -12,10 +12,10 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// Body returns the JSON body that is sent to an engine for the request. It consists of OpenAI's
-// request, the engine's own fields and r.Extra; a later field replaces an earlier one of the same
-// name, and a null in r.Extra removes the member. Members are sorted by name, so that equal
-// requests have equal bytes. Body fails if the engine does not support the request.
+// Body returns the JSON body of the request for an engine. It consists of OpenAI's request, the
+// engine's own fields and r.Extra. A later field replaces an earlier one of the same name, and a
+// null in r.Extra removes the field. Fields are sorted by name, so that equal requests have equal
+// bytes. Body fails if the engine does not support the request.
 func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	prompt, text, err := r.prompt(d)
 	if err != nil {
@@ -40,7 +40,8 @@ func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	if d.Timings {
 		own["timings_per_token"] = true
 	}
-	// Send a temperature of 0 too: go-openai leaves it out, and the server's default would apply.
+	// Send a temperature of 0 too. go-openai would leave it out, and the server would use its
+	// default.
 	if r.Temperature != nil {
 		own["temperature"] = *r.Temperature
 	}
@@ -66,8 +67,8 @@ func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// typed returns the request as a go-openai type without the prompt, because a long prompt should be
-// encoded only once.
+// typed returns the request as a type of go-openai, without the prompt. The prompt is added later,
+// because a long prompt should be encoded only once.
 func (r *Request) typed(d engine.Dialect) any {
 	type options struct {
 		openai.StreamOptions
@@ -90,7 +91,7 @@ func (r *Request) typed(d engine.Dialect) any {
 	}{chat, stream}
 }
 
-// prompt returns the name and the value of the member that holds the prompt.
+// prompt returns the name and the value of the JSON field with the prompt.
 func (r *Request) prompt(d engine.Dialect) (name string, value json.RawMessage, err error) {
 	ids := len(r.Prompt.IDs) > 0
 	switch {
@@ -113,7 +114,7 @@ func (r *Request) prompt(d engine.Dialect) (name string, value json.RawMessage, 
 
 // messages returns one user message with the text.
 func messages(text string) (json.RawMessage, error) {
-	if text == "" { // go-openai would leave an empty content out
+	if text == "" { // go-openai would omit an empty content
 		return json.RawMessage(`[{"role":"user","content":""}]`), nil
 	}
 	message, err := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: text}.MarshalJSON()

@@ -9,8 +9,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// The test checks the exact bytes that each engine gets. The reasons are at the fields of
-// engine.Dialect.
+// Each engine gets exactly these bytes. The fields of engine.Dialect say why.
 func TestBody(t *testing.T) {
 	zero, half := 0.0, 0.5
 	chat := Request{API: "chat", Model: "m", Prompt: Prompt{Text: `say "hi"`}, Output: 200}
@@ -26,7 +25,7 @@ func TestBody(t *testing.T) {
 		"top_k":                20,
 		"chat_template_kwargs": map[string]any{"enable_thinking": false, "a": 1},
 		"max_tokens":           nil,           // taken out
-		"min_tokens":           10,            // replaces this member, or is added
+		"min_tokens":           10,            // replaces or adds the field
 		"cache_salt":           "it's <mine>", // added
 		"never":                nil,
 	}
@@ -43,7 +42,7 @@ func TestBody(t *testing.T) {
 		{"vllm", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,"min_tokens":200,"ignore_eos":true,` + each + `}`},
 		{"sglang", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,"min_tokens":200,"ignore_eos":true,` + each + `}`},
 		{"llama.cpp", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,"ignore_eos":true,` + usage + `,"timings_per_token":true}`},
-		// TensorRT-LLM refuses a chat that has both limits.
+		// TensorRT-LLM refuses a chat with both max_tokens and max_completion_tokens.
 		{"trtllm", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"min_tokens":200,"ignore_eos":true,` + each + `}`},
 		{"openai", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,` + usage + `}`},
 		{"something", "chat", chat, `{"model":"m",` + messages + `,"max_completion_tokens":200,"max_tokens":200,` + usage + `}`},
@@ -62,7 +61,7 @@ func TestBody(t *testing.T) {
 		if err := errors.Join(err, json.Unmarshal([]byte(tt.want), &members)); err != nil {
 			t.Fatalf("%s, %s: %v", tt.engine, tt.name, err)
 		}
-		// The members are sent in the order of their names, as json.Marshal writes a map.
+		// The fields are sent in the order of their names, as json.Marshal writes a map.
 		if want, _ := json.Marshal(members); string(got) != string(want) {
 			t.Errorf("%s, %s:\ngot  %s\nwant %s", tt.engine, tt.name, got, want)
 		}

@@ -20,23 +20,23 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The patterns recognise an HTML page, which comes from a proxy or from a server of another kind,
-// and extract its text.
+// These patterns recognise an HTML page and extract its text. Such a page comes from a proxy, or
+// from a server that is no LLM server.
 var (
 	markup = regexp.MustCompile(`(?is)^\s*(<!doctype html|<html)`)
 	title  = regexp.MustCompile(`(?is)<title[^>]*>([^<]*)</title>`)
 	tag    = regexp.MustCompile(`(?s)<[^>]*>`)
 )
 
-// retryAfter returns how long a refusal asks to wait. The header has seconds or a
-// date, as in RFC 9110, section 10.2.3.
+// retryAfter returns how long the server asks the client to wait after a refusal. The header has
+// seconds or a date, as in RFC 9110, section 10.2.3.
 func retryAfter(resp *http.Response) time.Duration {
 	text := resp.Header.Get("Retry-After")
 	if s, err := strconv.Atoi(text); err == nil {
 		return time.Duration(min(max(s, 0), int(metric.MaxRetryAfter/time.Second))) * time.Second
 	}
 	until, err := http.ParseTime(text)
-	now, err2 := http.ParseTime(resp.Header.Get("Date")) // time by the server's clock
+	now, err2 := http.ParseTime(resp.Header.Get("Date")) // now, by the server's clock
 	if err != nil || err2 != nil {
 		return 0
 	}
@@ -59,11 +59,11 @@ func refusal(code int, status, words string) *Error {
 	return &Error{Kind: metric.FailStatus, Status: code, Message: bounded(words)}
 }
 
-// unreached returns the error of an answer that never came. conns is the number of connections that
-// the client opened.
+// unreached returns the error of a request without an answer. The client had opened conns
+// connections.
 func unreached(err error, conns int) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // leave out the method and the URL, which may be long
+		err = e.Err // leave out the method and the URL
 	}
 	words := err.Error()
 	kind := metric.FailLocal
@@ -92,7 +92,7 @@ func untrusted(err error) bool {
 	return ok
 }
 
-// refused reads an answer that is a refusal.
+// refused reads the body of a refusal, and returns it as an error.
 func refused(resp *http.Response) error {
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
@@ -104,8 +104,8 @@ func refused(resp *http.Response) error {
 	return refused
 }
 
-// said returns the message of a refusal: the message of OpenAI's error format, or else the message
-// of another server's format, or else the whole body.
+// said returns the message of a refusal. It looks for the error format of OpenAI first, then for
+// those of other servers. If neither is found, it returns the whole body.
 func said(raw []byte) string {
 	var told openai.ErrorResponse
 	if json.Unmarshal(raw, &told) == nil && told.Error != nil && told.Error.Message != "" {

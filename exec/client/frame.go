@@ -9,13 +9,13 @@ import (
 	"net/textproto"
 )
 
-// frame removes the framing of HTTP/1.1 from a body, whatever the sizes of the reads are. It
-// accepts and refuses the same bodies as net/http. See RFC 9112, sections 6 and 7.1.
+// frame removes the framing of HTTP/1.1 from a body that arrives in reads of any size. It accepts
+// and refuses the same bodies as net/http. See RFC 9112, sections 6 and 7.1.
 type frame struct {
 	kind frameOf
-	left uint64 // bytes that are left of the body; if it is chunked, of its current chunk
-	line []byte // the beginning of a chunk's size line or of the trailer
-	// excess counts the bytes of framing that exceed what the data of the chunks justifies.
+	left uint64 // number of bytes still to come of the body, or of its current chunk
+	line []byte // incomplete line of framing: the size of a chunk, or a trailer
+	// excess is the number of bytes of framing beyond what the data needs.
 	excess int64
 }
 
@@ -24,14 +24,14 @@ type frameOf int
 const (
 	untilClose frameOf = iota // the body ends when the connection ends
 	byLength
-	chunkSize // for a chunked body: the next bytes are the size of a chunk
+	chunkSize // in a chunked body, the next bytes are the size of a chunk
 	chunkData
 	chunkEnd
 	chunkTrailer
 	frameOver
 )
 
-// Bounds on framing bytes, as in net/http.
+// These are the largest sizes of framing in bytes, as in net/http.
 const (
 	maxChunkLine = 4096
 	maxExcess    = 16 << 10
@@ -64,8 +64,8 @@ func frameFor(r *http.Response) frame {
 	return frame{kind: untilClose}
 }
 
-// strip moves the data in b to the front of b. It returns the length of the data, and the number of
-// bytes of b that belong to the body. Bytes after the end of the body remain.
+// strip moves the body's data in b to the front of b. It returns the length of the data, and the
+// number of bytes of b that it used. Bytes after the end of the body are not used.
 func (f *frame) strip(b []byte) (data, used int, err error) {
 	for used < len(b) && f.kind != frameOver && err == nil {
 		rest := b[used:]
@@ -100,7 +100,8 @@ func (f *frame) strip(b []byte) (data, used int, err error) {
 	return data, used, err
 }
 
-// size reads the line with the length of the next chunk, or the part of the line that has come.
+// size reads the line with the length of the next chunk. The rest of the line may come in a later
+// call.
 func (f *frame) size(b []byte) (n int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
@@ -179,8 +180,8 @@ func (f *frame) trailer(b []byte) (n int, err error) {
 	return end - before, err
 }
 
-// cut turns the error of a read into the error of the body. An end of the connection is an error if
-// the body is not over.
+// cut turns an error of reading into an error of the body. The end of the connection is an error if
+// the body is not complete.
 func (f *frame) cut(err error) error {
 	switch {
 	case err != io.EOF || f.kind == untilClose:

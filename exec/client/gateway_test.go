@@ -23,7 +23,7 @@ func TestGatewayOf(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	// The most detailed name in the first few answers wins.
+	// Of the first few answers, the longest model name is kept.
 	h := &HTTP{}
 	for _, name := range []string{"", "tiny", ""} {
 		h.noteGateway(http.Header{"X-Litellm-Version": {"1.106.2"}, "X-Litellm-Model-Name": {name}})

@@ -7,18 +7,17 @@ import (
 	"unsafe"
 )
 
-// The system calls below never wait, so they go past the scheduler of Go. To tell the scheduler
-// takes longer than to read. In an idle process it also wakes a thread of the runtime, which then
-// looks every 20 µs at what is running, until nothing runs.
+// The system calls below never wait, so they bypass Go's scheduler. To tell the scheduler takes
+// longer than the read itself. In an idle process, it also wakes a thread that polls every 20 µs.
 
-// readNow reads the bytes that are there.
+// readNow reads bytes that have already arrived, and does not wait for more.
 func readNow(fd int, b []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	return result(n, errno)
 }
 
-// mostCopied is the largest number of bytes that a write copies without telling the scheduler.
-// Other goroutines wait for the processor meanwhile.
+// mostCopied is the largest number of bytes of a write that bypasses the Go scheduler. During such
+// a write, no other goroutine can use the processor.
 const mostCopied = 64 << 10
 
 // writeNow writes as many bytes as the socket takes without waiting.
@@ -31,7 +30,7 @@ func writeNow(fd int, b []byte) (int, error) {
 	return result(n, errno)
 }
 
-// readyNow fills in events with the descriptors that are ready.
+// readyNow fills events with the descriptors that are ready, and does not wait.
 func readyNow(ep int, events []syscall.EpollEvent) (int, error) {
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
 	return result(n, errno)

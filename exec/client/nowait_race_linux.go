@@ -4,7 +4,8 @@ package client
 
 import "syscall"
 
-// These calls tell the race detector that the read happens after the write.
+// In a race build, syscall.Read and syscall.Write tell the race detector that a read comes after
+// its write.
 
 func readNow(fd int, b []byte) (int, error) {
 	n, err := syscall.Read(fd, b)

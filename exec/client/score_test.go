@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// scored asks a server how likely it is that "b c" answers "a".
+// scored asks a server for the log-probabilities of "b c" as the answer to the prompt of r.
 func scored(h *HTTP, r *Request) ([]float64, error) {
 	type result struct {
 		values []float64
@@ -31,7 +31,7 @@ func TestScore(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
 		path, answer string
-		asked        string // the request for scores, without its ids
+		asked        string // expected body of the request for scores, without its ids
 		want         []float64
 		err          string // a part of the error
 	}{
@@ -87,7 +87,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestScoreWithoutTokenizer: nothing is asked if no page turns text into tokens.
+// If no page of the server turns text into tokens, the client asks for no scores.
 func TestScoreWithoutTokenizer(t *testing.T) {
 	h, asked := servePages(t, Config{Engine: engine.Of("sglang")}, nil)
 	if _, err := scored(h, &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "a"}}); !errors.Is(err, ErrNoScores) {

@@ -16,10 +16,10 @@ import (
 const answerTail = `data: {"choices":[{"delta":{},"finish_reason":"length"}]}` + "\n\n" +
 	`data: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":8}}` + "\n\ndata: [DONE]\n\n"
 
-// chunked is a chunk of HTTP.
+// chunked returns s as a chunk of an HTTP body.
 func chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 
-// realNow returns a monotonic clock that is never zero.
+// realNow returns a monotonic clock that starts above zero.
 func realNow() func() time.Duration {
 	start := time.Now()
 	return func() time.Duration { return time.Since(start) + 1 }
@@ -72,7 +72,7 @@ func good(w http.ResponseWriter, n int) {
 		`data: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":8}}` + "\n\n" + "data: [DONE]\n\n"))
 }
 
-// tally counts from many goroutines.
+// tally counts names, and is safe for several goroutines.
 type tally struct {
 	mu sync.Mutex
 	n  map[string]int

@@ -1,10 +1,10 @@
-// Package client sends one streaming request and turns the answer into a
-// metric.Sample. It has three separate layers:
+// Package client sends one streaming request and turns the answer into a metric.Sample. It has
+// three separate layers:
 //
-//  1. a Transport carries a Request to a server and reports, in order, what
-//     arrived and when (HTTP here; the simulator's engine in virtual time);
-//  2. an Answer, the state machine of tokens, turns those reports into a Sample;
-//  3. the SSE reader and the JSON walker feed 2 from bytes, without an
+//  1. A Transport carries a Request to a server, and reports in order what arrived and when.
+//     It uses HTTP, or in virtual time the simulator's engine.
+//  2. An Answer, the state machine of tokens, turns these reports into a Sample.
+//  3. The SSE reader and the JSON walker read the bytes of the answer for layer 2, without an
 //     allocation per chunk.
 package client
 
@@ -24,7 +24,7 @@ type Request struct {
 	Model       string // id sent
 	Prompt      Prompt
 	Input       int // tokens asked for
-	Output      int // tokens asked for; for a natural answer the maximum
+	Output      int // requested tokens; of a natural answer, the maximum
 	Natural     bool
 	Temperature *float64
 	Stop        []string
@@ -37,23 +37,23 @@ type Prompt struct {
 	Text     string
 	IDs      []int           // token ids; if not empty, sent instead of Text
 	Messages json.RawMessage // messages of a chat; nil if Text is the user's only message
-	// Fields are added to the body of the request with this prompt alone. They win over all other
-	// fields of the same name.
+	// Fields are added to the body of the request with this prompt. They replace all other fields
+	// of the same name.
 	Fields map[string]json.RawMessage
-	// Parts describe the prompt in virtual time, in place of its text, if prompts begin alike;
-	// otherwise nil.
+	// Parts describe a prompt that begins like other prompts. Virtual time uses them instead of the
+	// text; nil if the prompts do not begin alike.
 	Parts  []Part
-	Tokens int // number of tokens as the server counts them; 0 if unknown, or if it is the request's Input
+	Tokens int // number of tokens by the server's count; 0 if unknown, or if it is the request's Input
 	Output int // tokens of the answer to this prompt; 0 means the Output of the request
-	Row    int // row of the data set, from 1; 0 for none
-	// Shared is an upper bound on the share of the prompt, counted from its beginning, that earlier
-	// requests may have sent too. A cache may hold up to this share.
+	Row    int // row of the data set, from 1; 0 without a row
+	// Shared is an upper bound on the part of the prompt that a cache may already have. It is the
+	// share of the prompt, from its beginning, that earlier requests may have sent too.
 	Shared float64
 
-	Ready *Ready // bytes that the transport built before the request was due; nil if none
+	Ready *Ready // bytes of the request, built before it was due; nil if not built
 }
 
-// Ready is a request in the bytes that go over the connection.
+// Ready is the bytes of a request as they go over the connection.
 type Ready struct {
 	wire, body []byte // wire ends with body
 	api, model string
@@ -75,15 +75,16 @@ func (p *Prompt) Bytes() int {
 	return n
 }
 
-// Part is a piece of a prompt. If two pieces have the same key, the text of the longer one begins
-// with the text of the shorter one.
+// Part is a piece of a prompt. Of two pieces with the same key, the longer one begins with the text
+// of the shorter one.
 type Part struct {
 	Key    uint64
 	Tokens int
 }
 
-// Further returns the members of the body that are not in OpenAI's API and that no attribute of the
-// plan sets. It merges those of all requests with those of this request, which win.
+// Further returns the fields of the body that are not in OpenAI's API and that no attribute of the
+// plan sets. If a field is set for all requests and for this request, the value of this request
+// wins.
 func (r *Request) Further() map[string]any {
 	if len(r.Prompt.Fields) == 0 {
 		return r.Extra
@@ -98,86 +99,84 @@ func (r *Request) Further() map[string]any {
 	return out
 }
 
-// Event is one event of a stream. Its byte slices are only valid during the call.
+// Event is one event of a stream. Its byte slices are valid only during the call of Stream.Event.
 type Event struct {
 	Content   bool // non-empty content
 	Reasoning bool // non-empty reasoning
-	ToolCall  bool // a tool-call delta with a name or arguments
-	Text      int  // bytes of all the text in this event, as JSON encodes it
+	ToolCall  bool // the event has a tool-call delta with a name or arguments
+	Text      int  // size of all text in this event, as JSON, in bytes
 	// Raw and Visible are the bytes of the text: Raw is content and reasoning, Visible is content
 	// alone.
 	Raw, Visible []byte
 	Calls        []CallPart
-	Several      bool // the event is of a second choice, which nobody asked for
+	Several      bool // the event is of a second choice, which the request did not ask for
 	Tokens       int  // tokens in this event; 0 if not reported
-	Made         int  // tokens made up to and including this event; 0 if not reported
+	Made         int  // tokens in this event and all events before it; 0 if not reported
 	Finish       string
 	Usage        *Usage // nil if the event had no usage, or only zeros
 	Err          string // message of an error event; "" if there is none
 	Done         bool   // the [DONE] sentinel
 }
 
-// CallPart is the part of one tool call that an event brought. The strings are still encoded as
-// JSON.
+// CallPart is the part of a tool call in one event. Its strings are still encoded as JSON.
 type CallPart struct {
 	Index           int // number of the call within the answer
 	Name, Arguments []byte
 }
 
-// Usage is a usage object. Cached is -1 if it was not reported. Reasoning counts tokens of Output,
-// whether or not their text was sent.
+// Usage is the usage object of a response. Cached is -1 if it was not reported. Reasoning is the
+// number of reasoning tokens in Output, even if their text was not sent.
 type Usage struct{ Input, Output, Cached, Reasoning int }
 
-// Stream receives the events of one request, in order, from one goroutine at a time. Times are
-// from the transport's Now, taken when the bytes arrived.
+// Stream receives the events of one request in order. Only one goroutine calls it at a time. Times
+// come from the transport's Now when the bytes arrived.
 type Stream interface {
-	Sent(at time.Duration)                // the first byte was written
-	Headers(at time.Duration, status int) // the answer's head was read
+	Sent(at time.Duration)                // the first byte of the request was written
+	Headers(at time.Duration, status int) // the header of the answer was read
 	Event(at time.Duration, e *Event)
-	// End is the last call. err is nil if the stream ended by itself, even if the answer is not
-	// complete. The state machine Answer decides whether it is complete.
+	// End is the last call. err is nil if the stream ended by itself, even before the end of the
+	// answer. Answer decides whether the answer is complete.
 	End(at time.Duration, err error)
 }
 
-// Retried is a Stream that is told about reconnects. A transport calls Reconnect when a kept-alive
-// connection turns out to be dead before it brought a byte, and the transport sends the request
-// again on a fresh connection. Reconnect comes before Headers or End. Sent is not called a second
-// time, so every latency includes the time that the dead connection cost.
+// Retried is a Stream that also receives reconnects. A kept-alive connection may turn out to be
+// dead before it brings a byte. The transport then calls Reconnect and sends the request again on a
+// new connection. Reconnect comes before Headers or End. Sent is not called again, so every latency
+// includes the time that the dead connection took.
 type Retried interface {
 	Reconnect()
 }
 
-// Transport carries requests to one server.
+// Transport sends requests to one server.
 type Transport interface {
-	// Send starts r and returns at once. s receives everything else. Cancelling ctx
-	// ends the stream with its error.
+	// Send starts r and returns at once. It reports the answer to s. If ctx is cancelled, the
+	// stream ends with the error of ctx.
 	Send(ctx context.Context, r *Request, s Stream)
 }
 
-// Prepared is a Transport that can do some of the work before a request is due, so that this work
-// does not delay the request.
+// Prepared is a Transport that can do some of its work before a request is due. This work then does
+// not delay the request.
 type Prepared interface {
 	Transport
-	// Prepare returns the prompt of the request r with the bytes that are sent for r. These bytes
-	// serve only for a request with the same API, model and Output, and with all other fields as in
-	// r.
+	// Prepare returns the prompt of r together with the bytes of the whole request. The bytes are
+	// only for a request in which all fields are those of r.
 	Prepare(r *Request) Prompt
-	// Warm opens connections until n requests can be sent at once without waiting,
-	// and returns when they are open. Failures are left to the requests. The
-	// connections are closed when they were idle for IdleTimeout.
+	// Warm opens connections until n requests can be sent at once, and returns when they are open.
+	// It reports no failures, because the requests will show them. Connections that were idle for
+	// IdleTimeout are closed.
 	Warm(ctx context.Context, n int)
 }
 
-// Error explains why a transport could not bring a stream to its own end. An error of
-// another type that reaches Stream.End is taken for a broken connection.
+// Error explains why a transport could not finish a stream. An error of another type in Stream.End
+// counts as a broken connection.
 type Error struct {
 	Kind    metric.FailureKind
-	Status  int    // the HTTP status, if it is the reason; otherwise 0
-	Message string // message in the server's own words if it sent any; foreign text, at most MaxMessage bytes
+	Status  int    // HTTP status; 0 if the status is not the reason
+	Message string // message in the server's own words if it sent one; at most MaxMessage bytes
 
 	RetryAfter time.Duration // wait that the server asked for, up to metric.MaxRetryAfter; 0: none
 
-	Err error // the error of the network or the decoder; nil if there was none
+	Err error // error of the network or of the decoder; nil if there was none
 }
 
 // Unwrap returns the underlying error, if there is one.

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// walk reads one event's JSON into e, and into u what e.Usage then points to. It
-// accepts exactly what encoding/json accepts (up to maxDepth), with keys in any
-// order, and reads these members of the chunks of chat and text completions:
+// walk reads one event's JSON into e. It reads the usage into u, to which e.Usage then points. It
+// accepts the same JSON as encoding/json (up to maxDepth), with keys in any order. It reads these
+// fields of the chunks of chat and text completions:
 //
 //	choices[].delta.{content, reasoning, reasoning_content}
 //	choices[].delta.tool_calls[].function.{name, arguments}, delta.function_call
@@ -17,8 +17,8 @@ import (
 //	timings.predicted_n
 //	error: a string or an object; {"object": "error", "message": …}
 //
-// Values of an unexpected type are skipped: null, an empty string and junk all mean
-// "none". It allocates only for an error's message or an unknown finish_reason.
+// A value of an unexpected type is skipped; null and an empty string count as missing. walk
+// allocates only for an error's message or an unknown finish_reason.
 func walk(data []byte, e *Event, u *Usage) error {
 	*e = Event{Calls: e.Calls[:0]}
 	*u = Usage{Cached: -1}
@@ -40,7 +40,7 @@ func walk(data []byte, e *Event, u *Usage) error {
 	return nil
 }
 
-// walker fills e and u from an event's JSON.
+// walker reads an event's JSON into e and u.
 type walker struct {
 	scanner
 	e *Event
@@ -132,7 +132,7 @@ func (w *walker) toolCall() error {
 	})
 }
 
-// call begins a part of the tool call with the given index.
+// call starts a new part of the tool call with the given index.
 func (w *walker) call(index int) {
 	w.e.Calls = append(w.e.Calls, CallPart{Index: index})
 }
@@ -168,7 +168,8 @@ func (w *walker) usage() error {
 	})
 }
 
-// only reads the member with the name wanted as a count, and skips any other member.
+// only reads the value of the field name as a count if name is wanted, and skips the value
+// otherwise.
 func (w *walker) only(name []byte, wanted string, n *int) error {
 	if string(name) == wanted {
 		return w.count(n)
@@ -205,8 +206,8 @@ func (w *walker) failure() error {
 	return err
 }
 
-// message returns the text of a JSON value named error. It returns "" for null, false and the empty
-// string, which mean that there is no error.
+// message returns the text of a JSON value named error. For null, false and the empty string it
+// returns "", because these values mean no error.
 func message(raw []byte) string {
 	switch string(raw) {
 	case "null", "false", `""`:
@@ -228,7 +229,7 @@ func wordsOf(raw []byte) string {
 	return bounded(string(raw))
 }
 
-// unquote decodes the content of a JSON string. The caller has checked that the content is valid.
+// unquote decodes the content of a JSON string. If the content is invalid, it returns raw.
 func unquote(raw []byte) string {
 	if s, ok := decode(raw); ok {
 		return s
@@ -236,14 +237,14 @@ func unquote(raw []byte) string {
 	return string(raw)
 }
 
-// decode returns the text of the JSON string with the content raw. It returns false if raw is not
-// the content of a string.
+// decode returns the text of a JSON string, given the raw bytes between its quotes. It returns
+// false if these bytes are invalid.
 func decode(raw []byte) (s string, ok bool) {
 	quoted := append(append([]byte{'"'}, raw...), '"')
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// finish returns v as a string. The usual finish reasons need no allocation.
+// finish returns v as a string. It allocates nothing for the usual finish reasons.
 func finish(v []byte) string {
 	switch string(v) {
 	case "stop":
@@ -267,8 +268,8 @@ func (w *walker) content() error {
 	return err
 }
 
-// text reads a string and returns its raw bytes. If the string is not empty, it sets *is to true. A
-// value of another type is skipped.
+// text reads a string and returns its raw bytes. If the string is not empty, it sets *is to true.
+// It skips values of other types.
 func (w *walker) text(is *bool) ([]byte, error) {
 	v, err := w.stringOr()
 	if err != nil || len(v) == 0 {
@@ -279,8 +280,8 @@ func (w *walker) text(is *bool) ([]byte, error) {
 	return v, nil
 }
 
-// joined returns the bytes of a and then of b. It writes to neither slice, because both point into
-// the event.
+// joined returns the bytes of a and then of b. It must not append to a, because the event's bytes
+// follow a.
 func joined(a, b []byte) []byte {
 	switch {
 	case len(a) == 0:

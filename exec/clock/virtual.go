@@ -12,13 +12,13 @@ import (
 // due. The caller then forgot to schedule something.
 var ErrIdle = errors.New("the virtual clock is idle: nothing is due, now or later")
 
-// Virtual is a clock of discrete events: Wait jumps to the next one. A run on it
-// depends only on its inputs.
+// Virtual is a clock of discrete events. Wait jumps to the time of the next event. A run on this
+// clock depends only on its inputs.
 type Virtual struct {
 	mu      sync.Mutex
 	now     time.Duration
 	queue   queue
-	settled []*func() // used only by the loop
+	settled []*func() // see Settled; only the loop uses it
 }
 
 // NewVirtual returns a virtual clock at zero.
@@ -43,16 +43,16 @@ func (c *Virtual) Timer(t time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// Post implements Clock: f is due now.
+// Post implements Clock. The function f is due at the current time.
 func (c *Virtual) Post(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queue.add(c.now, f)
 }
 
-// Settled makes Wait call f until stop is called. Wait calls f when everything that was due at
-// an instant has run and time is about to move on. So f sees all that happened at that instant,
-// in whatever order. f may post functions and set timers. Call Settled only from the loop.
+// Settled makes Wait call f until stop is called. Wait calls f at the end of each instant, after
+// everything that was due at that instant. f may post functions and set timers. Call Settled only
+// from the loop.
 func (c *Virtual) Settled(f func()) (stop func()) {
 	p := &f
 	c.settled = append(c.settled, p)
@@ -78,8 +78,8 @@ func (c *Virtual) Wait(ctx context.Context) error {
 	return nil
 }
 
-// run runs the next event that is due, and reports whether there was one. If move is set, it
-// first moves the time to the next event.
+// run runs the next due event, and reports whether an event was due. If move is set, run first
+// moves the time to the next event.
 func (c *Virtual) run(move bool) bool {
 	c.mu.Lock()
 	if at, any := c.queue.first(); any && move {

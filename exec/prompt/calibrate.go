@@ -17,34 +17,35 @@ type Counter func(ctx context.Context, p client.Prompt) (int, error)
 
 // Options says what Calibrate may ask.
 type Options struct {
-	// Salt makes the prompts of one run differ from those of any other.
+	// Salt is different in every run, so that no two runs have the same prompts.
 	Salt uint64
-	// Tokenizer counts tokens without running the model. The server has no tokenizer to ask if
-	// Tokenizer is nil, or if its first call returns client.ErrNoTokenizer. Tokenizer may leave
-	// out the tokens that the server puts around a prompt, if their number is the same for all
-	// prompts: Usage shows it.
+	// Tokenizer counts tokens without running the model. If it is nil, or if its first call returns
+	// client.ErrNoTokenizer, the server has no tokenizer.
+	//
+	// Tokenizer may leave out the tokens that the server puts around a prompt, if every prompt gets
+	// the same number of them. Usage shows that number.
 	Tokenizer Counter
 	// Usage returns prompt_tokens of a real request for one token. Required.
 	Usage Counter
-	// IDs, if set, returns the token ids of bare text. With them one question counts many
-	// words.
+	// IDs, if set, returns the token ids of bare text. With ids, one question gives the counts of
+	// many words.
 	IDs func(ctx context.Context, text string) ([]int, error)
-	// AsIDs makes prompts of token ids. IDs is then required.
+	// AsIDs makes prompts of token ids. It requires IDs.
 	AsIDs bool
-	// Known is the result of an earlier calibration; nil if there is none. Two requests for one
-	// token check it. If the server now counts differently, Calibrate starts anew.
+	// Known is the result of an earlier calibration; nil if there is none. Calibrate checks it with
+	// two requests for one token. If the server now counts differently, Calibrate starts again.
 	Known *Known
 }
 
-// effort bounds how many questions a counter is asked.
+// effort limits the number of questions to a counter.
 type effort struct {
 	pool    int  // words wanted
-	least   int  // the smallest pool of words that is accepted
-	weigh   int  // questions that weigh words, to find their costs
+	least   int  // smallest number of words that is accepted
+	weigh   int  // number of questions that measure how many tokens a word costs
 	volley  int  // number of words in one of the first questions
 	segment int  // words of one question
-	hunts   int  // questions to find words whose counts do not add up
-	halve   bool // half of the words is tried before words that do not add up are looked for
+	hunts   int  // number of questions that find words whose counts do not add up
+	halve   bool // tries half of the words before it looks for words that do not add up
 	atOnce  int  // questions under way
 }
 
@@ -53,13 +54,13 @@ var (
 	sparing  = effort{pool: 40, least: 12, weigh: 16, volley: 600, segment: 600, hunts: 40, halve: true, atOnce: mostAtOnce}
 )
 
-// mostAtOnce bounds the questions that are under way at a time.
+// mostAtOnce limits the number of questions that wait for an answer at the same time.
 const mostAtOnce = 16
 
-// Calibrate learns how the server counts. If the tokenizer returns its tokens, or if each word
-// is a token, Calibrate asks the tokenizer six questions and the model for two tokens. If there
-// is no tokenizer and each word is a token, it asks the model for about six tokens. Other
-// vocabularies need about 25 questions in five or six waves.
+// Calibrate learns how the server counts tokens. If the tokenizer returns its tokens, or if each
+// word is a token, this takes six questions to the tokenizer and two tokens of the model. Without a
+// tokenizer, and if each word is a token, it takes about six tokens of the model. Otherwise it
+// takes about 25 questions in five or six waves.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
 		return nil, errors.New("prompt: Options.Usage is missing")
@@ -78,8 +79,8 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 			if m.exact, err = m.agree(ctx, o.Usage); m.exact || err != nil {
 				return m, err
 			}
-			// The tokenizer's count differs from the number of tokens that the model is
-			// charged for. A plan's numbers mean what is charged, so the usage counts.
+			// The tokenizer counts differently from the usage, by which tokens are charged. A
+			// plan's numbers mean charged tokens, so the usage counts.
 		case !errors.Is(err, errNotAdditive) && !errors.Is(err, client.ErrNoTokenizer):
 			return nil, fmt.Errorf("could not ask the tokenizer: %w", err)
 		}
@@ -98,10 +99,9 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 // still be measured, because the plan judges its failures.
 const attempts = 4
 
-// patient returns a counter that repeats a question if count fails. It does not repeat a
-// question if there is no tokenizer, or if nobody waits for the answer. If the server is busy
-// and refuses a question, the question is repeated while no other question is in flight, because
-// the server may accept only a few at a time.
+// patient returns a counter that repeats a question if count fails. It does not repeat the question
+// if there is no tokenizer, or if ctx has ended. A busy server may accept only a few questions at
+// the same time. If it refuses one, the question is repeated alone.
 func patient(count Counter, asked string) Counter {
 	turn, slots := make(chan struct{}, 1), make(chan struct{}, mostAtOnce)
 	ask := func(ctx context.Context, p client.Prompt, takes int) (int, error) {
@@ -139,18 +139,18 @@ func patient(count Counter, asked string) Counter {
 	}
 }
 
-// turnedAway reports whether the server refused a request because it had too many requests.
+// turnedAway reports whether err means that the server refused a request because it already had too
+// many.
 func turnedAway(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
 }
 
-// errNotAdditive means that no words were found whose counts add up.
+// errNotAdditive means that no set of words was found whose token counts add up.
 var errNotAdditive = errors.New("token counts do not add up")
 
-// proportional calibrates a Maker for a server whose token counts do not add up by words. An
-// example is a gateway that estimates tokens from bytes. It learns the number of bytes per
-// token.
+// proportional calibrates a Maker for a server that does not count by words, such as a gateway that
+// estimates tokens from bytes. It learns the number of bytes per token.
 func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, error) {
 	m := &Maker{salt: salt, sep: " ", lead: word{text: lead(" ")}, perToken: 1}
 	for _, w := range words {
@@ -189,17 +189,17 @@ func calibrateText(ctx context.Context, count Counter, ids func(context.Context,
 		if last = m.learn(q, e); last == nil {
 			return m, nil
 		}
-		if q.err != nil { // the server failed, so other words would not help
+		if q.err != nil { // the server failed, so another separator would not help
 			return nil, q.err
 		}
 	}
 	return nil, last
 }
 
-// learn fills in the fields pool and lead. It first guesses the costs of words and tests the
-// guess. If the guess is wrong, it asks the server for the costs.
+// learn fills in the fields pool and lead. It first tests a guess of how many tokens each word
+// costs. If the guess is wrong, it asks the server.
 func (m *Maker) learn(q *questions, e effort) error {
-	quick := *q // these questions are long: if the server refuses them, shorter questions follow
+	quick := *q // asks long questions; if the server refuses them, shorter ones follow
 	brief := e
 	brief.segment, brief.hunts = e.volley, 0
 	if m.take(&quick, quick.likely(e.pool), brief) && m.begin(&quick) == nil {
@@ -231,8 +231,8 @@ func (m *Maker) learn(q *questions, e effort) error {
 	return fmt.Errorf("%w: found fewer than %d words that can be joined by %q", errNotAdditive, e.least, m.sep)
 }
 
-// take makes the pool from the words whose counts add up, and reports whether there
-// are enough.
+// take fills the pool with the words whose counts add up. It reports whether there are enough of
+// these words.
 func (m *Maker) take(q *questions, list []word, e effort) bool {
 	pool, ok := q.additive(list, e)
 	if !ok || len(pool) < e.least {
@@ -243,13 +243,13 @@ func (m *Maker) take(q *questions, list []word, e effort) bool {
 	return m.usable()
 }
 
-// begin learns the cost of the words that every prompt begins with, together with the tokens
+// begin learns how many tokens the first words of every prompt cost, together with the tokens
 // around a prompt.
 func (m *Maker) begin(q *questions) error {
 	m.lead = word{lead(m.sep), q.base}
 	if joint := m.sep + opening[1]; !slices.ContainsFunc(m.pool, func(w word) bool { return w.text == joint }) {
-		// The second opening word is not in the pool, so its count may not add up. Use the
-		// cheapest word of the pool instead.
+		// Use the cheapest word of the pool, because the second opening word is not in the pool and
+		// its count may not add up.
 		cheapest := slices.MinFunc(m.pool, func(a, b word) int { return cmp.Compare(a.cost, b.cost) })
 		m.lead.text = opening[0] + cheapest.text
 		if m.lead.cost, q.err = q.total(m.lead.text); q.err != nil {
@@ -259,7 +259,7 @@ func (m *Maker) begin(q *questions) error {
 	return m.confirm(q)
 }
 
-// confirm checks the calibration with two prompts of the kind that will be made.
+// confirm checks the calibration with two prompts like those of the load.
 func (m *Maker) confirm(q *questions) error {
 	sizes := []int{20, 1000}
 	q.each(len(sizes), len(sizes), func(i int) error {
@@ -295,9 +295,9 @@ func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]i
 	return off, nil
 }
 
-// agree compares the tokenizer with the usage, for two prompts. If both prompts show the same
-// difference, the tokenizer leaves out that many tokens, and m is corrected by it. If the two
-// differences are not equal, agree returns false.
+// agree compares the tokenizer's count with the usage, for two prompts. If both differences are
+// equal, the tokenizer leaves out that many tokens, and agree corrects m. Otherwise agree returns
+// false.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	off, err := m.off(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
 	if err != nil {
@@ -310,8 +310,8 @@ func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	return true, nil
 }
 
-// Check counts one prompt of that many tokens with count, and returns the result: a
-// spot check of the calibration.
+// Check makes a prompt of the given number of tokens, counts it with count, and returns the result.
+// So it checks the calibration by a sample.
 func (m *Maker) Check(ctx context.Context, count Counter, k Key, tokens int) (int, error) {
 	p, err := m.Make(k, tokens)
 	if err != nil {
@@ -320,8 +320,8 @@ func (m *Maker) Check(ctx context.Context, count Counter, k Key, tokens int) (in
 	return count(ctx, p)
 }
 
-// calibrateIDs takes the ids of ordinary text and learns what the server adds to
-// them.
+// calibrateIDs makes a Maker that uses the token ids of ordinary text. It learns how many tokens
+// the server adds to them.
 func calibrateIDs(ctx context.Context, o Options) (*Maker, error) {
 	ids, err := o.IDs(ctx, " "+strings.Join(words, " "))
 	if err != nil {

@@ -27,8 +27,8 @@ func dataset(t *testing.T, lines ...string) *traffic.Dataset {
 	return d
 }
 
-// Every row is sent once before any row is sent a second time. When a row is sent a second time,
-// all of it may be in the cache.
+// No row is sent a second time before every row was sent once. A row that is sent again may be in
+// the cache completely.
 func TestRows(t *testing.T) {
 	var lines []string
 	for i := range 50 {
@@ -72,8 +72,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// byOther bounds the share of a row such as "07 is a number" that may be equal to another row.
-// One byte of 14 is equal, and a quarter is added because tokens are not bytes.
+// byOther is the largest share of a row such as "07 is a number" that another row may share. Of 14
+// bytes, one is equal. A quarter is added, because tokens are not bytes.
 const byOther = 1.25 / 14
 
 func TestRowAsSent(t *testing.T) {
@@ -95,8 +95,8 @@ func TestRowAsSent(t *testing.T) {
 	}
 }
 
-// TooLong finds the first row that is too long. It counts tokens only for rows that have enough
-// bytes to be too long.
+// TooLong finds the first row with too many tokens. It only counts tokens of rows with enough bytes
+// to be too long.
 func TestTooLong(t *testing.T) {
 	set := dataset(t, `{"prompt":"a b"}`, `{"prompt":"three longer words"}`, `{"prompt":"five words are too many"}`, `{"prompt":"and six are even more so"}`)
 	room := func(*traffic.Row) int { return 4 }

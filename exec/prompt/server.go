@@ -11,25 +11,24 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Target is the server that prompts are for, and the way a workload will send
-// requests to it.
+// Target is the server that gets the prompts, and how a workload sends requests to it.
 type Target struct {
 	HTTP  *client.HTTP
 	API   string // "chat" or "completions"
 	Model string
-	Extra map[string]any // further fields of the requests; some change the chat template
-	// Timeout of one question; 0 for none.
+	Extra map[string]any // more fields of every request body; some change the chat template
+	// Timeout is the time limit of one question; 0 for none.
 	Timeout time.Duration
 }
 
-// Options returns options that count tokens by asking t's server: its tokenizer, if it
-// has one, and the usage that it reports for one-token requests.
+// Options returns options that count tokens by the server's tokenizer, if it has one, and by the
+// usage of requests for one token.
 func (t Target) Options(salt uint64) Options {
 	return Options{Salt: salt, Tokenizer: t.tokenizer(), Usage: t.usage, IDs: t.ids}
 }
 
-// tokenizer counts with the server's tokenizer. It includes the chat template if the
-// server applies it. Otherwise the template's part is learnt from usage.
+// tokenizer returns a counter that uses the server's tokenizer. It counts the chat template if the
+// server applies it. Otherwise the usage shows the template's tokens.
 func (t Target) tokenizer() Counter {
 	var bare atomic.Bool
 	return func(ctx context.Context, p client.Prompt) (int, error) {
@@ -49,7 +48,7 @@ func (t Target) tokenizer() Counter {
 	}
 }
 
-// with returns the fields of a request with p, including tools, which are part of a
+// with returns the fields of t and p for a request. These include tools, which change the chat
 // template.
 func (t Target) with(p client.Prompt) map[string]any {
 	if p.Fields == nil {
@@ -76,13 +75,13 @@ func (t Target) ids(ctx context.Context, text string) ([]int, error) {
 	return tokens.IDs()
 }
 
-// usage returns the server's count for a request for one token.
+// usage returns the prompt tokens in the server's usage of a request for one token.
 func (t Target) usage(ctx context.Context, p client.Prompt) (int, error) {
 	s, err := t.HTTP.Complete(ctx, &client.Request{
 		API: t.API, Model: t.Model, Prompt: p, Output: 1, Extra: t.Extra, Timeout: t.Timeout,
 	})
-	// An answer of one token may have no text, such as half a character. Its count is
-	// still valid.
+	// An answer of one token may have no text, because the token may be half a character. Its usage
+	// is still valid.
 	if err != nil && (s.Failure.Kind != metric.FailEmpty || s.Usage == nil) {
 		return 0, err
 	}

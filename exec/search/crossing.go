@@ -5,29 +5,31 @@ import (
 	"slices"
 )
 
-// Crossing is the load at which the first threshold reaches its limit. It is an
-// estimate from all probes together, never a bound.
+// Crossing is an estimate of the load at which the first threshold reaches its limit. The estimate
+// uses all probes and is never a bound.
 type Crossing struct {
-	N         float64 // within [L, U] if these exist
+	N         float64 // within the certified bracket [L, U], if these exist
 	Low       float64 // its interval
 	High      float64
 	Threshold string // name of the threshold that reaches its limit first
 	OK        bool   // N holds an estimate
-	// Open means that no level is known to be too high; High is then 0.
+	// Open means that no probe has failed yet. High is then 0.
 	Open bool
 }
 
-// point holds the margin of a threshold at one level, from all samples of the level.
+// point is the margin of a threshold at the level n, over all samples of the level.
 type point struct {
 	n                      int
 	weight, log, low, high float64
 }
 
-// cross estimates the load at which the first threshold reaches its limit. For each threshold it
-// makes the margins non-decreasing in N. It uses isotonic least squares, weighted by requests, with
-// the method of Ayer et al. (Ann. Math. Statist. 26, 1955). The load where the fitted margin is
-// zero is interpolated in ln N. The result is the lowest such load of all thresholds. Low and High
-// are found in the same way from the ends of the margins' intervals, within the certified bracket.
+// cross estimates the load at which the first threshold reaches its limit. It fits the margins of
+// each threshold by least squares, so that they never decrease with N; see isotonic. Where a fit is
+// zero, the threshold reaches its limit; between levels this is interpolated in ln N. The result is
+// the lowest such load of all thresholds.
+//
+// Low and High come in the same way from the ends of the margins' intervals, within the certified
+// bracket. The method is that of Ayer et al. (Ann. Math. Statist. 26, 1955).
 func cross(visits []Visit, pass, fail int) Crossing {
 	first := func(end func(point) float64) (float64, string) {
 		least, name := math.Inf(1), ""
@@ -50,8 +52,8 @@ func cross(visits []Visit, pass, fail int) Crossing {
 		hi = float64(fail)
 	}
 	c.Low, c.High = lo, hi
-	// The bracket is certified, so an end of the interval that lies outside of the bracket is
-	// ignored.
+	// The capacity is certified to be within lo and hi. So ignore the end of an estimated interval
+	// that lies outside.
 	if early > lo && early < hi {
 		c.Low = early
 	}
@@ -80,8 +82,8 @@ func thresholds(visits []Visit) []string {
 	return names
 }
 
-// bounded reports whether every margin has a confidence interval. A margin without an interval has
-// Low == High, which would look like an exact crossing.
+// bounded reports whether every margin has a confidence interval. Without an interval a margin has
+// Low == High, which would look exact.
 func bounded(visits []Visit) bool {
 	for _, v := range visits {
 		for _, m := range v.Result.Margins {
@@ -93,8 +95,9 @@ func bounded(visits []Visit) bool {
 	return true
 }
 
-// points combines the margins of a threshold by level, in ascending order. If a set of samples was
-// visited several times, the last visit counts, because it covers all requests of the set.
+// points combines the margins of a threshold into one point for each level, in ascending order. If
+// a set of samples was judged several times, only the last result counts, because it covers the
+// whole set.
 func points(visits []Visit, threshold string) []point {
 	var ps []point
 	for i, v := range visits {
@@ -125,8 +128,8 @@ func points(visits []Visit, threshold string) []point {
 }
 
 // zero returns the load at which the margins become positive, by an isotonic fit to one end of
-// their intervals. It is 0 if the fit is positive at the lowest level. ok is false if the fit is
-// never positive.
+// their intervals. If the fit is already positive at the lowest level, the load is 0. If it is
+// never positive, ok is false.
 func zero(ps []point, end func(point) float64) (float64, bool) {
 	values, weights := make([]float64, len(ps)), make([]float64, len(ps))
 	for i, p := range ps {
@@ -153,8 +156,8 @@ func isotonic(values, weights []float64) []float64 {
 	return fit
 }
 
-// pooled returns the same fit as isotonic. The result together is, for each value, the weight of
-// the block of equal values in the fit.
+// pooled returns the same fit as isotonic. The fit has blocks of equal values; together has the
+// weight of the block of each value.
 func pooled(values, weights []float64) (fit, together []float64) {
 	type block struct {
 		mean, weight float64

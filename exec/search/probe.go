@@ -14,10 +14,10 @@ const (
 	Ladder  Purpose = "ladder"
 	Bisect  Purpose = "bisect"
 	Extend  Purpose = "extend"  // more samples of an inconclusive level
-	Check   Purpose = "check"   // a level in a stretch that the ladder skipped
-	Retry   Purpose = "retry"   // fresh samples, because a level passes above one that fails
-	Again   Purpose = "again"   // fresh samples; the generator was saturated, perhaps only by chance
-	Deep    Purpose = "deep"    // fresh samples, far more than usual, if they may decide
+	Check   Purpose = "check"   // a level that the ladder skipped
+	Retry   Purpose = "retry"   // fresh samples, because a higher level passes
+	Again   Purpose = "again"   // fresh samples; the generator was saturated, maybe by chance
+	Deep    Purpose = "deep"    // fresh samples, far more than usual, if this may decide
 	Confirm Purpose = "confirm" // fresh samples at L
 )
 
@@ -25,20 +25,20 @@ const (
 type Probe struct {
 	N       int
 	Purpose Purpose
-	// Set is the number of a set of samples of this level. A probe with the purpose Extend adds to
-	// set 0. Sets share no requests.
+	// Set is the number of a set of samples at this level. Sets have no requests in common. A probe
+	// with the purpose Extend adds to set 0.
 	Set int
 	// Have is the number of requests of this set that were already judged.
 	Have int
-	// Looks are the numbers of requests at which the set is judged; they include Have. The probe
-	// ends at the first look that decides, or at the last.
+	// Looks are the numbers of requests after which the set is judged; they include Have. The probe
+	// ends at the first look with a certain result, or at the last look.
 	Looks []int
-	// Planned is the number of looks over which the error probability is split.
+	// Planned is the number of looks that share the error probability.
 	Planned int
-	// Within is the remaining budget for this probe. A result that is not certain by then
-	// is inconclusive. 0 means no budget.
+	// Within is the remaining budget for this probe; 0 means no budget. A result that is still
+	// uncertain when the budget ends is inconclusive.
 	Within time.Duration
-	// Expected is the predicted duration if the probe lasts to its last look; 0 if unknown.
+	// Expected is the predicted duration of a probe that uses all its requests; 0 if unknown.
 	Expected time.Duration
 }
 
@@ -63,30 +63,29 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// Margin is the distance of a threshold's estimate from its limit.
+// Margin is the distance of a threshold's estimated value from its limit.
 type Margin struct {
-	Threshold string // a stable name: "ttft p95"
-	// Log is ln(estimate / limit), with the opposite sign if higher is better. A
-	// negative value meets the limit, a positive value exceeds it. It lies within
-	// ±MaxLog.
+	Threshold string // name of the threshold, which never changes: "ttft p95"
+	// Log is ln(estimate / limit), or −ln(estimate / limit) if higher is better. A negative value
+	// meets the limit, and a positive value exceeds it. It is within ±MaxLog.
 	Log float64
-	// Low and High bound Log; they are equal if there is no interval.
+	// Low and High are the bounds of Log. They are equal if there is no interval.
 	Low  float64
 	High float64
 	// Shown is the estimate as text: "7.9 s".
 	Shown string
 }
 
-// MaxLog is the largest size of a margin; it is a factor of about 150. A percentile made of failed
-// requests is infinite, and would dominate its neighbours in the isotonic fit.
+// MaxLog is the largest absolute value of a margin, a factor of about 150. Without it, a percentile
+// of failed requests would be infinite and dominate the isotonic fit.
 const MaxLog = 5
 
-// Result is the result of a probe. It covers all requests of the set, including the requests that
-// were judged before (Probe.Have).
+// Result is the result of a probe. It covers all requests of the set, also those that were judged
+// before (Probe.Have).
 type Result struct {
 	N       int
 	Outcome Outcome
-	// Requests is the number of requests of the set that were judged.
+	// Requests is the number of requests of the set that were judged, from all its probes.
 	Requests int
 	// Needs estimates how many more requests would decide an inconclusive outcome; 0 if unknown,
 	// negative if no number of requests would.
@@ -95,7 +94,7 @@ type Result struct {
 	// it, Binding is the one that is nearest to its limit.
 	Binding string
 	Margins []Margin
-	// Cap is the number of requests that the server admitted, if Capped; 0 if
+	// Cap is the number of requests that the server admitted if the outcome is Capped; 0 if
 	// unknown.
 	Cap int
 	// Spent is the duration of this probe alone, with warm-up, drain and cache reset.

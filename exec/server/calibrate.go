@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// The load of a calibration is 64 streams at 50 tok/s each. Every 20 ms all streams send a chunk at
-// the same time, as a batch does. A calibration takes about half a second.
+// These constants are the load of a calibration: 64 streams at 50 tok/s each. Every 20 ms all
+// streams send a chunk at the same time, as a batch does. A calibration takes about half a second.
 const (
 	calibrationStreams = 64
 	calibrationTokens  = 25
@@ -46,8 +46,8 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 // generator may use.
 func calibrationKey() string { return fmt.Sprintf("calibration-%s-%d", boot(), runtime.GOMAXPROCS(0)) }
 
-// calibrate measures the delay that the generator itself adds. The built-in server records when it
-// writes each chunk, and the measuring client records when it reads that chunk.
+// calibrate measures the delay that the generator itself adds to a chunk. It compares when the
+// built-in server writes each chunk with when the client reads it.
 func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	if l.Origin.IsZero() {
 		return nil, errors.New("the clock's origin is not known")
@@ -71,8 +71,7 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	read := make([]*arrivals, calibrationStreams)
 	left := 0
 	for i := range read {
-		// Use a client for each stream, because a header with the stream's number identifies the
-		// stream.
+		// Each stream has its own client, because a header of the client has the stream's number.
 		h, err := client.New(client.Config{
 			BaseURL: server.URL(), Now: l.Clock.Now, Dial: l.Dial, Engine: engine.Of("vllm"),
 			Headers: map[string]string{"X-Request-Id": strconv.Itoa(i)},
@@ -121,7 +120,7 @@ func nearest(ascending []time.Duration, p int) time.Duration {
 	return ascending[(p*len(ascending)+99)/100-1]
 }
 
-// stamps records when the chunks of each stream were written.
+// stamps records when the server wrote the chunks of each stream.
 type stamps struct {
 	mu sync.Mutex
 	at map[string][]time.Duration
@@ -154,8 +153,8 @@ func (a *arrivals) Event(at time.Duration, e *client.Event) {
 	}
 }
 
-// calibrationProfile describes a server whose only work is to send one token of every stream at
-// every step.
+// calibrationProfile describes a server that sends one token of every stream at every step, and
+// does nothing else.
 func calibrationProfile() *sim.Profile {
 	p := sim.DefaultProfile()
 	p.OverheadMS = 0

@@ -70,8 +70,7 @@ esac
 exit 0
 `
 
-// dock is a script in place of docker. dir is the folder with the files that the script reads and
-// writes.
+// dock is a script in place of docker. dir is the folder for the script's files.
 type dock struct{ dir string }
 
 func newDock(t *testing.T, mode string) dock {
@@ -154,7 +153,7 @@ func TestContainer(t *testing.T) {
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	d.put(t, "since", "2026-11-21T20:00:00Z") // from now on it reports its start time
+	d.put(t, "since", "2026-11-21T20:00:00Z") // the container reports a start time from here on
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -190,7 +189,7 @@ func nothingHeld(t *testing.T, l *Launcher) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".start") {
-			continue // the file holds the duration of a start
+			continue // this file only records how long a start took
 		}
 		t.Errorf("%s is still held", e.Name())
 	}
@@ -277,7 +276,7 @@ func TestContainerIsRestarted(t *testing.T) {
 	}
 }
 
-// This container ends only when killed.
+// A container that ignores the stop signal is killed.
 func TestStubbornContainer(t *testing.T) {
 	d := newDock(t, "stubborn")
 	l := childLauncher(t)
@@ -341,8 +340,8 @@ func TestDigest(t *testing.T) {
 		{image{"sha256:1d", []string{"docker.io/vllm/vllm-openai@sha256:aa"}}, "vllm/vllm-openai@sha256:aa", "sha256:aa"},
 		{image{"sha256:1d", []string{"localhost:5000/x@sha256:aa"}}, "localhost:5000/x", "sha256:aa"},
 		{image{"sha256:1d", []string{"other@sha256:aa"}}, "x", "sha256:aa"},
-		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // an image that was built here has only an id
-		{image{"1d", nil}, "x", "sha256:1d"},        // podman writes the id like this
+		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // an image built here has only an id
+		{image{"1d", nil}, "x", "sha256:1d"},        // podman leaves out the prefix sha256:
 	} {
 		if got := tt.image.digest(tt.name); got != tt.want {
 			t.Errorf("%+v as %s: %q, want %q", tt.image, tt.name, got, tt.want)
@@ -358,7 +357,7 @@ func TestSteers(t *testing.T) {
 	}
 }
 
-// A container of a killed run is found by the note on it. If the note is lost, the container is
+// The file that a killed run leaves behind names its container. Without the file, the container is
 // found by its labels.
 func TestLeftoverContainer(t *testing.T) {
 	for _, noted := range []bool{true, false} {
@@ -373,8 +372,8 @@ func TestLeftoverContainer(t *testing.T) {
 			}
 			n.Leave()
 		} else {
-			// The first container has the pid of this process, which is alive. The second container
-			// has the pid of a process that is dead.
+			// The first container belongs to this process, which is alive. The second container
+			// belongs to a process that is dead.
 			d.put(t, "ps", fmt.Sprintf("tokgate-alive\tr\tp\ts\t%d\t%s\tnow\t1\n", os.Getpid(), startOf(os.Getpid()))+
 				"tokgate-run-1\trun-1\tnight.hcl\tvllm\t999999\tboot/1\tyesterday\t8000\n")
 		}
@@ -388,7 +387,7 @@ func TestLeftoverContainer(t *testing.T) {
 		if !d.has("there") || strings.Contains(d.read("calls"), "rm ") {
 			t.Error("it was removed without being asked to")
 		}
-		l.doubt, l.Reap = false, !noted // the label's pid may be of another namespace
+		l.doubt, l.Reap = false, !noted // the label's pid may not be a pid of this machine
 		target, err := l.Launch(t.Context(), containerServer(), say)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Two engines have the same version page; the owner of the models distinguishes them.
+// TensorRT-LLM and vLLM have the same version page. The owner of the models tells them apart.
 func TestDetectByOwner(t *testing.T) {
 	for owner, want := range map[string]string{"tensorrt_llm": "trtllm", "vllm": "vllm", "": "vllm"} {
 		mux := http.NewServeMux()
@@ -32,8 +32,8 @@ func TestDetectByOwner(t *testing.T) {
 	}
 }
 
-// The context in the server's list of models is compared with a flag of the plan. Every engine has
-// its own name for this flag.
+// The server's list of models may contradict the context length that the plan sets by a flag. Every
+// engine has its own name for this flag.
 func TestDeclaredContext(t *testing.T) {
 	for _, e := range engine.All {
 		for _, flag := range e.Flags.Context {

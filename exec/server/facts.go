@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// logFacts collects facts from an engine's log.
+// logFacts collects facts about a server from its log.
 type logFacts struct {
 	read func(line string, tell func(key, value string)) // of the engine
 
@@ -32,15 +32,14 @@ func (f *logFacts) line(line string) {
 	})
 }
 
-// phase is what the server is doing while it starts, according to its log; "" if
-// unknown.
+// phase returns what a starting server is doing, according to its log; "" if unknown.
 func (f *logFacts) phase() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.found[engine.Phase]
 }
 
-// add copies the facts into a fingerprint. "None" is Python's text for a missing
+// add copies the facts into a fingerprint. It skips "None", which is Python's text for a missing
 // value.
 func (f *logFacts) add(to metric.Fingerprint) {
 	f.mu.Lock()

@@ -12,7 +12,7 @@ import (
 const markName = "TOKGATE_SERVER"
 
 // endGroup ends a process group. It also ends processes outside of the group that have the server's
-// mark in their environment.
+// mark in their environment. Processes that do not end in time are killed.
 func endGroup(c clock.Clock, group int, mark string, grace func() time.Duration) error {
 	gone := func() bool { return !alive(group) && len(marked(mark)) == 0 }
 	terminate(group)

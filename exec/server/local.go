@@ -97,8 +97,8 @@ func (l *Launcher) took(key string) (took time.Duration) {
 // start nobody wonders how long the next start takes.
 const shortStart = 5 * time.Second
 
-// starting returns a function that reports the state of a starting server. It adds what the log
-// says and, if took is long enough, how long the last start took.
+// starting returns a function that reports the state of a starting server. It adds the phase from
+// the log. If took is long enough, it also adds how long the last start took.
 func (l *Launcher) starting(state func(string), facts *logFacts, took time.Duration) func(string) {
 	last := ""
 	if took >= shortStart {

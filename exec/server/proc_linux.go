@@ -15,7 +15,7 @@ func stat(pid int) (state byte, group int, start string, ok bool) {
 	if err != nil {
 		return 0, 0, "", false
 	}
-	// The name in parentheses may contain anything, even ") ".
+	// The name of the process is in parentheses, and may contain anything, even ") ".
 	_, rest, found := cutLast(string(raw), ")")
 	f := strings.Fields(rest)
 	if !found || len(f) < 20 {
@@ -43,7 +43,7 @@ func startOf(pid int) string {
 	return boot() + "/" + start
 }
 
-// boot identifies this start of the machine.
+// boot returns the id of this start of the machine.
 func boot() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(id))
@@ -79,8 +79,8 @@ func alive(group int) bool {
 	return false
 }
 
-// marked lists the processes that a server started, even if they left its process group. It finds
-// them by the mark in their environment.
+// marked lists the processes that a server started, even outside of its process group. They have
+// the server's mark in their environment.
 func marked(mark string) []int {
 	if mark == "" {
 		return nil
@@ -105,8 +105,8 @@ func marked(mark string) []int {
 }
 
 // listener returns the inode of the socket that listens on a port of this machine. A socket that is
-// opened later has a different inode. listener returns "" if no socket listens, or if that cannot
-// be read.
+// opened later has a different inode. If no socket listens, or if the inode cannot be read,
+// listener returns "".
 func listener(port int) string {
 	suffix := fmt.Sprintf(":%04X", port)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

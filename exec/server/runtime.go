@@ -18,8 +18,8 @@ import (
 	"github.com/tokgate/tokgate/exec/server/lease"
 )
 
-// Labels of a container. With them tokgate finds a server that a killed run left behind, and leaves
-// alone the containers of runs that are alive.
+// These are the labels of a container. By them tokgate finds a server that a killed run left
+// behind, and does not touch the containers of live runs.
 const (
 	labelRun     = "tokgate.run"
 	labelPlan    = "tokgate.plan"
@@ -65,8 +65,7 @@ func (r *cli) command(ctx context.Context, env []string, words ...string) *osexe
 	return cmd
 }
 
-// run calls the runtime and returns its output; the error holds the runtime's last
-// words.
+// run calls the runtime and returns its output. An error has the last words of the runtime.
 func (r *cli) run(ctx context.Context, env []string, words ...string) (string, error) {
 	ctx, cancel := clock.WithTimeout(ctx, r.Clock, asked)
 	defer cancel()
@@ -101,14 +100,14 @@ func (e *runtimeError) Error() string { return fmt.Sprintf("%s %s: %s", e.runtim
 // lastWords returns the last lines that a program wrote before it failed.
 func lastWords(said string) string {
 	lines := strings.Split(said, "\n")
-	// Remove empty lines, and lines in which Docker refers to its own --help.
+	// Remove empty lines, and lines in which Docker points to its own help.
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.TrimSpace(s) == "" || strings.HasPrefix(s, "Run 'docker ") || strings.HasPrefix(s, "See 'docker ")
 	})
 	return shorten(strings.Join(lines[max(len(lines)-3, 0):], "; "), 600)
 }
 
-// absent reports whether the error means that there is no such container or image.
+// absent reports whether the error says that the container or image does not exist.
 func absent(err error) bool {
 	e, ok := errors.AsType[*runtimeError](err)
 	said := ""
@@ -124,7 +123,7 @@ type image struct {
 	Digests []string // repository@digest
 }
 
-// image looks up an image; ok is false if it is not present.
+// image looks up an image on this machine. ok is false if it is not there.
 func (r *cli) image(ctx context.Context, name string) (image, bool, error) {
 	out, err := r.run(ctx, nil, "image", "inspect", "--format", "{{.Id}} {{json .RepoDigests}}", name)
 	if err != nil {
@@ -147,8 +146,8 @@ func readImage(out string) (i image, err error) {
 	return i, json.Unmarshal([]byte(digests), &i.Digests)
 }
 
-// digest is a permanent name of the image: the digest of its repository, or else its
-// id.
+// digest returns a permanent name of the image. It is the digest in the image's repository, or the
+// image's id if there is no digest.
 func (i image) digest(name string) string {
 	repository := name
 	if at := strings.IndexByte(name, '@'); at >= 0 {
@@ -159,7 +158,7 @@ func (i image) digest(name string) string {
 	best := ""
 	for _, d := range i.Digests {
 		repo, digest, ok := strings.Cut(d, "@")
-		// Docker shortens docker.io/library/x to x.
+		// Docker writes docker.io/library/x as x.
 		if ok && (repo == repository || strings.HasSuffix(repo, "/"+repository)) {
 			return digest
 		}
@@ -199,7 +198,6 @@ func (r *cli) pull(ctx context.Context, name string, say func(string)) error {
 	return err
 }
 
-// containerState is the state of a container.
 type containerState struct {
 	Running   bool
 	OOMKilled bool
@@ -229,8 +227,8 @@ func (r *cli) exists(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// remove kills a container and removes it with its anonymous volumes. A missing
-// container is no error.
+// remove kills a container, and removes it with its anonymous volumes. It returns no error if the
+// container does not exist.
 func (r *cli) remove(ctx context.Context, name string) error {
 	_, err := r.run(ctx, nil, "rm", "--force", "--volumes", name)
 	if absent(err) {
@@ -239,7 +237,7 @@ func (r *cli) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// labelled lists containers on this machine that killed runs of tokgate left behind. It finds them
+// labelled lists containers on this machine that a killed run of tokgate left behind. It knows them
 // by their labels.
 func (r *cli) labelled(ctx context.Context) ([]lease.Server, error) {
 	format := `{{.Names}}`
@@ -273,7 +271,7 @@ func (r *cli) readLabelled(out string) (found []lease.Server) {
 	return found
 }
 
-// labelTemplate returns the template with which the runtime's command ps prints a label.
+// labelTemplate returns a template for the runtime's command ps, which then prints the label.
 func (r *cli) labelTemplate(label string) string {
 	if r.name == "podman" {
 		return `{{index .Labels "` + label + `"}}`

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// prefixOf returns the beginning that a prompt of the workload w shares with other prompts. It
-// returns the zero Prefix if prompts share nothing.
+// prefixOf returns the prefix that a prompt of the workload w shares with other prompts. The zero
+// Prefix means no shared prefix.
 func prefixOf(w *plan.Workload, salt uint64, id exec.PromptID) prompt.Prefix {
 	s := w.Prompt.Shared
 	switch {

@@ -68,7 +68,7 @@ func (r *reached) tokens(ctx context.Context, model, text string) (int, error) {
 	})
 }
 
-// cold returns the TTFT and the latency of the first completion; 0 if they are unknown.
+// cold returns the TTFT and the latency of a server's first completion. They are 0 if unknown.
 func cold(s *metric.Sample) (first, end time.Duration) {
 	if s == nil || s.First == 0 {
 		return 0, 0

@@ -40,7 +40,7 @@ func (s sending) request() *client.Request {
 	}
 }
 
-// played runs a script over a transport and returns what the client saw.
+// played sends the requests of a script over a transport, and returns the client's samples.
 func played(t *testing.T, c clock.Clock, transport client.Transport, script []sending, input func(int) int) []*metric.Sample {
 	t.Helper()
 	samples := make([]*metric.Sample, len(script))
@@ -87,8 +87,8 @@ func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metr
 	return samples
 }
 
-// inVirtualTime runs the script without HTTP. The length of a prompt is set to the length that the
-// server counted over HTTP.
+// inVirtualTime runs the script without HTTP. It sets the length of each prompt to the server's
+// count over HTTP.
 func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Sample {
 	c := clock.NewVirtual()
 	server, err := sim.NewVirtual(o, 0)
@@ -106,7 +106,7 @@ func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Samp
 	})
 }
 
-// busy is a script with overlapping requests and a queue.
+// busy returns a script of n requests. They overlap, and some wait in a queue.
 func busy(n int) []sending {
 	var script []sending
 	for i := range n {
@@ -122,8 +122,7 @@ func busy(n int) []sending {
 	return script
 }
 
-// TestBothPathsGiveEqualSamples: the client's measurements over HTTP and in virtual
-// time are equal to the nanosecond.
+// The client measures the same samples over HTTP and in virtual time, to the nanosecond.
 func TestBothPathsGiveEqualSamples(t *testing.T) {
 	profiles := map[string]func(*sim.Profile){
 		"default":            func(*sim.Profile) {},
@@ -142,7 +141,7 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 			change(o.Profile)
 			script := busy(60)
 			script[10].cancel = script[10].at + 80*time.Millisecond
-			script[11].cancel = script[11].at + time.Millisecond // cancelled before it is queued
+			script[11].cancel = script[11].at + time.Millisecond // cancelled before it is in the queue
 			script[12].timeout = 40 * time.Millisecond
 			script[13].timeout = time.Millisecond
 			want := overSockets(t, o, script)
@@ -158,7 +157,7 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 }
 
 // sameSample reports whether two samples are equal. It ignores the requested lengths, which only
-// one of the samples has, and the length of the text, which is 0 in virtual time.
+// one sample has, and the size of the text, which is 0 in virtual time.
 func sameSample(a, b *metric.Sample) bool {
 	x, y := *a, *b
 	x.InputAsked, y.InputAsked = 0, 0
@@ -166,10 +165,10 @@ func sameSample(a, b *metric.Sample) bool {
 	return cmp.Equal(x, y)
 }
 
-// TestFaultsInVirtualTime: a fault has the same effect on the client in virtual time as over HTTP.
-// Faults of the connection are left out, because virtual time has no connections.
+// A fault has the same effect on the client in virtual time as over HTTP. The test leaves out
+// faults of the connection, because virtual time has no connections.
 func TestFaultsInVirtualTime(t *testing.T) {
-	// words lists the faults whose messages differ between HTTP and virtual time, with the reason.
+	// words lists the faults with different messages over HTTP and in virtual time, and the reason.
 	words := map[string]string{
 		"not-sse": "the object itself is quoted over HTTP",
 		"die":     "over HTTP the words are those of the network",
@@ -212,7 +211,7 @@ func TestFaultsInVirtualTime(t *testing.T) {
 	}
 }
 
-// Several faults at the same time have the same effect in virtual time as over HTTP.
+// Faults of several kinds together have the same effect in virtual time as over HTTP.
 func TestFaultsTogetherInVirtualTime(t *testing.T) {
 	tests := map[string]sim.Script{
 		"all in flight when the server dies": {
@@ -245,8 +244,8 @@ func TestFaultsTogetherInVirtualTime(t *testing.T) {
 	}
 }
 
-// deadNetwork removes from samples what is random over HTTP when a server dies: whether a request
-// was written, and whether a stream without a token ended without an error.
+// deadNetwork removes from samples what is random over HTTP when a server dies. It is random
+// whether a request was written, and whether a stream without a token ended without an error.
 func deadNetwork(samples ...*metric.Sample) {
 	for _, s := range samples {
 		if s.Failure == nil {
@@ -263,7 +262,7 @@ func deadNetwork(samples ...*metric.Sample) {
 	}
 }
 
-// belowTheStream lists the faults that have no effect on a client's measurements, with the reason.
+// belowTheStream lists the faults that do not change a client's measurements, with the reason.
 var belowTheStream = map[string]string{
 	"redirect": "is followed", "conn-close": "a connection's", "close-after": "a connection's",
 	"byte-by-byte": "one packet in no time", "gzip": "is unpacked", "crlf": "bytes", "bom": "bytes", "no-space": "bytes",
@@ -277,10 +276,9 @@ var belowTheStream = map[string]string{
 
 const ofNatural = "of natural answers, which these are not"
 
-// TestRunsAgree: the same plan and seed give the same measurements over HTTP in real
-// time and in virtual time, relative to the round's start. The profile has no noise,
-// because over HTTP the calibration of prompts would use up some of the random
-// numbers.
+// The same plan and seed give the same measurements over HTTP and in virtual time, relative to the
+// round's start. The profile has no noise, because the calibration of prompts over HTTP would use
+// up some random numbers.
 func TestRunsAgree(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "steady.json")
@@ -306,7 +304,7 @@ func TestRunsAgree(t *testing.T) {
 						Levels: []plan.Level{{Name: "paused", N: 3, Requests: 12, Rounds: 1}},
 					},
 					{
-						// Requests of a burst arrive in random order over sockets. The order has no
+						// The requests of a burst arrive in random order over sockets. This has no
 						// effect here, because all of them fit into one step.
 						Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto,
 						Levels: []plan.Level{{Name: "burst 10", N: 10, Requests: 30, Rounds: 3}},
@@ -340,8 +338,8 @@ func TestRunsAgree(t *testing.T) {
 			if d := cmp.Diff(want, got, cmpopts.IgnoreFields(metric.Sample{}, "Text")); d != "" {
 				t.Errorf("level %s, round %d (-over HTTP +in virtual time):\n%s", l.Name, j, d)
 			}
-			// Sums are compared with a tolerance: earlier requests add different terms, which
-			// changes the last digit.
+			// Compare sums with a tolerance. The requests before differ, which changes the last
+			// digit.
 			if d := cmp.Diff(inside(r), inside(virtual.Levels[i].Rounds[j]), cmpopts.EquateApprox(1e-9, 1e-9)); d != "" {
 				t.Errorf("level %s, round %d, the server's own metrics (-over HTTP +in virtual time):\n%s", l.Name, j, d)
 			}
@@ -349,7 +347,7 @@ func TestRunsAgree(t *testing.T) {
 	}
 }
 
-// timing holds what a verdict uses of a measured request. Times are from the start of the round.
+// timing is what a verdict uses of a measured request. Times are from the start of the round.
 type timing struct {
 	Scheduled, Sent, First, Last, End time.Duration
 	Usage                             metric.Usage
@@ -366,7 +364,7 @@ func timings(r *metric.Round) []timing {
 	return out
 }
 
-// inside returns the server's own metrics without times and missing values.
+// inside returns the server's own metrics without times and without reasons for missing values.
 func inside(r *metric.Round) metric.Telemetry {
 	t := r.Telemetry
 	return metric.Telemetry{Reads: t.Reads, Failed: t.Failed, Added: t.Added, Histograms: t.Histograms, Gauges: t.Gauges}
@@ -409,8 +407,8 @@ func TestVirtualLaunch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A start takes the time of one request: 12 ms of overhead, a prompt of 16 tokens, and
-			// one step. tokgate checks twice a second whether the server is ready.
+			// A start takes as long as one request: 12 ms of overhead, a prompt of 16 tokens, and
+			// one step. tokgate checks every half second whether the server is ready.
 			if took := c.Now(); took < tt.ready-20*time.Millisecond || took > tt.ready+500*time.Millisecond {
 				t.Errorf("ready after %v, want about %v", took, tt.ready)
 			}

@@ -7,9 +7,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Tells reports whether the metrics page of an engine can have a server metric, in any known
-// version of the engine. For a plain OpenAI server it returns true, because nothing is known about
-// its page.
+// Tells reports whether the metrics page of an engine may have a server metric, in any known
+// version of the engine. For a plain OpenAI server it returns true, because its page is unknown.
 func Tells(name, wanted string) bool {
 	sources := map[string][]string{
 		"accept_rate":   {"accept_rate", metric.AcceptedTokens},

@@ -1,11 +1,10 @@
-// Package memnet is a network in memory: a listener and buffered connections that a
-// server and a client share without a socket. Inside a testing/synctest bubble a real
-// socket would hang. Here everything that waits is durably blocked, so that the
-// bubble's clock continues. Create a listener and the connections to it in the same
-// bubble.
+// Package memnet is a network in memory. It has a listener and buffered connections that a server
+// and a client share without a socket. In a testing/synctest bubble, a goroutine that waits for a
+// socket would stop the clock. Here every waiting goroutine is durably blocked, so the clock goes
+// on. Create a listener and its connections in the same bubble.
 //
-// It stands in for loopback, not for a network: there is no latency, loss or
-// reordering, and the reader's buffers decide how writes are cut into reads.
+// The package stands in for loopback and not for a real network. It has no latency, loss or
+// reordering. The reader's buffers decide how a write is cut into reads.
 package memnet
 
 import (
@@ -20,7 +19,8 @@ import (
 	"time"
 )
 
-// Connections fail with the same errors as in a kernel, so that callers can test with errors.Is.
+// These are the errors of failed connections. They are those of a kernel, so that callers can test
+// with errors.Is.
 var (
 	errRefused error = syscall.ECONNREFUSED
 	errBroken  error = syscall.EPIPE
@@ -30,8 +30,8 @@ var (
 // the buffer is full, as with a socket.
 const window = 256 << 10
 
-// Network is a loopback interface in memory. It holds listeners by their addresses. The zero
-// Network has no listener. Several bubbles may use a network, if each bubble has its own listeners.
+// Network is a loopback interface in memory. It holds listeners by address. The zero Network has no
+// listener. Each synctest bubble needs its own listeners, but bubbles may share a Network.
 type Network struct {
 	mu        sync.Mutex
 	listeners map[string]*Listener
@@ -63,8 +63,8 @@ func (n *Network) Listen(_, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// DialContext connects to the listener with the given address. If there is none, the connection is
-// refused.
+// DialContext connects to the listener with the given address. The connection is refused if no
+// listener has the address.
 func (n *Network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[address]
@@ -75,16 +75,16 @@ func (n *Network) DialContext(ctx context.Context, network, address string) (net
 	return l.DialContext(ctx, network, address)
 }
 
-// Listener is a net.Listener for connections in memory.
+// Listener is a net.Listener with connections in memory.
 type Listener struct {
 	addr  addr
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
-	leave func() // removes the listener from its network; nil without a network
+	leave func() // removes the listener from its network; nil if it has none
 }
 
-// Listen returns a listener that is in no network.
+// Listen returns a listener outside of any Network.
 func Listen() *Listener {
 	return &Listener{addr: "memory.test:80", conns: make(chan net.Conn), done: make(chan struct{})}
 }
@@ -99,7 +99,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. Connections live on.
+// Close implements net.Listener. It does not close the connections.
 func (l *Listener) Close() error {
 	l.once.Do(func() {
 		close(l.done)
@@ -110,8 +110,8 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Addr implements net.Listener. The address can be reached only through DialContext of this
-// listener or of its network.
+// Addr implements net.Listener. Only DialContext of this listener or of its network can reach the
+// address.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
 type addr string
@@ -123,7 +123,7 @@ func refused(a addr) error {
 	return &net.OpError{Op: "dial", Net: "memory", Addr: a, Err: os.NewSyscallError("connect", errRefused)}
 }
 
-// DialContext connects to the listener, whatever the address. It has the form of
+// DialContext connects to the listener, with any address. Its signature is that of
 // http.Transport.DialContext. After the listener is closed, the connection is refused.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := Pipe()
@@ -142,28 +142,28 @@ func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 	}
 }
 
-// Pipe returns the two ends of a buffered connection. Unlike with net.Pipe a write
-// waits for the reader only if the window is full.
+// Pipe returns the two ends of a buffered connection. A write waits for the reader only if the
+// window is full; a write to net.Pipe always waits.
 func Pipe() (net.Conn, net.Conn) {
 	a, b := newHalf(), newHalf()
 	return &conn{in: a, out: b}, &conn{in: b, out: a}
 }
 
-// conn reads from one half and writes to the other.
+// conn is one end of a connection. It reads from the half in and writes to the half out.
 type conn struct{ in, out *half }
 
 func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
 func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 
-// Close ends both directions of the connection. The peer can read what is buffered, and then gets
-// io.EOF. It can no longer write.
+// Close ends both directions of the connection. The peer can read the buffered bytes and then gets
+// io.EOF, but can no longer write.
 func (c *conn) Close() error {
 	c.out.closeWrite()
 	c.in.closeRead()
 	return nil
 }
 
-// CloseWrite ends the sending direction; the peer then reads EOF.
+// CloseWrite ends the sending direction. The peer then reads EOF.
 func (c *conn) CloseWrite() error {
 	c.out.closeWrite()
 	return nil
@@ -282,10 +282,10 @@ func (h *half) closeRead() {
 type deadline struct {
 	timer   *time.Timer
 	expired bool
-	changes int // number of changes, so that a late timer does not undo a newer deadline
+	changes int // number of calls of set; an old timer thereby knows that it is out of date
 }
 
-// set changes the deadline of h; the zero time removes it.
+// set changes the deadline of h. The zero time removes the deadline.
 func (d *deadline) set(h *half, t time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,7 +1,6 @@
 // Package runner reads the log and the files of a workflow step as the runner of GitHub Actions
-// does. So tests see what GitHub would see. Package github writes what this package reads; the two
-// packages share no code. Each function names its counterpart in the source of the runner
-// (actions/runner).
+// does. It shares no code with the package github, so tests see what GitHub would see. Each
+// function names its counterpart in the source of the runner (actions/runner).
 package runner
 
 import (
@@ -25,8 +24,8 @@ var registered = map[string]bool{
 	"notice": true, "group": true, "endgroup": true, "echo": true, "stop-commands": true,
 }
 
-// Commands returns the commands in a log, in order. text holds the lines that the runner shows as
-// text. The lines between the command stop-commands and its token are text, too
+// Commands returns the commands in a log, in order. text is the lines that the runner shows as
+// text. This includes the lines between the command stop-commands and its token
 // (src/Runner.Worker/ActionCommandManager.cs, TryProcessCommand).
 func Commands(log string) (list []Command, text []string) {
 	token := ""
@@ -137,6 +136,6 @@ func Pairs(file string) (map[string]string, error) {
 // as a whole (src/Runner.Worker/FileCommandManager.cs, AttachmentSizeLimit).
 const SummaryBytes = 1024 * 1024
 
-// MostAnnotations is how many errors of a step are shown, and how many warnings
-// (src/Runner.Worker/ExecutionContext.cs, _maxCountPerIssueType).
+// MostAnnotations is the largest number of errors of a step that GitHub shows, and also the largest
+// number of warnings (src/Runner.Worker/ExecutionContext.cs, _maxCountPerIssueType).
 const MostAnnotations = 10

@@ -1,5 +1,5 @@
-// Package structure checks that packages are readable inside: few files that depend
-// on each other in a circle, short functions, short files.
+// Package structure checks that each package is readable: short functions, short files, and few
+// files that depend on each other in a circle.
 package structure
 
 import (
@@ -25,14 +25,14 @@ import (
 
 const module = "github.com/tokgate/tokgate/"
 
-// most holds the limits for every package, without tests. A function's complexity is
+// most is the limits for every package, without its tests. The complexity of a function is
 // McCabe's: 1, plus 1 for each if, for, case, && and ||.
 var most = struct {
 	cycle      int // largest number of files that depend on each other in a circle
 	lines      int // of a function
 	complexity int // of a function
 	file       int // lines of a file
-	shadows    int // fields with the name of a package that their file imports
+	shadows    int // fields with the name of a package that the file imports
 }{cycle: 6, lines: 60, complexity: 20, file: 500}
 
 var show = flag.String("show", "", "list the arrows between the files of this `package`, such as assert")
@@ -76,10 +76,10 @@ func TestLongPackagesInside(t *testing.T) {
 	}
 }
 
-// pkg is one of our packages, without its tests.
+// pkg is one of the project's packages, without its tests.
 type pkg struct {
 	name  string
-	files map[string]*ast.File // files by base name, for this platform
+	files map[string]*ast.File // files by base name; files for other platforms are left out
 	info  *types.Info
 }
 
@@ -132,9 +132,9 @@ func load(t *testing.T, fset *token.FileSet) []pkg {
 	return out
 }
 
-// arrows returns which top-level declarations and methods each file uses from other files of its
-// package. Fields do not count: a file that uses a field uses the field's type too, directly or
-// through another declaration.
+// arrows returns which top-level declarations and methods each file uses from the other files of
+// its package. It ignores struct fields, because a file that uses a field also depends on the
+// field's type.
 func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool {
 	out := map[string]map[string]map[string]bool{}
 	for from, file := range p.files {
@@ -146,7 +146,7 @@ func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool 
 			}
 			used := p.info.Uses[ident]
 			if used == nil || used.Pkg() == nil || used.Pkg().Path() != module+p.name || !topLevel(used) {
-				return true // another package declares the name, perhaps in a file of the same name
+				return true // the name is declared in another package or inside a function
 			}
 			to := filepath.Base(fset.Position(used.Pos()).Filename)
 			if p.files[to] == nil || to == from {
@@ -170,7 +170,7 @@ func topLevel(o types.Object) bool {
 	return o.Parent() == o.Pkg().Scope()
 }
 
-// largest is the largest strongly connected component, sorted.
+// largest returns the largest strongly connected component of the files, sorted.
 func largest(arrows map[string]map[string]map[string]bool) []string {
 	reach := map[string]map[string]bool{}
 	for from := range arrows {
@@ -203,8 +203,8 @@ func largest(arrows map[string]map[string]map[string]bool) []string {
 	return biggest
 }
 
-// functions calls tell for each declared function of a file, and for each function literal outside
-// declared functions.
+// functions calls tell for each declared function of a file, and for each function literal in a
+// declaration of variables.
 func functions(file *ast.File, tell func(name string, n ast.Node)) {
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {

@@ -33,9 +33,9 @@ func levelIndex(w *plan.Workload) levelSet {
 	return s
 }
 
-// readAt reads the argument at of an sla block: numbers or names of levels. The default is every
-// level. searched means that the workload has a search for its capacity. A workload without a load
-// has the levels of the mixes that it belongs to.
+// readAt reads the argument at of an sla block, a list of level numbers or names. The default is
+// every level, and the capacity if the workload has a capacity search. A workload without a load
+// has the levels of the mixes that contain it.
 func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string {
 	searched, deferred := w.Capacity != nil, b.d.isLoadless(w)
 	if !b.given("at") {
@@ -84,8 +84,8 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 	return out
 }
 
-// readClaimAt reads the levels of a claim. If the claim names workloads, every one of them must
-// have the named levels. Otherwise it is enough if one workload has them.
+// readClaimAt reads the levels of a claim. If the claim names workloads, each of them must have
+// these levels. Otherwise one workload with these levels is enough.
 func readClaimAt(b *body, c *plan.Claim) []string {
 	all := levelSet{have: map[string]bool{}}
 	for _, w := range c.Workloads {

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The default, smallest and largest number of rounds of a comparison. An interval needs five
-// observations. With restart = "order" two rounds are one observation.
+// These are the default, smallest and largest numbers of rounds of a comparison. An interval needs
+// at least five observations. With restart = "order" a pair of rounds is one observation.
 const (
 	compareRounds      = 8
 	compareOrderRounds = 16
@@ -24,7 +24,7 @@ const (
 
 func (d *decoder) decodeCompares() {
 	if d.opts.alone {
-		return // the plan of the base branch is loaded only for its servers, not for its comparisons
+		return // the plan of the base branch is only loaded for its servers
 	}
 	seen := map[string]hcl.Range{}
 	sc := scope{ctx: d.base, server: true, work: true}.child(map[string]cty.Value{
@@ -99,7 +99,7 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	}
 	out := &plan.Reading{Range: o.rng}
 	if o.bind(out); c.Control.Server == nil || out.Prompts == 0 || out.MaxTokens == 0 {
-		return // the control on the base branch could not be read, or the block has errors already
+		return // the base branch's control is unreadable, or the block has errors
 	}
 	c.Answers = out
 	if why := c.Unread(work); why != "" {
@@ -133,8 +133,8 @@ func readRestart(b *body, c *plan.Compare) {
 	}
 }
 
-// checkBothRun refuses two servers that cannot run at the same time, because they use the same GPU
-// or port.
+// checkBothRun refuses two servers that use the same GPU or port, because they could not run at the
+// same time.
 func checkBothRun(b *body, control, candidate *plan.Server) {
 	x, y := control.Process, candidate.Process
 	switch {
@@ -145,8 +145,8 @@ func checkBothRun(b *body, control, candidate *plan.Server) {
 	}
 }
 
-// readSideBySide reads side_by_side. It checks that both servers can run at the same time, and that
-// they can swap their GPUs.
+// readSideBySide reads side_by_side. It checks that both servers can run at the same time, and can
+// swap their GPUs.
 func readSideBySide(b *body, c *plan.Compare) {
 	if !c.SideBySide {
 		return
@@ -188,13 +188,13 @@ func readSideBySide(b *body, c *plan.Compare) {
 	case port != 0 && port == c.Candidate.FixedPort():
 		refuse("With side_by_side both servers run at the same time, but both use port %d. Remove port; each server then gets a free port.", port)
 	}
-	// Each server runs on both sets of GPUs in turn, so the GPUs are allowed to differ.
+	// The servers swap their GPUs, so the GPUs of a round may differ.
 	if !c.Allows("gpus") {
 		c.Changed = append(c.Changed, "gpus")
 	}
 }
 
-// sharesGPU reports whether both servers name the same GPU. They cannot run at the same time then.
+// sharesGPU reports whether both servers name the same GPU, and so cannot run at the same time.
 func sharesGPU(a, b *plan.Server) bool {
 	x, y := a.GPUs(), b.GPUs()
 	if x == nil || y == nil {
@@ -227,8 +227,8 @@ func readRounds(b *body, c *plan.Compare) {
 	}
 }
 
-// checkSame refuses a control and a candidate whose declarations differ in more than the list
-// changed allows.
+// checkSame refuses a comparison if control and candidate differ in declarations that the list
+// changed does not allow.
 func checkSame(b *body, c *plan.Compare) {
 	if c.Control.Server == nil {
 		return
@@ -253,8 +253,8 @@ func checkSame(b *body, c *plan.Compare) {
 	}
 }
 
-// takeTurns gives each compared workload the rounds of its comparison. Comparisons that share a
-// server must have the same rounds and the same restart.
+// takeTurns sets the rounds of each compared workload to those of its comparison. Comparisons that
+// share a server must have equal rounds and the same restart.
 func (d *decoder) takeTurns() {
 	for _, g := range plan.Groups(d.out) {
 		first := g.Compares[0]
@@ -283,7 +283,7 @@ func (d *decoder) takeTurns() {
 	}
 }
 
-// compared gives the levels of a compared load the number of rounds of the comparison.
+// compared sets the rounds of a load's levels to those of the comparison.
 func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, index int) {
 	var noted []string
 	for i := range l.Levels {
@@ -292,12 +292,12 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 		switch {
 		case l.Kind == metric.Burst:
 			level.Requests = level.N * c.Rounds
-		case level.Speedup > 0: // each leg replays only a part of the trace's stretch
+		case level.Speedup > 0: // each leg replays a part of the trace
 			if level.Requests < c.Rounds {
 				d.errorf(c.Range, sumFewRequests, "The trace has only %d requests for %d rounds, and each round needs at least one. Replay a longer part of the trace, or set fewer rounds.", level.Requests, c.Rounds)
 			}
 		case l.Kind == metric.OpenLoop:
-			level.Requests *= c.Rounds // each leg has as many requests as the plan sets for a level
+			level.Requests *= c.Rounds // so that each leg has the plan's requests for a level
 		case usual > 0:
 			level.Requests = usual * c.Rounds
 			if len(noted) < 20 {

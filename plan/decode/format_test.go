@@ -61,8 +61,8 @@ func TestLongFormatKeepsMeaning(t *testing.T) {
 	}
 }
 
-// checkFormat formats a source and checks the result. It returns the formatted source, or nil if
-// the source does not parse.
+// checkFormat formats src and checks the result. It returns the formatted source, or nil if src
+// does not parse.
 func checkFormat(t *testing.T, src []byte, name string) []byte {
 	t.Helper()
 	once, diags := Format(src, name)

@@ -55,8 +55,8 @@ func readMustDetect(b *body, g *plan.Gate) {
 	}
 }
 
-// only opens a block that may occur only once at the top level of the plan. It returns nil if the
-// plan has no such block.
+// only opens a top-level block that may occur at most once; nil if the plan does not have it. Each
+// further block is an error.
 func (d *decoder) only(spec *Block) *body {
 	blocks := d.blocks[spec.Name]
 	if len(blocks) == 0 {
@@ -79,7 +79,6 @@ func readPolicy(b *body, p *plan.Policy) {
 	}
 }
 
-// decodeHistory reads the history block.
 func (d *decoder) decodeHistory() {
 	b := d.only(historyBlock)
 	if b == nil {
@@ -119,8 +118,8 @@ func (d *decoder) decodePrices() {
 	d.out.Prices = p
 }
 
-// readPerHour reads the price of an hour. It is one price for all servers, or an object with a
-// price for each server.
+// readPerHour reads the price of an hour: one price for all servers, or an object with a price for
+// each.
 func readPerHour(b *body, p *plan.Prices) {
 	v, ok := b.value("per_hour")
 	rng := b.rangeOf("per_hour")

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan/policy"
 )
 
-// PolicySchema is the whole language of policy files.
+// PolicySchema is the schema of policy files.
 var PolicySchema = &Block{
 	Name: "policy",
 	Doc:  "A policy file: what plans may use, and what they must require.",
@@ -39,8 +39,9 @@ var PolicySchema = &Block{
 	},
 }
 
-// Policy reads the policy file at path, which ends in .hcl or .json. read reads the file; nil means
-// ReadFile. The returned policy is never nil, but it is incomplete if there are errors.
+// Policy reads the policy file at path, which ends in .hcl or .json. The function read returns the
+// file's text; nil means ReadFile. The returned policy is never nil, but incomplete if there are
+// errors.
 func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl.Diagnostics) {
 	if read == nil {
 		read = ReadFile

@@ -18,17 +18,16 @@ type preset struct {
 	output int    // number of answer tokens; 0 if the plan must set it
 	bounds []presetBound
 	source string
-	users  [2]float64 // number of people for one request in flight; zero if the source has no number
+	users  [2]float64 // number of people for one request in flight; 0 if the source does not say it
 }
 
-// presetRequests is the default number of requests at a level with a threshold on a p99. To certify
-// a p99 takes 299 effective requests if the result is judged once, and 408 if it is judged at three
-// looks. Of 600 independent requests in ten rounds about 480 are effective, because the spread of
-// the rounds is estimated.
+// presetRequests is the default number of requests at a level with a threshold on a p99. In ten
+// rounds the 600 requests count as about 480 independent ones. A p99 needs 299 to pass if it is
+// judged once, and 408 if it is judged at three looks.
 const presetRequests = 600
 
-// requests is the preset's smallest number of requests for a level, if the plan sets no number. 0
-// means the default of the language.
+// requests returns the preset's smallest number of requests for a level. It is used if the plan
+// sets no number; 0 means the default of the language.
 func (p *preset) requests() int {
 	if p != nil && slices.ContainsFunc(p.bounds, func(b presetBound) bool { return strings.HasPrefix(b.text, "p99") }) {
 		return presetRequests
@@ -40,7 +39,8 @@ type presetBound struct{ name, text string }
 
 func (p *preset) why() string { return "preset " + p.name + ": " + p.source }
 
-// Sources of the presets. Published reports compare means. MLPerf compares 99th percentiles.
+// These are the sources of the presets. Published reports compare means, and MLPerf compares 99th
+// percentiles.
 const (
 	capacityReport = "a use case from published capacity reports"
 	scenarioReport = "a scenario from published benchmark reports"
@@ -48,8 +48,7 @@ const (
 )
 
 // Published capacity reports count four to five people for one request in flight, because people
-// pause between requests. That holds for conversations. It does not hold for an editor that
-// completes code.
+// pause between requests of a conversation. This does not apply to an editor that completes code.
 var (
 	readers = [2]float64{4, 5}
 	nobody  [2]float64
@@ -87,8 +86,7 @@ func presetNames() []string {
 	return names
 }
 
-// readPreset returns the preset that the workload names. It returns nil if the workload names no
-// preset.
+// readPreset returns the preset that the workload names; nil if it names none.
 func readPreset(b *body) *preset {
 	v, ok := b.value("preset")
 	if !ok || b.isUnknown(b.rangeOf("preset"), "preset", v) {
@@ -112,9 +110,8 @@ func readPreset(b *body) *preset {
 	return nil
 }
 
-// addPresetSLA adds the preset's thresholds on metrics that the workload does not bound. It looks
-// at each level separately: if the plan bounds a metric at one level, the preset's threshold still
-// applies to the other levels.
+// addPresetSLA adds the preset's thresholds to each level at which the plan has no threshold on the
+// same metric.
 func addPresetSLA(b *body, w *plan.Workload, p *preset, levels levelSet, bounded map[string][]*plan.SLA) {
 	for _, bound := range p.bounds {
 		sla := &plan.SLA{AtCapacity: w.Capacity != nil, Severity: plan.SeverityError, Range: b.rangeOf("preset")}

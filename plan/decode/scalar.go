@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// text returns a string. It returns "" if the plan does not set the attribute, and "(unknown)" if
-// the value is not known yet.
+// text returns a string. It returns "" if the plan does not set the attribute, or "(unknown)" if
+// its value is still unknown.
 func (b *body) text(name string) string {
 	v, ok := b.value(name)
 	if !ok {
@@ -42,7 +42,7 @@ func (b *body) asText(rng hcl.Range, name string, v cty.Value) (string, bool) {
 	return v.AsString(), true
 }
 
-// oneOf returns the attribute's value, which must be one of names.
+// oneOf returns the attribute's value, and requires that it is one of names.
 func (b *body) oneOf(name string, names ...string) string {
 	v, ok := b.value(name)
 	if !ok || b.isUnknown(b.rangeOf(name), name, v) {
@@ -124,7 +124,7 @@ func (b *body) number(name string, low, high float64) (float64, bool) {
 	return f, true
 }
 
-// asFraction reads a share, written as 0.05 or "5%".
+// asFraction reads a share, which is a number such as 0.05 or a text such as "5%".
 func (b *body) asFraction(rng hcl.Range, name string, v cty.Value) (float64, bool) {
 	if b.isUnknown(rng, name, v) {
 		return 0, false
@@ -145,8 +145,8 @@ func (b *body) asFraction(rng hcl.Range, name string, v cty.Value) (float64, boo
 	return 0, false
 }
 
-// duration returns the attribute's duration. ok is false if the plan does not set it, or if it is
-// not between low and high.
+// duration returns the attribute's duration. If the plan does not set it, or if it is not between
+// low and high, ok is false.
 func (b *body) duration(name string, low, high time.Duration) (time.Duration, bool) {
 	v, ok := b.value(name)
 	if !ok {

@@ -19,8 +19,8 @@ import (
 // mark is the mark of a value whose text must not be shown.
 type mark string
 
-// sensitive marks the value of a sensitive variable or of env.NAME. Every value that is computed
-// from a marked value is marked too.
+// sensitive marks the value of a sensitive variable or of env.NAME. A value that is computed from a
+// marked value is marked too.
 const sensitive mark = "sensitive"
 
 // hasMark reports whether the value v, or a part of it, has the mark m.
@@ -38,12 +38,12 @@ func hasMark(v cty.Value, m mark) bool {
 }
 
 // secretName matches names of environment variables and options that hold a secret: HF_TOKEN,
-// WANDB_API_KEY, --api-key. It does not matter where the value comes from. A plural such as
-// --max-num-batched-tokens does not match, because it names a number.
+// WANDB_API_KEY, --api-key. It matches no plural such as --max-num-batched-tokens, which names a
+// number.
 var secretName = regexp.MustCompile(`(?i)(^|[_-])(api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|token|secret|password|passwd|passphrase|credentials?)$`)
 
-// minNamed is the length of the shortest value that counts as a secret because of its name, in
-// bytes. Words such as "default" and "false" are shorter.
+// minNamed is the length in bytes of the shortest value whose name makes it a secret. Words such as
+// "default" and "false" are shorter.
 const minNamed = 8
 
 func (d *decoder) addNamed(name, value string) {
@@ -52,8 +52,8 @@ func (d *decoder) addNamed(name, value string) {
 	}
 }
 
-// addNamedWords finds secrets in the words of a command line. The value may be a word of its own
-// ("--api-key", "sk-…") or part of the option ("--api-key=sk-…").
+// addNamedWords finds secrets in the words of a command line. A secret may be a word ("--api-key",
+// "sk-…") or a part of an option ("--api-key=sk-…").
 func (d *decoder) addNamedWords(words []string) {
 	for i, word := range words {
 		if !strings.HasPrefix(word, "-") {
@@ -68,7 +68,7 @@ func (d *decoder) addNamedWords(words []string) {
 	}
 }
 
-// namedSecrets records those values of a server whose name says that they are secrets.
+// namedSecrets records each value of a server whose name is that of a secret.
 func (d *decoder) namedSecrets(s *plan.Server) {
 	for _, f := range s.Flags {
 		if v := f.Value; v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
@@ -93,9 +93,9 @@ func (d *decoder) namedSecrets(s *plan.Server) {
 }
 
 // mask removes the secrets from the diagnostics. It also removes them from the plan's files,
-// because diagnostics and reports show lines of these files. In a file the mask is as long as its
-// secret, so that all positions stay valid. If a file cannot be parsed, its values are not known;
-// mask then removes the text after the name of a secret.
+// because diagnostics and reports show lines of these files. In a file, a mask is as long as its
+// secret, so that all positions stay valid. In a file that cannot be parsed, mask removes each text
+// after a name that belongs to a secret.
 func (d *decoder) mask() {
 	words, place := d.masks()
 	for _, diag := range d.diags {
@@ -110,11 +110,11 @@ func (d *decoder) mask() {
 	}
 }
 
-// maskLine masks the value in a line of a source if the name of the value says that it is a secret.
+// maskLine masks a value in a line of source if the value's name is that of a secret.
 func maskLine(line []byte) {
 	lower := bytes.ToLower(line)
 	if bytes.IndexByte(lower, '"') < 0 || !slices.ContainsFunc(secretParts, func(part []byte) bool { return bytes.Contains(lower, part) }) {
-		return // most lines have no such name; the expressions below are slow
+		return // skip the slow expressions below, because few lines name a secret
 	}
 	for _, literal := range literals {
 		for _, at := range literal.FindAllSubmatchIndex(line, -1) {
@@ -125,12 +125,12 @@ func maskLine(line []byte) {
 	}
 }
 
-// secretParts lists parts of names. Every name that secretName or authorization matches contains
-// one of them.
+// secretParts lists parts of names. Every name that secretName or authorization matches contains at
+// least one part.
 var secretParts = [][]byte{[]byte("key"), []byte("token"), []byte("secret"), []byte("passw"), []byte("passphrase"), []byte("credential"), []byte("authorization")}
 
-// masks returns two replacers for the known secrets. words is for messages. place is for sources:
-// it replaces each byte of a secret by a star.
+// masks returns two replacers for the known secrets. words is for messages. place is for sources,
+// and replaces each byte of a secret by a star.
 func (d *decoder) masks() (words, place *strings.Replacer) {
 	var forms []string
 	for secret := range d.secrets {
@@ -140,8 +140,8 @@ func (d *decoder) masks() (words, place *strings.Replacer) {
 			}
 		}
 	}
-	// The longest form comes first. If two secrets begin with the same text, the longer one must be
-	// masked as a whole.
+	// Sort longer forms first. Of two secrets that begin alike, the longer one must be masked as a
+	// whole.
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var inWords, inPlace []string
 	for _, form := range slices.Compact(forms) {
@@ -151,13 +151,13 @@ func (d *decoder) masks() (words, place *strings.Replacer) {
 	return strings.NewReplacer(inWords...), strings.NewReplacer(inPlace...)
 }
 
-// literals match quoted texts in HCL or JSON: the first matches a text after a name, the second a
-// text after an option of a command line. A text with something to evaluate does not match.
+// literals match quoted texts in HCL or JSON. The first expression matches a text after a name, and
+// the second a text after an option of a command line. They match no text with an interpolation.
 var literals = func() []*regexp.Regexp {
 	const part = `(?:[^"\\$%\n]|\\.|[$%][^{"\n])`
 	return []*regexp.Regexp{
 		regexp.MustCompile(`([A-Za-z0-9_-]+)"?[ \t]*[=:][ \t]*"(` + part + `{8,})`),
-		// The value of an option does not begin with a dash: a word with a dash is the next option.
+		// The value does not begin with a dash, because a word with a dash is the next option.
 		regexp.MustCompile(`"-+([A-Za-z0-9_-]+)(?:=|"[ \t]*,?[ \t]*")([^-"\\$%\n]` + part + `{7,})`),
 	}
 }()
@@ -170,7 +170,7 @@ var authorization = regexp.MustCompile(`(?i)^(proxy-)?authorization$`)
 const minMasked = 4
 
 // written lists the forms in which a source may contain the secret: as it is, quoted for HCL or
-// JSON, and line by line. Short lines are left out.
+// JSON, and the longer of its lines.
 func written(secret string) []string {
 	out := []string{secret}
 	for line := range strings.Lines(secret) {
@@ -190,9 +190,8 @@ func written(secret string) []string {
 	return out
 }
 
-// unmark removes the marks of v and records its secrets. A secret is a string that comes from a
-// sensitive variable or the environment. A string that only contains a known secret is not
-// recorded.
+// unmark removes the marks of v and records its secrets. A secret is a string from a sensitive
+// variable or from the environment. A string that only contains a recorded secret is not recorded.
 func (d *decoder) unmark(v cty.Value) cty.Value {
 	if !v.ContainsMarked() {
 		return v
@@ -210,7 +209,7 @@ func (d *decoder) unmark(v cty.Value) cty.Value {
 	return out
 }
 
-// addKeys records the names in a value that as a whole comes from a secret, such as
+// addKeys records the keys of a value that as a whole comes from a secret, such as
 // zipmap([env.TOKEN], [1]).
 func (d *decoder) addKeys(v cty.Value) {
 	_ = cty.Walk(v, func(path cty.Path, _ cty.Value) (bool, error) {
@@ -229,10 +228,10 @@ func (d *decoder) addKeys(v cty.Value) {
 	})
 }
 
-// quoting removes secrets from the diagnostics of an expression. HCL and its functions may quote
-// their arguments changed or in parts, and masking would not find these. So the expression is
-// evaluated again with unknown values in place of the secrets. A diagnostic that appears again
-// quotes no secret, and is kept. Of every other diagnostic only the summary is kept.
+// quoting removes secrets from the diagnostics of an expression. HCL and its functions may quote an
+// argument changed or in parts, which a mask would not find. So quoting evaluates the expression
+// again, with unknown values in place of the secrets. A diagnostic that appears again contains no
+// secret. Of all others, quoting keeps only the summary.
 func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.Diagnostics) hcl.Diagnostics {
 	if len(diags) == 0 {
 		return nil
@@ -262,7 +261,7 @@ func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.D
 	return diags
 }
 
-// unknown returns v, in which all secret values are replaced by unknown values.
+// unknown returns v with all secret values replaced by unknown values.
 func unknown(v cty.Value) cty.Value {
 	out, err := cty.Transform(v, func(_ cty.Path, e cty.Value) (cty.Value, error) {
 		if e.HasMark(sensitive) {

@@ -9,8 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readSLAs reads the sla blocks of a workload. It adds the thresholds of the preset on metrics that
-// the blocks leave out.
+// readSLAs reads the sla blocks of a workload. It adds the preset's thresholds on other metrics.
 func readSLAs(b *body, w *plan.Workload, p *preset) {
 	levels := levelIndex(w)
 	bounded := map[string][]*plan.SLA{}
@@ -23,7 +22,7 @@ func readSLAs(b *body, w *plan.Workload, p *preset) {
 			}
 			bounded[name] = append(bounded[name], sla)
 		}
-		// Thresholds that are null are left out, so an sla block may have no threshold to judge.
+		// An sla block whose thresholds are all null has nothing to judge.
 		if len(sla.Thresholds) > 0 {
 			w.SLAs = append(w.SLAs, sla)
 		}
@@ -61,14 +60,14 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 	return sla
 }
 
-// betterHalf warns of a percentile that bounds only the better requests. For example, "p95 > 40
-// tok/s" requires that speed of only the fastest 5 %.
+// betterHalf warns of a percentile that only limits the better requests. For example, "p95 > 40
+// tok/s" requires this speed only of the fastest 5 %.
 func (d *decoder) betterHalf(t *plan.Threshold) {
 	higher := t.Metric.Better == metric.HigherIsBetter
 	switch {
 	case t.Metric.Scope != metric.PerRequest && t.Metric.Scope != metric.PerGap || t.Metric.Better == metric.Neutral:
 	case t.Stat.Kind == metric.Percentile && higher && t.Stat.P > 50, t.Stat.Kind == metric.Percentile && !higher && t.Stat.P < 50:
-		// Without rounding, 100 − 99.9 is 0.0999… in binary.
+		// Round, because 100 − 99.9 is 0.0999… in binary.
 		other := metric.Stat{Kind: metric.Percentile, P: math.Round((100-t.Stat.P)*1000) / 1000}
 		share := other.P
 		if !higher {

@@ -98,7 +98,7 @@ func TestParseThreshold(t *testing.T) {
 	}
 }
 
-// The examples in messages must be valid.
+// The thresholds in the examples of error messages are valid.
 func TestExamplesParse(t *testing.T) {
 	for _, def := range metric.Defs {
 		if def.Later {
@@ -120,8 +120,7 @@ func TestExamplesParse(t *testing.T) {
 
 var quotedPattern = regexp.MustCompile(`"([^"]+)"`)
 
-// If a threshold uses the name that another tool gives to a statistic, the message shows tokgate's
-// name.
+// A threshold may name a statistic as another tool does. The error then shows tokgate's name.
 func TestStatisticsOfOtherTools(t *testing.T) {
 	def, _ := metric.Lookup("ttft")
 	for other, ours := range elsewhere {

@@ -15,18 +15,18 @@ import (
 )
 
 // use is one thing that a plan uses or sets, such as an image or a URL. A policy has rules for each
-// kind.
+// kind of use.
 type use struct {
 	kind, value string
 	rng         hcl.Range
 }
 
-// unknown stands for a text that depends on the environment of a run. The run checks the policy
-// again, with the actual text.
+// unknown replaces a text that depends on the environment of a run. The run checks the policy again
+// with the real text.
 const unknown = "(unknown)"
 
-// uses lists what a plan uses, in the order of the source. Servers of the base branch are left out,
-// because their use was allowed there.
+// uses lists what a plan uses, in the order of the source. It leaves out servers of the base
+// branch, because the base branch was already checked.
 func uses(p *plan.Plan) []use {
 	l := &listing{of: p}
 	for _, r := range p.Reads {
@@ -58,7 +58,7 @@ func (l *listing) add(kind, value string, rng hcl.Range) {
 	}
 }
 
-// gate adds the settings of the gate block, or of a block that overrides them.
+// gate adds the settings of the gate block, or of a block that overrides the gate's settings.
 func (l *listing) gate(p plan.Policy, block hcl.Range) {
 	add := func(attr, value, usual string) {
 		if at := l.at(block, attr); at != block || value != usual {
@@ -93,7 +93,7 @@ func (l *listing) server(s *plan.Server) {
 		l.add("servers", "simulator", s.Range)
 	}
 	for _, f := range s.Flags {
-		words, _ := plan.CommandLine(s.Engine, []plan.Flag{f}, nil) // a list value may contain flags
+		words, _ := plan.CommandLine(s.Engine, []plan.Flag{f}, nil) // a flag's value may be a list
 		l.flags(words, f.Range)
 	}
 	l.flags(s.Args, l.at(s.Range, "args"))
@@ -116,7 +116,7 @@ func (l *listing) container(c *plan.Container) {
 	for _, v := range c.Volumes {
 		source, rest, _ := strings.Cut(v, ":")
 		if strings.Contains(source, "/") {
-			source = path.Clean(source) // /data/../etc is not inside /data
+			source = path.Clean(source) // clean, because /data/../etc is not below /data
 		}
 		l.add("volumes", source+":"+rest, l.at(c.Range, "volumes"))
 	}
@@ -125,7 +125,7 @@ func (l *listing) container(c *plan.Container) {
 	}
 }
 
-// joined writes an option and its value as one word: --ipc host is --ipc=host.
+// joined joins each option and its value to one word: --ipc host becomes --ipc=host.
 func joined(words []string) []string {
 	var out []string
 	for i, word := range words {
@@ -138,7 +138,8 @@ func joined(words []string) []string {
 	return out
 }
 
-// command adds the command line of a server. It adds the options on the command line as flags too.
+// command adds the command line of a server to the listing. Each option on it is also added as a
+// flag.
 func (l *listing) command(words []string, block hcl.Range) {
 	if len(words) == 0 {
 		return
@@ -148,8 +149,8 @@ func (l *listing) command(words []string, block hcl.Range) {
 	l.flags(words, rng)
 }
 
-// flags adds the names of the options on a command line, without the leading dashes. A name with
-// underscores is written with dashes.
+// flags adds the names of a command line's options. It removes the leading dashes, and replaces
+// underscores by dashes.
 func (l *listing) flags(words []string, rng hcl.Range) {
 	for _, word := range words {
 		if _, err := strconv.ParseFloat(word, 64); err == nil || !strings.HasPrefix(word, "-") {
@@ -166,8 +167,8 @@ func (l *listing) environment(env map[string]string, block hcl.Range) {
 	}
 }
 
-// url adds a URL to the list. A URL without a path gets a slash at its end. A pattern can then end
-// with a slash, so that it does not match longer host names.
+// url adds a URL to the list. It adds a slash to a URL without a path. So a pattern can end with a
+// slash, and not match longer host names.
 func (l *listing) url(text string, rng hcl.Range) {
 	if u, err := url.Parse(text); err == nil && u.Host != "" && u.Path == "" {
 		text += "/"
@@ -177,8 +178,8 @@ func (l *listing) url(text string, rng hcl.Range) {
 	}
 }
 
-// at returns the position of an attribute in a block, or in the gate inside the block. If the block
-// does not set the attribute, it returns the position of the block.
+// at returns the position of an attribute in the given block or in its gate. If the block does not
+// set the attribute, it returns the position of the block.
 func (l *listing) at(block hcl.Range, attr string) hcl.Range {
 	if f := l.of.Files[block.Filename]; f != nil {
 		if body, ok := f.Body.(*hclsyntax.Body); ok {
@@ -187,7 +188,7 @@ func (l *listing) at(block hcl.Range, attr string) hcl.Range {
 			}
 		}
 	}
-	if block.Filename == "" { // the plan does not contain the block
+	if block.Filename == "" { // the block is not in the plan
 		return hcl.Range{Filename: l.of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 	}
 	return block

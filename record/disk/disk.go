@@ -1,5 +1,5 @@
 // Package disk is the file system for all code that records and reports. It offers the calls of
-// package os, and lets a test make each of them fail (Inject).
+// package os. A test can make each call fail; see Inject.
 package disk
 
 import (
@@ -9,22 +9,21 @@ import (
 	"sync/atomic"
 )
 
-// Call is a call that is about to be made.
+// Call is an operation on the disk that is about to be made.
 type Call struct {
 	Op   string // open (also creates), read, write, truncate, chmod, sync, close, stat, list, rename, remove, mkdir
 	Path string
 	Size int // bytes of a write
 }
 
-// Fault decides whether a call to the disk fails. If err is nil, the call is made as usual.
-// Otherwise the call fails with err. A write that fails has first written the given number of
-// bytes, done.
+// Fault decides whether a disk call fails. If err is not nil, the call fails with err. A write that
+// fails has first written done bytes.
 type Fault func(Call) (done int, err error)
 
 var injected atomic.Pointer[Fault]
 
-// Inject makes every call of this process ask fault first, until undo is called. It is for tests,
-// and only one test may use it at a time.
+// Inject makes every disk call of this process ask fault first, until undo is called. Only one test
+// may use it at a time.
 func Inject(fault Fault) (undo func()) {
 	if !injected.CompareAndSwap(nil, &fault) {
 		panic("faults are injected already")
@@ -32,7 +31,8 @@ func Inject(fault Fault) (undo func()) {
 	return func() { injected.Store(nil) }
 }
 
-// ask asks the injected fault whether a call fails. Without a fault it returns 0 and nil.
+// ask returns the injected fault of a call, or 0 and nil without a fault. done is the number of
+// bytes that a write has written before it fails.
 func ask(op, path string, size int) (done int, err error) {
 	fault := injected.Load()
 	if fault == nil {
@@ -44,7 +44,7 @@ func ask(op, path string, size int) (done int, err error) {
 	return min(done, size), err
 }
 
-// call makes a call that returns a value.
+// call makes a disk call that returns a value and an error.
 func call[T any](op, path string, do func() (T, error)) (got T, err error) {
 	if _, err := ask(op, path, 0); err != nil {
 		return got, err
@@ -52,7 +52,7 @@ func call[T any](op, path string, do func() (T, error)) (got T, err error) {
 	return do()
 }
 
-// act makes a call without a result.
+// act makes a disk call that returns only an error.
 func act(op, path string, do func() error) error {
 	if _, err := ask(op, path, 0); err != nil {
 		return err
@@ -120,7 +120,7 @@ func OpenRoot(dir string) (*Root, error) {
 	return &Root{dir, r}, err
 }
 
-// Close closes the os.Root. No fault is injected, because a Root writes nothing.
+// Close closes the os.Root. Tests inject no fault, because a Root writes nothing.
 func (r *Root) Close() error { return r.root.Close() }
 
 // Lstat is os.Root's.
@@ -139,7 +139,7 @@ type File struct{ file *os.File }
 // Name is os.File's.
 func (f *File) Name() string { return f.file.Name() }
 
-// Fd returns the descriptor of the os.File, for locks.
+// Fd returns the descriptor of the os.File, for lock calls.
 func (f *File) Fd() uintptr { return f.file.Fd() }
 
 // Read implements io.Reader.
@@ -188,7 +188,7 @@ func (f *File) Chmod(mode fs.FileMode) error {
 // Sync is os.File's.
 func (f *File) Sync() error { return act("sync", f.Name(), f.file.Sync) }
 
-// Close closes the os.File, even if an injected fault makes it fail.
+// Close closes the file even if an injected fault makes the call fail.
 func (f *File) Close() error {
 	_, fault := ask("close", f.Name(), 0)
 	if err := f.file.Close(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// scale turns values of one axis into pixels.
+// scale converts the values of one axis to pixels.
 type scale struct {
 	axis     *Axis
 	min, max float64 // smallest and largest value on the axis; their logarithms if Log is set
@@ -37,9 +37,9 @@ func (a *Axis) scale(values []float64, n int) *scale {
 		s.max = max(s.max, 0)
 	}
 	if s.max-s.min <= 1e-6*max(math.Abs(s.min), math.Abs(s.max)) {
-		// All values are equal, apart from rounding. The axis is widened for two reasons: the ticks
-		// would be too close to tell apart, and adding a very small step would not change the
-		// value, so the loop would never end.
+		// All values are equal, apart from rounding, so widen the axis. Without this, the ticks
+		// could not be told apart. A very small step would not change a value, so the loop over the
+		// ticks would never end.
 		switch {
 		case a.Log:
 			s.min, s.max = s.min/2, s.max*2
@@ -60,8 +60,7 @@ func (a *Axis) scale(values []float64, n int) *scale {
 	return s
 }
 
-// divide sets the ticks. If the axis has ticks of its own, it uses these; otherwise about n round
-// numbers.
+// divide sets the ticks: those of the axis if it has any, otherwise about n round numbers.
 func (s *scale) divide(n int) {
 	a := s.axis
 	switch {
@@ -75,7 +74,7 @@ func (s *scale) divide(n int) {
 			step = nice(math.Ceil(step))
 		}
 		if a.Min == a.Max {
-			// The axis ends at a tick, so that the highest point is not at the edge of the picture.
+			// Let the axis end at a tick, so that no point is at the edge of the picture.
 			s.min, s.max = math.Floor(s.min/step+1e-9)*step, math.Ceil(s.max/step-1e-9)*step
 		}
 		for i := math.Ceil(s.min/step - 1e-9); i*step <= s.max+step*1e-9 && len(s.ticks) < 100; i++ {
@@ -99,8 +98,8 @@ func nice(v float64) float64 {
 	return 10 * base
 }
 
-// decades returns 1, 2 and 5 times powers of ten within [low, high], or only powers
-// of ten if that would be many; at least two.
+// decades returns ticks within [low, high]: powers of ten times 1, 2 and 5, or only powers of ten
+// if the range is large. It returns at least two ticks.
 func decades(low, high float64) []float64 {
 	steps := []float64{1, 2, 5}
 	if high/low > 1e4 {
@@ -109,7 +108,7 @@ func decades(low, high float64) []float64 {
 	var out []float64
 	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
 		for _, m := range steps {
-			// Go through decimal text, because a product such as 1·10⁻¹ need not be exactly 0.1.
+			// Parse the number as decimal text, because a floating-point product may not be exact.
 			v, _ := strconv.ParseFloat(strconv.FormatFloat(m, 'f', -1, 64)+"e"+strconv.Itoa(int(e)), 64)
 			if v >= low*(1-1e-9) && v <= high*(1+1e-9) {
 				out = append(out, v)
@@ -122,10 +121,10 @@ func decades(low, high float64) []float64 {
 	return out
 }
 
-// place sets where the two ends of the axis are, in pixels.
+// place sets the positions of the axis's two ends, in pixels.
 func (s *scale) place(from, to float64) { s.from, s.to = from, to }
 
-// pad leaves a space between the outermost values and the ends of the axis, in pixels.
+// pad moves both ends of the axis inwards, by the given number of pixels.
 func (s *scale) pad(pixels float64) { s.from, s.to = s.from+pixels, s.to-pixels }
 
 func (s *scale) at(v float64) float64 {
@@ -145,7 +144,7 @@ func (s *scale) format(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// inside is the centre of a tick's label: at the tick, or moved so that the label stays inside the
+// inside returns the centre of a tick's label. The label is moved if it would extend beyond the
 // picture.
 func (s *scale) inside(v float64) float64 {
 	half := width(s.format(v)) / 2
@@ -168,14 +167,14 @@ func (s *scale) every(n int) []float64 {
 	return out
 }
 
-// apart returns the ticks whose labels do not overlap: the first tick, the last tick, and as many
-// between them as there is room for.
+// apart returns ticks whose labels do not overlap. It keeps the first and the last tick, and as
+// many others as fit.
 func (s *scale) apart() []float64 {
 	type label struct{ at, half float64 }
 	var kept []float64
 	var labels []label
-	// Labels of round numbers keep an even distance: every second tick is labelled, then every
-	// third …
+	// Ticks at round numbers keep an even distance. Try every second tick, then every third, and so
+	// on.
 	for stride := 2; s.axis.Ticks == nil && !s.axis.Log && stride <= len(s.ticks); stride++ {
 		if even := s.every(stride - 1); even != nil {
 			return even

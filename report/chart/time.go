@@ -2,7 +2,7 @@ package chart
 
 import "fmt"
 
-// Clock writes seconds as a clock: 90 is "1:30".
+// Clock formats seconds as on a clock: 90 is "1:30".
 func Clock(seconds float64) string {
 	n := int(seconds)
 	if n >= 3600 {

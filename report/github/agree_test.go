@@ -24,8 +24,8 @@ func TestOutputsAgree(t *testing.T) {
 	outcomes := []assert.Outcome{assert.Pending, assert.Skipped, assert.Pass, assert.Pass, assert.Pass, assert.Inconclusive, assert.Fail, assert.Error}
 	seen := map[int]int{}
 	for range 3000 {
-		// The plan's and the workload's policies on inconclusive verdicts have no effect here,
-		// because each verdict has a policy of its own.
+		// The policies of the plan and the workload have no effect, because each verdict has its
+		// own policy.
 		policies := []plan.OnInconclusive{plan.Stop, plan.Warn}
 		p := &plan.Plan{Path: "p.hcl", Servers: []*plan.Server{server}, Workloads: []*plan.Workload{w}}
 		p.Gate.OnInconclusive, w.Policy.OnInconclusive = policies[rng.IntN(2)], policies[rng.IntN(2)]
@@ -43,7 +43,7 @@ func TestOutputsAgree(t *testing.T) {
 				x.Server, x.Workload = "s", "w"
 			}
 			if x.Kind == assert.KindCompare && rng.IntN(2) == 0 {
-				x.Workload = "" // the verdict is on the whole comparison, not on one workload
+				x.Workload = "" // a verdict on the comparison as a whole
 			}
 			v.List = append(v.List, x)
 			v.Outcome = max(v.Outcome, x.Counts())

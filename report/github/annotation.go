@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// mostAnnotations is the number of annotations that are written for each severity. One further
-	// annotation says how many are left out. The runner drops the annotations of a step after the
-	// tenth error and after the tenth warning (ExecutionContext.cs, _maxCountPerIssueType).
+	// mostAnnotations is the number of annotations for each severity. One more annotation says how
+	// many are left out. The runner drops all annotations after the tenth error and after the tenth
+	// warning of a step (ExecutionContext.cs, _maxCountPerIssueType).
 	mostAnnotations = 9
-	// messageBytes bounds the length of a message. It is below the 4,096 characters at which the
-	// runner cuts a message (ExecutionContext.cs, _maxIssueMessageLength).
+	// messageBytes is the largest length of a message. The runner cuts messages at 4,096 characters
+	// (ExecutionContext.cs, _maxIssueMessageLength).
 	messageBytes = 3500
 	titleBytes   = 250
 )
@@ -27,7 +27,7 @@ type Annotation struct {
 	Warning bool // false: an error
 	Title   string
 	Message string
-	File    string // path from the root of the repository, with slashes; "": no file
+	File    string // path from the root of the repository, with slashes; "" without a file
 	Line    int    // 1-based; 0: unknown
 }
 
@@ -40,8 +40,8 @@ func Annotations(d *report.Document, at Workspace) []Annotation {
 	return list
 }
 
-// Write writes annotations as lines of the log. For each severity it writes the first nine
-// annotations, and then how many more there are.
+// Write formats annotations as lines of the log. For each severity it writes at most nine
+// annotations, and the number of all others.
 func Write(list []Annotation) string {
 	var b strings.Builder
 	for _, level := range []struct {
@@ -79,9 +79,9 @@ func (a Annotation) line(level string) string {
 	}, text.Bytes(text.Line(a.Message), messageBytes))
 }
 
-// Workspace knows which paths GitHub can show: the paths of files in the checkout.
+// Workspace is the checkout. GitHub can only show files in it.
 type Workspace struct {
-	Root string // GITHUB_WORKSPACE, an absolute path; "": unknown, paths stay unchanged
+	Root string // GITHUB_WORKSPACE, an absolute path; "" leaves all paths unchanged
 	Dir  string // the working directory, absolute
 }
 
@@ -104,8 +104,8 @@ func (w Workspace) Annotation(p report.Problem) Annotation {
 	return a
 }
 
-// path returns the path of a file in the form that later steps of a job need. The path is relative
-// to the workspace, or absolute if the file is outside the workspace.
+// path returns the path of a file relative to the workspace, or an absolute path for a file outside
+// of it. Later steps of a job need this form.
 func (w Workspace) path(file string) string {
 	if path, ok := w.relative(file); ok {
 		return path

@@ -13,7 +13,7 @@ import (
 
 const overTimeTitle = "Arrivals, in flight and waiting over time"
 
-// arrivals draws the open loops of workloads that have no section of their own.
+// arrivals draws the open-loop levels of the workloads without a section of their own.
 func arrivals(runs []run) (section, bool) {
 	s := section{ID: "arrivals", Title: overTimeTitle,
 		Lead: "When requests arrived, how many were in flight, and how many waited for their first token. A server that keeps up works off its backlog; otherwise the backlog grows until the end."}
@@ -38,8 +38,8 @@ func arrivals(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// overTimeBlock charts the open loops of a use case over time. With several servers the charts
-// are folded shut.
+// overTimeBlock draws charts over time of the open loops of a use case. With several servers the
+// charts are folded.
 func overTimeBlock(r run, w *report.Workload) []block {
 	var figures []figure
 	for _, server := range w.Servers {
@@ -81,8 +81,8 @@ var quantities = []quantity{
 	{"Waiting", "Requests waiting", "The backlog: requests in flight that had no token yet, the most at once in each step.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.Waiting) }},
 }
 
-// overTime draws the windows of a workload on a server, one line for each, at most
-// mostSeries.
+// overTime draws the windows of a workload on a server. Each window is a line; there are at most
+// mostSeries lines.
 func overTime(r run, workload, server, name string) []figure {
 	var list []*report.Passage
 	for i := range r.Passages {
@@ -152,8 +152,7 @@ func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 	return f
 }
 
-// loadOver returns the label of a line: the title of its level, or the number of stages if it
-// covers several levels.
+// loadOver returns the label of a passage: the title of its level, or the number of its stages.
 func loadOver(r run, p *report.Passage) string {
 	if len(p.Levels) == 1 {
 		return r.level(p.Workload, p.Levels[0])
@@ -162,7 +161,7 @@ func loadOver(r run, p *report.Passage) string {
 }
 
 // stages marks the beginning of each stage in a chart. It returns a caption for the marks; "" if
-// there is only one stage.
+// the chart has only one stage.
 func stages(r run, ch *chart.Chart, p *report.Passage) string {
 	if len(p.Levels) < 2 {
 		return ""
@@ -177,8 +176,8 @@ func stages(r run, ch *chart.Chart, p *report.Passage) string {
 	return " Vertical lines: where each stage begins (" + strings.Join(names, ", ") + ")."
 }
 
-// windowsOf returns the note " The first of 3 windows." if a chart shows only the first of several
-// windows; otherwise "".
+// windowsOf returns a note if a chart shows only the first of several windows, such as " The first
+// of 3 windows."; otherwise it returns "".
 func windowsOf(list []*report.Passage) string {
 	most := 0
 	for _, p := range list {

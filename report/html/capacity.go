@@ -13,7 +13,7 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// limitKinds describes each kind of capacity, for readers of the page.
+// limitKinds explains each kind of capacity to readers of the page.
 var limitKinds = map[metric.CapacityKind]string{
 	metric.CapacityExact:        "the loads on both sides of the limit were measured, as close together as the plan asks for",
 	metric.CapacityInterpolated: "between: the limit lies between the two numbers",
@@ -34,7 +34,7 @@ func capacities(runs []run) (section, bool) {
 		for i := range r.Capacities {
 			c := &r.Capacities[i]
 			if len(runs) == 1 && r.Workload(c.Workload) != nil {
-				continue // the use case's own section shows it
+				continue // the section of the use case shows this capacity
 			}
 			if n > 1 {
 				name := r.title(c.Workload) + " on " + r.title(c.Server)
@@ -64,10 +64,10 @@ func capacities(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// signs are the marks for the outcomes of a probe.
+// signs has the mark for each outcome of a probe.
 var signs = map[string]chart.Mark{"pass": chart.Pass, "fail": chart.Fail}
 
-// searched draws a chart for each threshold of the capacity: its metric by load.
+// searched draws a chart of the metric by load for each threshold of the capacity.
 func searched(r run, c *report.Capacity) []figure {
 	var out []figure
 	for _, b := range searchedBounds(r, c) {
@@ -104,7 +104,7 @@ func searchedBounds(r run, c *report.Capacity) []report.Threshold {
 	return out
 }
 
-// search draws the metric of one threshold at each probe.
+// search draws the metric of a threshold at the probes of a search.
 func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	def, ok := metric.Lookup(t.Metric)
 	if !ok {
@@ -154,8 +154,8 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	return f, true
 }
 
-// searchPoint returns a probe of a capacity search as a point of the chart and as a row of the
-// table. If the probe has no value for the threshold, the row is nil.
+// searchPoint returns a probe of a capacity search as a point of the chart and a row of the table.
+// The row is nil if the probe has no value for the threshold.
 func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold, label string) (chart.Point, []cell) {
 	v, low, high, outcome := probed(r, c, p, t)
 	if !v.OK {
@@ -180,7 +180,7 @@ func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold,
 		[]cell{text(load), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
 }
 
-// toSpare writes a margin; "–" if there is none.
+// toSpare formats a margin; "–" if the margin is unknown.
 func toSpare(margin float64) string {
 	if math.IsNaN(margin) || math.IsInf(margin, 0) {
 		return "–"
@@ -208,8 +208,8 @@ func explain(f *figure, r run, points []chart.Point) {
 	}
 }
 
-// probed returns the value of the threshold's metric at a probe. If the probe has readings, the
-// interval is returned too; otherwise only the value of the case.
+// probed returns the value of the threshold's metric at a probe. If the probe recorded the value,
+// probed also returns its interval. Otherwise the value is that of the probe's level.
 func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, low, high report.Number, outcome string) {
 	outcome = p.Outcome
 	for _, x := range p.Readings {
@@ -278,11 +278,11 @@ func probes(r run, c *report.Capacity) *table {
 	return t
 }
 
-// margins describes how close every threshold is to its limit at the capacity.
+// margins describes how far each threshold is from its limit at the capacity.
 func margins(r run, c *report.Capacity) []string {
 	var out []string
 	for _, t := range searchedBounds(r, c) {
-		// The last passed probe at the capacity is the one that confirmed it.
+		// The last probe that passed at the capacity confirmed it.
 		for i := len(c.Probes) - 1; i >= 0; i-- {
 			p := &c.Probes[i]
 			if p.N != c.Pass || p.Outcome != "pass" {

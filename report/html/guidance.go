@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// guidance shows for each use case its requirements and how much load the server
-// carries. It is absent if no use case has requirements.
+// guidance shows the requirements of each use case and how much load the server carries. ok is
+// false if no use case has requirements.
 func guidance(runs []run) (section, bool) {
 	s := section{ID: "guidance", Title: "Use cases and their limits",
 		Lead: "What each use case requires of the server, and the largest load at which the server meets these requirements."}
@@ -87,8 +87,7 @@ func rules(w *report.Workload) string {
 			out = append(out, rule)
 		}
 	}
-	// If a level requires a threshold, the same threshold is not repeated as a warning for other
-	// levels.
+	// Remove a warning on a threshold that another level requires.
 	out = slices.DeleteFunc(out, func(rule string) bool {
 		required, warns := strings.CutSuffix(rule, warnsOnly)
 		return warns && slices.Contains(out, required)
@@ -102,8 +101,8 @@ func rules(w *report.Workload) string {
 	return line(strings.Join(out, "; "))
 }
 
-// carries describes the load that a server can carry for a workload. It uses the capacity search if
-// there is one, otherwise the levels.
+// carries describes the load that a server carries for a workload, by the capacity search or,
+// without a search, by the levels.
 func carries(r run, w *report.Workload, server string) (class, answer string) {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
@@ -153,10 +152,12 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 	return class, strings.Join(parts, "; ") + testedOnly
 }
 
-// testedOnly is added to a largest load that comes from levels and not from a capacity search.
+// testedOnly follows the largest loads of a workload without a capacity search. These loads are
+// only the highest levels that were tested.
 const testedOnly = " (the highest levels that were tested)"
 
-// levelStatus returns the worst status of the requirements on a case.
+// levelStatus returns the worst status of the requirements on a case. If the case has no
+// requirements, judged is false.
 func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
 	worst = report.StatusPass
 	for i := range r.Verdicts {
@@ -164,8 +165,8 @@ func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
 		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Level || v.Outcome == report.Skipped {
 			continue
 		}
-		// The verdict on whether the load was sent can fail a case. But if it passes, that alone is
-		// not a requirement that was met.
+		// A verdict on the load can make a case fail. If the load passes, this alone is no
+		// requirement.
 		judged = judged || v.Kind == "sla" || v.Status() < report.StatusSkipped
 		worst = min(worst, v.Status())
 	}
@@ -209,12 +210,12 @@ func sentence(c *report.Capacity) string {
 	return "Not known: " + line(c.Reason)
 }
 
-// amountOf formats a number of a search's unit.
+// amountOf formats the number n of requests in flight, or of steps of the rate, in words.
 func amountOf(c *report.Capacity, n int) string {
 	return inFlight(&report.Case{Kind: c.Over, N: n, Rate: c.Load(n)})
 }
 
-// rateSentence describes in words the result of a search for the largest certified rate.
+// rateSentence describes the result of a search for the largest certified rate in a sentence.
 func rateSentence(c *report.Capacity) string {
 	var s string
 	switch {
@@ -236,9 +237,9 @@ func rateSentence(c *report.Capacity) string {
 	return s + binding(c)
 }
 
-// binding names the threshold that limits the capacity, and says how close the value at the
-// capacity is to it. It returns "" if no probe failed, because no threshold then limits the
-// capacity.
+// binding names the threshold that limits the capacity, and says how close its value at the
+// capacity is to its limit. If no probe failed, no threshold limits the capacity, and binding
+// returns "".
 func binding(c *report.Capacity) string {
 	if c.Binding == "" {
 		return ""
@@ -277,8 +278,8 @@ func margin(op string, v, limit float64) float64 {
 	return m
 }
 
-// nearness describes a margin in words that follow the measured value, such as "well within its
-// limit".
+// nearness describes the distance of a value from its limit, such as "just within its limit". The
+// distance m is a share of the limit; it is negative beyond the limit.
 func nearness(m float64) string {
 	switch {
 	case math.IsNaN(m):

@@ -104,8 +104,8 @@ func headline(runs []run) []tile {
 	return tiles
 }
 
-// beyond returns the workload, server and run of a case, for a text that has already named its
-// load.
+// beyond describes the workload, server and run of a case. The text before it already has the
+// case's load.
 func beyond(runs []run, e extreme) string {
 	w := strings.TrimPrefix(where(runs, e.r, e.c), inFlight(e.c))
 	if w == "" {
@@ -114,14 +114,14 @@ func beyond(runs []run, e extreme) string {
 	return ", " + strings.TrimPrefix(w, " · ")
 }
 
-// limits returns the capacities found.
+// limits returns a tile for each capacity that was found.
 func limits(runs []run) []tile {
 	var tiles []tile
 	n := 0
 	for _, r := range runs {
 		n += len(r.Capacities)
 	}
-	if n > 4 { // for so many, other sections list them
+	if n > 4 { // other sections list that many
 		return nil
 	}
 	for _, r := range runs {

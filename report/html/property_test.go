@@ -17,8 +17,8 @@ import (
 
 var documents = flag.Int("documents", 40, "generated documents that TestLongNoViewContradictsItself renders")
 
-// generated returns a copy of a recorded document with another comparison and another capacity.
-// Both are random, drawn from the seed, but possible results of a judgement.
+// generated returns a copy of a recorded document with a random comparison and a random capacity.
+// Both are possible results of a judgement. The same seed gives the same document.
 func generated(base *report.Document, seed uint64) *report.Document {
 	r := rand.New(rand.NewPCG(seed, 23))
 	copied := *base
@@ -150,7 +150,7 @@ func leaves(svg string) (found []string) {
 	return found
 }
 
-// contradictions lists where a page contradicts itself.
+// contradictions lists the places where a page contradicts itself or the document.
 func contradictions(d *report.Document, page string) []string {
 	found := report.Check(d)
 	if d.Plan.Decide == "estimate" {
@@ -206,8 +206,7 @@ var (
 	extremeSaid = regexp.MustCompile(`(?:Highest|Lowest|Most): ([^<]*?)(?: \([^)]*\))? at `)
 )
 
-// others lists contradictions in the other outputs that people read: Markdown, the comment and the
-// terminal.
+// others lists contradictions in Markdown, the comment and the terminal's text.
 func others(t *testing.T, d *report.Document) (found []string) {
 	for name, write := range map[string]func(io.Writer) error{
 		"Markdown": func(w io.Writer) error { return report.Markdown(w, d) },
@@ -251,7 +250,7 @@ func judged(t *testing.T, d *report.Document) string {
 	return b.String()
 }
 
-// No output contradicts itself, whatever the verdicts are.
+// No output contradicts itself, for any verdicts.
 func TestLongNoViewContradictsItself(t *testing.T) {
 	base := recorded(t, "pass")
 	for seed := range uint64(*documents) {

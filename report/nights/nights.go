@@ -18,20 +18,20 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Options holds what the output needs besides the verdicts on a history.
+// Options holds the settings of the output and the remarks for it.
 type Options struct {
-	Folder   string   // as the user named it
+	Folder   string   // folder of the history, as the user wrote it
 	Problems []string // lines of the history that are ignored, with the reason for each
-	Note     string   // a further remark for readers; "" if there is none
-	Width    int      // of a terminal, in cells; 0 means 100
+	Note     string   // a remark for readers; "" if there is none
+	Width    int      // width of the terminal in cells; 0 means 100
 	Color    bool
 }
 
-// sparkNights is the number of nights in a line of bars.
+// sparkNights is the largest number of nights in a line of small bars.
 const sparkNights = 30
 
-// Terminal writes one line for each series. If a series changed, further lines have the evidence,
-// and other changes of the same night. Control characters in recorded text are made harmless.
+// Terminal writes one line for each series. If a series changed, more lines have the evidence, and
+// whatever else changed that night. Control characters in recorded text are replaced.
 func Terminal(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	line := func(s string) { fmt.Fprintln(out, strings.TrimRight(text.Inert(text.Line(s)), " ")) }
@@ -64,7 +64,8 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 		for i, c := range row {
 			b.WriteString("  " + text.Pad(c, widths[i], false))
 		}
-		// The escape sequences are tokgate's own colours. All other text was cleaned by text.Line.
+		// The line has no escape sequences but tokgate's own colours, because text.Line cleaned all
+		// other text.
 		fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
 		if told(t) {
 			para("             ", t.Message)
@@ -83,7 +84,7 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 	return out.Flush()
 }
 
-// told reports whether the output has more than one line about a series.
+// told reports whether the output has more lines about a series than the one in the table.
 func told(t judged.Trend) bool {
 	return t.Outcome == assert.Fail || t.Outcome == assert.Error || alarmed(t) || len(t.Changes) > 0
 }
@@ -121,7 +122,7 @@ func tonight(t judged.Trend) string {
 	return metric.Format(t.Unit, t.Points[len(t.Points)-1].Value)
 }
 
-// spark draws the last nights as a line of bars. The smallest value gets the lowest bar and the
+// spark draws the last nights as a line of bars. The smallest value has the lowest bar, and the
 // largest value the highest.
 func spark(t judged.Trend) string {
 	points := t.Points[max(0, len(t.Points)-sparkNights):]
@@ -174,8 +175,8 @@ func job(j *metric.Job) string {
 	return said + j.URL
 }
 
-// differs describes how the servers of this night differ from those of the night before; "" if
-// nothing changed.
+// differs describes how the servers differ from those of the night before; "" if they do not
+// differ.
 func differs(n judged.Result) string {
 	if len(n.Differs) == 0 {
 		return ""
@@ -183,7 +184,7 @@ func differs(n judged.Result) string {
 	return text.Line("Different from the night before: " + strings.Join(n.Differs, " · "))
 }
 
-// accept returns the command that accepts the change that failed; "" if nothing failed.
+// accept returns the command by which a user accepts the change that failed; "" if nothing failed.
 func accept(n judged.Result, o Options) string {
 	if n.Accept == "" {
 		return ""
@@ -242,8 +243,8 @@ func summary(n judged.Result) string {
 	return fmt.Sprintf("%s: %s", count(len(n.Trends), "series"), strings.Join(parts, ", "))
 }
 
-// chance returns how often such a history fails although nothing changed, in words; "" if nothing
-// was judged.
+// chance returns a sentence about how often this history fails by chance if nothing changes. It
+// returns "" if nothing was judged.
 func chance(n judged.Result) string {
 	series := 0
 	for _, t := range n.Trends {
@@ -340,7 +341,7 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 	return out.Flush()
 }
 
-// Document returns the verdicts on a history as a report.Document, from which JUnit XML is made.
+// Document returns the verdicts on a history as a report.Document, for the writer of JUnit XML.
 func Document(n judged.Result, d report.Document) *report.Document {
 	d.Cases, d.Capacities, d.Comparisons, d.Verdicts = nil, nil, nil, nil
 	d.Outcome, d.Why = report.Outcome(n.Outcome.String()), n.Why

@@ -6,7 +6,7 @@ import (
 )
 
 // The run has two server starts of 10 s and four levels. The duration of a level is estimated from
-// the levels that are over, in proportion to the work.
+// the earlier levels, in proportion to the work.
 func TestForecast(t *testing.T) {
 	const sec = time.Second
 	f := Forecast{Parts: []Part{
@@ -29,26 +29,27 @@ func TestForecast(t *testing.T) {
 	is(10*sec, 0, false) // no level yet
 	one := f.part("a", "w", "1")
 	one.begin(12 * sec)
-	one.rest = 15 * sec // at 17 s: 5 s spent + 15 s left = 20 s for 20 units of work
-	// The remaining time is the sum of 15 s for this level, 40, 20 and 40 s for three levels, 10 s
-	// for a start, and 2 s outside the parts for that start.
+	one.rest = 15 * sec // at 17 s: 20 units of work take 5 s (spent) + 15 s (left)
+	// The remaining time is 15 s for this level, 40, 20 and 40 s for three more levels, 10 s for a
+	// start, and 2 s around that start.
 	is(17*sec, (15+40+20+40+10+2)*sec, true)
 	one.end(32 * sec)
 	is(32*sec, (40+20+40+10+2)*sec, true)
 	four := f.part("a", "w", "4")
 	four.begin(32 * sec)
 	is(42*sec, (30+20+40+10+2)*sec, true)
-	four.end(62 * sec) // the level took 30 s on server a; the forecast for server b is 30 s too
+	four.end(62 * sec) // it took 30 s on server a, so 30 s are expected on server b
 	is(62*sec, (20+30+10+2)*sec, true)
 	f.part("b", "", "").begin(64 * sec)
-	is(69*sec, (20+30+5+4)*sec, true) // 4 s outside the parts so far, so 4 s for the second start
+	// So far 4 s were outside the parts, for one start. The second start also gets 4 s.
+	is(69*sec, (20+30+5+4)*sec, true)
 	f.part("b", "", "").end(74 * sec)
 	f.part("b", "w", "1").skip()
 	is(74*sec, 30*sec, true)
 }
 
-// The durations of an earlier run are the first estimate. If two levels run at the same time, half
-// of each duration counts. A search of unknown duration is counted separately.
+// Durations of an earlier run are the first estimate. Of two levels that run at the same time, half
+// of each duration counts. A search without an estimate is counted separately.
 func TestForecastOfAnEarlierRun(t *testing.T) {
 	const sec = time.Second
 	f := Forecast{Rest: 7 * sec, Parts: []Part{

@@ -38,8 +38,8 @@ func (l *level) numbers() []string {
 	return out
 }
 
-// eta returns the remaining time of the level. It uses the pace of the finished requests. Before
-// the first request has finished, it uses the expected duration.
+// eta returns the remaining time of the level, by the pace of the finished requests. Before the
+// first request has finished, it uses the expected duration.
 func (l *level) eta(now time.Duration) (time.Duration, bool) {
 	switch {
 	case l.done >= l.due:
@@ -52,9 +52,8 @@ func (l *level) eta(now time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// of returns the place of a level among all levels of the plan, such as " (3 of 8)". For a probe of
-// a capacity search it returns the purpose, such as " (capacity: bisect)", because the number of
-// probes is not known in advance.
+// of returns the position of a level in the plan, such as " (3 of 8)". A probe of a capacity search
+// has no position, so it gets its purpose, such as " (capacity: bisect)".
 func (d *Display) of(l *level) string {
 	switch l.probe {
 	case "":
@@ -70,7 +69,7 @@ func (d *Display) of(l *level) string {
 	return fmt.Sprintf(" (%d of %d)", l.index, n)
 }
 
-// facts returns the facts about a running level that a plain line shows.
+// facts returns the facts about a running level for one line of text.
 func (d *Display) facts(l *level) []string {
 	facts := []string{fmt.Sprintf("%d of %d", l.done, l.due), fmt.Sprintf("%d in flight", l.inFlight)}
 	if l.warming {
