@@ -201,7 +201,7 @@ func text(v float64) string { return fmt.Sprintf("%.6g", v) }
 // identity compares the hash of the recording with the hash in the results.
 func (a *auditor) identity() {
 	if a.rec.plain {
-		a.note("the recording is from an older version, whose lines have no check: it may not be whole")
+		a.note("the recording is from an older version and has no checksums, so lines may be missing")
 		return
 	}
 	a.words("results.json", "recording", a.res.Recording, hex.EncodeToString(a.rec.sum[:]))

@@ -128,7 +128,7 @@ func TestAudit(t *testing.T) {
 // Changed lines and unreadable files are errors.
 func TestUnreadable(t *testing.T) {
 	for _, tt := range []struct{ name, file, old, new, want string }{
-		{"a changed time", "samples.jsonl", `"first_ns":`, `"first_ns":1`, "its check does not match"},
+		{"a changed time", "samples.jsonl", `"first_ns":`, `"first_ns":1`, "its checksum does not match"},
 		{"a line that is missing", "samples.jsonl", "\n{", "{", "no JSON"},
 		{"no header", "samples.jsonl", "tokgate.samples/1", "tokgate.samples/9", "schema"},
 		{"no results", "results.json", "{", "", "results.json"},

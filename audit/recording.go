@@ -232,7 +232,7 @@ func (rec *recording) chain(raw []byte, check string) error {
 	}
 	rec.sum = sha256.Sum256(append(rec.sum[:], raw[:at]...))
 	if !strings.HasPrefix(hex.EncodeToString(rec.sum[:]), check) || check == "" {
-		return errors.New("its check does not match: it was changed, or a line before it is missing")
+		return errors.New("its checksum does not match: it was changed, or a line before it is missing")
 	}
 	return nil
 }

@@ -186,7 +186,7 @@ func (t *turns) prepare(x *side) bool {
 		x.found.Fingerprint = found
 	}
 	if key, was := t.known(x, found); key != "" {
-		t.lost(x.found, target, fmt.Errorf("start %d was of another server: %s was %q and is %q", x.starts, key, was, found[key]))
+		t.lost(x.found, target, fmt.Errorf("start %d found another server: %s was %q and is now %q", x.starts, key, was, found[key]))
 		return false
 	}
 	x.found.Starts = append(x.found.Starts, metric.Start{At: x.began, Ready: x.ready, GPUs: x.gpus, Cold: target.Cold, ColdEnd: target.ColdEnd})

@@ -391,10 +391,10 @@ func TestTurnsThatEnd(t *testing.T) {
 		}, "b could not be measured: CUDA out of memory", "CUDA out of memory"},
 		{"it comes back as another one", func(address string, start int) (metric.Fingerprint, error) {
 			return metric.Fingerprint{"version": map[bool]string{true: "2", false: "1"}[address == "b" && start == 3]}, nil
-		}, "start 4 was of another server", `start 4 was of another server: version was "1" and is "2"`},
+		}, "start 4 found another server", `start 4 found another server: version was "1" and is now "2"`},
 		{"it comes back as another one after a start that did not tell", func(address string, start int) (metric.Fingerprint, error) {
 			return map[bool]metric.Fingerprint{true: {"model": "fake"}, false: {"version": map[bool]string{true: "2", false: "1"}[address == "b" && start == 2]}}[start == 1], nil
-		}, "start 3 was of another server", `start 3 was of another server: version was "1" and is "2"`},
+		}, "start 3 found another server", `start 3 found another server: version was "1" and is now "2"`},
 		{"the first start fails", func(address string, start int) (metric.Fingerprint, error) {
 			return nil, map[bool]error{true: errors.New("no such image")}[address == "b"]
 		}, "b could not be measured: no such image", "no such image"},
@@ -636,13 +636,13 @@ func TestSideBySideThatEnds(t *testing.T) {
 		}, nil, "b could not be measured: CUDA out of memory", "", 1},
 		{"another version on the swapped GPU", func(address string, start int) (metric.Fingerprint, error) {
 			return metric.Fingerprint{"version": map[bool]string{true: "2", false: "1"}[address == "b" && start == 1]}, nil
-		}, nil, `start 2 was of another server: version was "1" and is "2"`, "", 1},
+		}, nil, `start 2 found another server: version was "1" and is now "2"`, "", 1},
 		{"another GPU on the second turn of the same set", func(address string, start int) (metric.Fingerprint, error) {
 			return metric.Fingerprint{"gpu": map[bool]string{true: "1 x H200", false: "1 x H100"}[address == "a" && start == 2]}, nil
-		}, nil, `start 3 was of another server: gpu was "1 x H100" and is "1 x H200"`, "", 2},
+		}, nil, `start 3 found another server: gpu was "1 x H100" and is now "1 x H200"`, "", 2},
 		{"another version after a start that did not tell", func(address string, start int) (metric.Fingerprint, error) {
 			return map[bool]metric.Fingerprint{true: {"model": "fake"}, false: {"version": map[bool]string{true: "2", false: "1"}[address == "b" && start == 3]}}[start == 1], nil
-		}, nil, `start 4 was of another server: version was "1" and is "2"`, "", 3},
+		}, nil, `start 4 found another server: version was "1" and is now "2"`, "", 3},
 		{"nothing completes on one", nil, func(c *config) {
 			launch := c.Launch
 			c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {

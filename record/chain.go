@@ -36,12 +36,12 @@ func (c *chain) seal(object []byte) []byte {
 func (c *chain) open(line []byte) error {
 	at := len(line) - checkSize
 	if at < 1 || !bytes.HasPrefix(line[at:], []byte(checkHead)) || !bytes.HasSuffix(line, []byte(checkTail)) {
-		return errors.New("it is damaged: it has no check")
+		return errors.New("it is damaged: it has no checksum")
 	}
 	c.add(line[:at])
 	want := hex.AppendEncode(nil, c[:checkHex/2])
 	if !bytes.Equal(line[at+len(checkHead):len(line)-len(checkTail)], want) {
-		return errors.New("it was changed after it was written, or a line before it is missing: its check does not match")
+		return errors.New("it was changed after it was written, or a line before it is missing: its checksum does not match")
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 			return err
 		}
 	}
-	return measureError(errors.New("tokgate itself crashed: nothing that it measured counts"), "please report it, with the lines above")
+	return measureError(errors.New("tokgate crashed, so the run has no verdict"), "this is a bug in tokgate: please report it with the lines above")
 }
 
 // void invalidates a run for the given reason. Its measurements are still shown, but get no

@@ -32,7 +32,7 @@ func (x *expansion) asked() {
 	for _, a := range all {
 		x.para("  ", strings.Join(a.servers, ", ")+": "+strings.Join(a.lines, " "))
 	}
-	x.para("  ", "This generator: 64 streams of the built-in server for 0.6s, while a server starts or after the load, once after each start of this machine.")
+	x.para("  ", "The load generator: it reads 64 streams of the built-in server for 0.6s, to measure how fast this machine is. It does so once after each boot, while a server starts or after the load.")
 }
 
 // asks describes, in sentences, the requests that a server gets before its first measured request.
@@ -77,7 +77,7 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 		}
 	}
 	if warm > 0 {
-		lines = append(lines, fmt.Sprintf("%s for a token, so that it caches what prompts share.", count(warm, "request")))
+		lines = append(lines, fmt.Sprintf("%s for a token, so that the cache has the shared prefixes.", count(warm, "request")))
 	}
 	return lines
 }
@@ -89,7 +89,7 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	if s.Simulator != nil {
 		d = engine.Of("vllm").Dialect
 	}
-	asked, took, pieces := "6 requests for a token", "three", ", about 25 questions if common words are several tokens, more if some are five or more"
+	asked, took, pieces := "6 requests for a token", "three", " If common words are several tokens, about 25 questions are needed; if some are five or more tokens, more are needed."
 	switch {
 	case d.Tokenizer == engine.AnyTokenizer:
 		asked = "8 questions if it has a tokenizer, or 6 requests for a token,"
@@ -102,7 +102,7 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	if kinds > 1 {
 		each = fmt.Sprintf(" for each of %d kinds of request", kinds)
 	}
-	return fmt.Sprintf("Then %s to find out how it counts tokens%s; 2 requests are enough if this model was met before%s. Together they take about as long as %s short requests.", asked, each, pieces, took)
+	return fmt.Sprintf("Then %s to learn how it counts tokens%s. If tokgate knows the model from an earlier run, 2 requests are enough.%s Together they take about as long as %s short requests.", asked, each, pieces, took)
 }
 
 // rowsAsked describes the requests that count the tokens of a workload's data set; "" if

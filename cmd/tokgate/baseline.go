@@ -14,14 +14,14 @@ func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 	for _, c := range p.Compares {
 		switch {
 		case c.Control.Base && c.Control.Server == nil && c.Skip == plan.SkipNoBase:
-			return nil, usageError("for example: --base ../main", "compare.%s compares with the base branch: name a checkout of it with --base", c.Name)
+			return nil, usageError("for example: --base ../main", "compare.%s compares with the base branch: add a checkout of that branch with --base", c.Name)
 		case c.Control.Baseline != "":
 			run, _, err := record.Read(c.Control.Baseline)
 			if err != nil {
 				return nil, usageError("baseline(…) names a folder that `tokgate run` wrote, relative to the plan", "the control of compare.%s: %v", c.Name, err)
 			}
 			if run.Recording == "" {
-				return nil, usageError("record it again with `tokgate run`", "the control of compare.%s is from an older version, whose lines have no check: damage would not be found", c.Name)
+				return nil, usageError("record it again with `tokgate run`", "the recording of the control of compare.%s is from an older version and has no checksums, so damage would not be noticed", c.Name)
 			}
 			assert.Reread(p, run)
 			out[c.Name] = run

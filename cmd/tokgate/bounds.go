@@ -119,7 +119,7 @@ func (b bounds) within(path string, load func(reading func(read func())) loaded)
 func tooCostly(path, what string) loaded {
 	return loaded{&plan.Plan{Path: path, Files: map[string]*hcl.File{}}, hcl.Diagnostics{{
 		Severity: hcl.DiagError, Summary: "Plan too costly",
-		Detail:  "Reading it takes " + what + ", which is the limit. Look for lists that are made of lists, and for long texts that are repeated.",
+		Detail:  "Reading the plan takes " + what + ", the limit. Look for lists that are built from other lists, and for long texts that are repeated.",
 		Subject: &hcl.Range{Filename: path, Start: hcl.InitialPos, End: hcl.InitialPos},
 	}}}
 }

@@ -61,7 +61,7 @@ are tolerated. The exit code is that of run.`,
 	f.StringArrayVar(&o.improve, "improve", nil, "how much better the candidate must be: `metric=change`; may be repeated")
 	f.StringSliceVar(&o.changed, "changed", nil, "what may differ between the servers, such as `image,flags`")
 	f.Float64Var(&o.confidence, "confidence", 0.95, "confidence level of each verdict, between 0.5 and 1")
-	f.BoolVar(&o.unprotected, "unprotected", false, "compare recordings of an older version, whose lines have no check")
+	f.BoolVar(&o.unprotected, "unprotected", false, "also compare recordings of an older version, which have no checksums")
 	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
 	o.out.flags(cmd)
 	return cmd

@@ -171,7 +171,7 @@ workload "chat" {
 	out := filepath.Join(dir, "b")
 	path := at(dir, slower, sla, branch)
 	tokgate(t, "validate", path).check(t, assert.ExitPass)
-	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPlan, "name a checkout of it with --base")
+	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPlan, "add a checkout of that branch with --base")
 	// The base branch does not have the plan. The comparison is skipped, and the thresholds of the
 	// sla block still decide.
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "the base branch has no plan plan.hcl", "sla.ttft.p95 at 4")

@@ -24,8 +24,8 @@ now. If two values cannot be ordered, such as the condition of an assert, any ch
 counts as weaker. Both plans get the same variables; secrets may be unset. With
 --policy the second must also keep to that policy.
 
-Exit code 0: it demands as much; 1: it demands less; 2: one is not a valid plan, or
-the second does not keep to the policy.`,
+Exit code 0: the second demands as much; 1: it demands less; 2: one is not a valid
+plan, or the second does not keep to the policy.`,
 		Example: `  tokgate diff --weakened base/plans/gate.hcl plans/gate.hcl
   tokgate diff --policy base/policy.hcl base/plans/gate.hcl plans/gate.hcl`,
 		Args: func(_ *cobra.Command, args []string) error {

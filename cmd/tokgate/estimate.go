@@ -188,10 +188,10 @@ func work(c exec.Case) float64 {
 func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if l == nil {
 		if most, ok := slowest(p); ok {
-			return fmt.Sprintf("unknown before the first run; up to %s, the warm-up and the starts on a server that just meets its thresholds", roundTime(most))
+			return fmt.Sprintf("unknown before the first run; on a server that just meets its thresholds, up to %s plus the warm-up and the starts", roundTime(most))
 		}
 		if !slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return s.Simulator == nil }) {
-			return "unknown before the first run, or tokgate run --simulate"
+			return "unknown before the first run; tokgate run --simulate gives an estimate"
 		}
 		return "unknown before the first run"
 	}
@@ -199,7 +199,7 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	sum, unknown := f.Total()
 	s := fmt.Sprintf("about %s, by the %s in %s", roundTime(sum), l.by, l.path)
 	if unknown > 0 {
-		s = fmt.Sprintf("more than %s, by the %s in %s, which had not %s", roundTime(sum), l.by, l.path, count(unknown, "part"))
+		s = fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(sum), l.by, l.path, count(unknown, "part"))
 	}
 	return s
 }

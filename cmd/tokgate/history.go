@@ -26,7 +26,7 @@ func (a *app) historyCommand() *cobra.Command {
 compares the last night with those before it: a prediction interval for each
 workload and metric, the noise from night to night, and the night on which a series
 changed, with what changed on the server. A change for the worse stays red until a
-pin accepts it, or the series is back.
+pin accepts it, or the series returns.
 
 A plan with a history block does this at the end of every run. The first ten nights
 are only recorded; later ones are judged. They are compared with the first nights
@@ -84,11 +84,11 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	night.Job = ciJob(a.getenv)
 	switch {
 	case doc.Stopped != "":
-		return measureError(fmt.Errorf("run %s did not end (%s): it is not added to the history", doc.Run, doc.Stopped))
+		return measureError(fmt.Errorf("run %s is not added to the history, because it did not end (%s)", doc.Run, doc.Stopped))
 	case doc.Partial:
-		return measureError(fmt.Errorf("run %s left cases out: it is not added to the history", doc.Run), "run it without --only")
+		return measureError(fmt.Errorf("run %s is not added to the history, because it left cases out", doc.Run), "run it without --only")
 	case len(night.Figures) == 0:
-		return measureError(fmt.Errorf("run %s measured nothing that a history could keep", doc.Run))
+		return measureError(fmt.Errorf("run %s is not added to the history, because it measured nothing", doc.Run))
 	}
 	if night.Started.IsZero() {
 		night.Started = time.Now().UTC() // a simulated run has no date: use the present time
@@ -113,7 +113,7 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 		fmt.Fprintf(a.Err, "tokgate: %s\n", repaired)
 	}
 	if !added {
-		fmt.Fprintf(a.Err, "tokgate: run %s is in %s already\n", doc.Run, dir)
+		fmt.Fprintf(a.Err, "tokgate: run %s is already in %s\n", doc.Run, dir)
 		return nil
 	}
 	fmt.Fprintf(a.Err, "tokgate: run %s added to %s\n", doc.Run, dir)
@@ -289,7 +289,7 @@ func pinHint(dir, run string) string {
 			return fmt.Sprintf("did you mean %s?", near)
 		}
 	}
-	return "`tokgate history show` names the last run, and the files of the history all of them"
+	return "`tokgate history show` names the last run; the files of the history list every run"
 }
 
 // Further files in the results folder of a run whose plan has a history block.

@@ -58,9 +58,9 @@ func (a *app) historyDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Show a history of 120 made-up nights, and what each morning said",
 		Long: `Shows what a history looks like, on 120 made-up nights: noise, one bad night, a
-regression that stays red until it is pinned, and a driver that changes. The
-first lines are the mornings on which the verdict changed; then comes the last
-one's report. The exit code does not judge it.`,
+regression that stays red until it is pinned, and a driver that changes. It
+first lists the mornings on which the verdict changed, and then shows the report of
+the last night. The exit code does not judge it.`,
 		Args: needArgs(0, "tokgate history demo"),
 		RunE: func(*cobra.Command, []string) error {
 			h := history.Demo()

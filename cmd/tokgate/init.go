@@ -71,7 +71,7 @@ Exit code 4: the server at --url does not answer, or cannot be measured.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.answers.URL, "url", "", "the `URL` of a server that runs")
+	f.StringVar(&o.answers.URL, "url", "", "the `URL` of a running server")
 	f.StringVar(&o.answers.Image, "image", "", "the container `image` to start")
 	f.StringVar(&o.answers.Command, "command", "", "the `command` to start, with its arguments; {port} stands for a free port")
 	f.StringVar(&o.answers.Engine, "engine", "", "`engine`: "+strings.Join(engine.Names(engine.Engine.Known), ", ")+" or "+engine.Plain+" (default: what the server says)")
@@ -107,7 +107,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}
 	for _, f := range files {
 		if _, err := os.Stat(f.path); err == nil && !o.force {
-			return usageError("--force overwrites it, --plan writes another", "%s is there already", f.path)
+			return usageError("--force overwrites it, --plan names another file", "%s already exists", f.path)
 		}
 	}
 	if o.measure {
@@ -143,7 +143,7 @@ func (a *app) sayNext(o initOptions) {
 	}
 	fmt.Fprintf(a.Out, "\nNext:\n  tokgate plan %s\n  tokgate run --simulate %[2]s%[1]s\n  tokgate run %[3]s%[1]s\n", o.file, try, gate)
 	if o.answers.Upgrade {
-		fmt.Fprintln(a.Out, "\nDIR is a checkout of the base branch. With \".\" nothing changed, so that the sla alone is tried.")
+		fmt.Fprintln(a.Out, "\nDIR is a checkout of the base branch. Write \".\" to try only the sla blocks: both servers are then the same.")
 	}
 }
 
@@ -152,7 +152,7 @@ func (a *app) sayNext(o initOptions) {
 func (o initOptions) plan() ([]byte, error) {
 	text, err := starter.Plan(o.answers)
 	if err != nil {
-		return nil, usageError("tokgate init --help names them all", "%v", err)
+		return nil, usageError("`tokgate init --help` lists all flags", "%v", err)
 	}
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
 		// Remove the file and line from the diagnostics, because the user has no such file.
@@ -220,7 +220,7 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 	// All known engines have a flag --port.
 	if w.Command != "" && w.Engine != engine.Plain && !strings.Contains(w.Command, "port") {
 		w.Command += " --port {port}"
-		fmt.Fprintln(a.Out, "added to the command: --port {port}, a free one in each run")
+		fmt.Fprintln(a.Out, "added --port {port} to the command; each run replaces {port} by a free port")
 	}
 	if w.Image != "" && w.Model == "" && ask {
 		if w.Model, err = answer("Model to serve", "Qwen/Qwen3-8B"); err != nil {
@@ -247,7 +247,7 @@ func needServer(w *starter.Answers, ask bool, answer func(question, fallback str
 	if !ask {
 		return usageError("for example: tokgate init --url http://127.0.0.1:8000", "init needs a server: --url, --image or --command")
 	}
-	said, err := answer("URL of a server that runs, or an image to start", "http://127.0.0.1:8000")
+	said, err := answer("URL of a running server, or an image to start", "http://127.0.0.1:8000")
 	if strings.Contains(said, "://") {
 		w.URL = said
 	} else {
@@ -267,7 +267,7 @@ func (a *app) questions(ask bool) func(question, fallback string) (string, error
 		fmt.Fprintf(a.Out, "%s [%s]: ", question, fallback)
 		line, err := in.ReadString('\n')
 		if err != nil && line == "" {
-			return "", usageError("say it with flags: tokgate init --help", "no answer")
+			return "", usageError("write flags instead: tokgate init --help", "init got no answer")
 		}
 		return cmp.Or(strings.TrimSpace(line), fallback), nil
 	}
@@ -286,7 +286,7 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	defer cancel()
 	found, err := server.Detect(ctx, clock.NewReal(), a.network, w.URL, "")
 	if err != nil {
-		return measureError(err, "start the server first; with --engine a plan is written without asking it")
+		return measureError(err, "start the server first, or set --engine to write a plan without asking the server")
 	}
 	w.Engine, w.Longest = found.Engine, found.Context
 	said := found.Engine

@@ -78,7 +78,7 @@ func (a *app) sayMeasured(w starter.Answers) {
 			}
 		}
 		for _, n := range w.Unmeasured(u) {
-			fmt.Fprintf(a.Out, "%s at %d: there was no time to measure it, so its thresholds are what users are promised\n", name, n)
+			fmt.Fprintf(a.Out, "%s at %d: there was no time to measure it, so its thresholds are those of the use case\n", name, n)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Ru
 			return nil, measureError(err)
 		}
 		if out[name], err = thresholds(p, r, assert.Judge(p, r, assert.Options{}), u.Requests); err != nil {
-			return nil, measureError(fmt.Errorf("%s: %w", name, err), "without --measure thresholds are what users are promised")
+			return nil, measureError(fmt.Errorf("%s: %w", name, err), "without --measure the thresholds are those of the use case")
 		}
 	}
 	return out, nil

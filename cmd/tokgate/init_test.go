@@ -30,7 +30,7 @@ func testInit(t *testing.T) {
 	if err := os.WriteFile("tokgate.hcl", []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tokgate(t, "init", "--url", server.URL()).check(t, assert.ExitPlan, "tokgate.hcl is there already", "--force")
+	tokgate(t, "init", "--url", server.URL()).check(t, assert.ExitPlan, "tokgate.hcl already exists", "--force")
 	if read(t, "tokgate.hcl") != "mine" {
 		t.Error("the plan was overwritten")
 	}

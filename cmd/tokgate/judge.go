@@ -33,7 +33,7 @@ The exit code is that of run.`,
 		},
 	}
 	in.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "judge a recording of an older version, whose lines have no check")
+	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "also judge a recording of an older version, which has no checksums")
 	cmd.Flags().StringVarP(&out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
 	out.flags(cmd)
 	return cmd

@@ -24,7 +24,7 @@ const leastFiles = 32
 // program calls Main in a real process. It also handles crashes of the run and closed outputs.
 func program(args []string, s Streams) int {
 	if n, known := server.OpenFiles(); known && n < leastFiles {
-		fmt.Fprintf(s.Err, "tokgate: this process may open %d files, and needs at least %d\n  hint: raise ulimit -n\n", n, leastFiles)
+		fmt.Fprintf(s.Err, "tokgate: this process may open only %d files, but it needs at least %d\n  hint: raise ulimit -n\n", n, leastFiles)
 		return assert.ExitError
 	}
 	surviveBrokenPipes()
@@ -185,7 +185,7 @@ func (a *app) helpCommand() *cobra.Command {
 			case len(rest) > 0 && of.HasAvailableSubCommands():
 				return a.unknownCommand(of, rest[0])
 			case len(rest) > 0:
-				return usageError(c.CommandPath()+" "+of.Name(), "`%s` has no commands of its own: %q", of.CommandPath(), rest[0])
+				return usageError(c.CommandPath()+" "+of.Name(), "`%s` has no subcommand %q", of.CommandPath(), rest[0])
 			}
 			of.InitDefaultHelpFlag()
 			return of.Help()

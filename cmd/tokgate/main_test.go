@@ -300,11 +300,11 @@ workload "thinks" {
 `)
 	r = tokgateWith(t, t.Context(), []string{"COLUMNS=1000"}, "", "plan", path)
 	r.check(t, assert.ExitPass,
-		"20 requests of warm-up", // 2 × (1 + 4) for the levels, 8 before the first burst, 2 for another workload
-		"  one: one request for a token when it is ready. Then 3 questions, 2 of them requests for a token, to find out how it counts tokens;",
-		"  other: one request for a token when it is ready. Then 8 questions if it has a tokenizer, or 6 requests for a token, to find out how it counts tokens for each of 2 kinds of request;",
-		"3 requests for a token, so that it caches what prompts share.",
-		"This generator: 64 streams")
+		"20 warm-up requests", // 2 × (1 + 4) for the levels, 8 before the first burst, 2 for another workload
+		"  one: one request for a token when it is ready. Then 3 questions, 2 of them requests for a token, to learn how it counts tokens.",
+		"  other: one request for a token when it is ready. Then 8 questions if it has a tokenizer, or 6 requests for a token, to learn how it counts tokens for each of 2 kinds of request.",
+		"3 requests for a token, so that the cache has the shared prefixes.",
+		"The load generator: it reads 64 streams")
 }
 
 func TestPlanCommandShowsSearches(t *testing.T) {
@@ -343,7 +343,7 @@ func TestCommands(t *testing.T) {
 	tokgate(t, "help", "rum").check(t, assert.ExitPlan, `unknown command "rum"`, "tokgate run")
 	tokgate(t, "help", "nosuch").check(t, assert.ExitPlan, `unknown command "nosuch"`, "tokgate --help")
 	tokgate(t, "help", "history", "ad").check(t, assert.ExitPlan, `unknown command "ad"`, "tokgate history add")
-	tokgate(t, "help", "run", "it").check(t, assert.ExitPlan, "`tokgate run` has no commands of its own", "tokgate help run")
+	tokgate(t, "help", "run", "it").check(t, assert.ExitPlan, "`tokgate run` has no subcommand \"it\"", "tokgate help run")
 	tokgate(t, "help", "run").check(t, assert.ExitPass, "Runs plans one after another", "--simulate")
 	tokgate(t, "completion", "fihs").check(t, assert.ExitPlan, `unknown command "fihs"`, "tokgate completion fish")
 	tokgate(t, "completion", "fish").check(t, assert.ExitPass, "complete")
@@ -496,7 +496,7 @@ workload "w" {
 	if err := os.WriteFile("w.hcl", []byte(src), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "unknown before the first run, or tokgate run --simulate")
+	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "unknown before the first run; tokgate run --simulate gives an estimate")
 	tokgate(t, "run", "w.hcl").check(t, assert.ExitPass)
 	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "by the run in results/w/results.json")
 }

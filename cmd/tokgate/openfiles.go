@@ -52,6 +52,6 @@ func checkOpenFiles(p *plan.Plan, limit uint64) error {
 	if uint64(need) <= limit {
 		return nil
 	}
-	return measureError(fmt.Errorf("%s: %s needs about %d open files and connections, and this process may have %d", p.Path, level, need, limit),
-		fmt.Sprintf("raise the hard limit, such as by ulimit -Hn %d, or have the load come from another machine", need))
+	return measureError(fmt.Errorf("%s: %s needs about %d open files and connections, but this process may have only %d", p.Path, level, need, limit),
+		fmt.Sprintf("raise the hard limit, for example with ulimit -Hn %d, or send the load from another machine", need))
 }

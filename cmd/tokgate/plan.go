@@ -103,7 +103,7 @@ func (x *expansion) print() {
 	f := x.last.forecast(x.p, nil, x.start)
 	sum, _ := f.Total()
 	if b := x.p.Gate.Budget; b > 0 && sum > b {
-		x.para("", fmt.Sprintf("Warning: it takes longer than the budget of %s, so extensions and rounds will be left out.", plan.PlainDuration(b)))
+		x.para("", fmt.Sprintf("Warning: the run takes longer than its budget of %s, so it will leave out extensions and rounds.", plan.PlainDuration(b)))
 	}
 	for _, w := range cutOff(x.p, sum) {
 		x.para("", "Warning: "+w)
@@ -207,11 +207,11 @@ func (x *expansion) cases() {
 		warmups += exec.Warmups(c)
 	}
 	b.table([]int{0, 1, 2, 3, 4, 5}, "Level", "Rounds", "Requests", "Input tokens", "Output tokens", "Time").write(x.out, x.width)
-	warm := "Warm-up requests"
+	warm := "warm-up requests"
 	if warmups > 0 {
-		warm = grouped(warmups) + " requests of warm-up"
+		warm = grouped(warmups) + " warm-up requests"
 	}
-	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. %s, and requests that keep up the load while the last ones finish, are added to these.",
+	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. Not included: %s, and requests that keep up the load while the last ones finish.",
 		least, grouped(requests), grouped(input), grouped(output), warm))
 	x.saturations(cases)
 }

@@ -239,7 +239,7 @@ compare "c" {
 	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "Starts: about 2m40s in all: 16 starts", "longer than the budget of 1m")
+	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "Starts: about 2m40s in all: 16 starts", "longer than its budget of 1m")
 	container := strings.NewReplacer("simulator { profile = \"slow.json\" }", "engine = \"vllm\"\n  model = \"m\"\n  container { image = \"i\" }").Replace(src)
 	if err := os.WriteFile("other.hcl", []byte(container), 0o600); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func hold(file string, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) 
 	if base == nil {
 		return p, append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "No plan on the base branch", Subject: whole,
-			Detail: rules.KeepAt() + " keeps what the plan on the base branch demands. Say where that is: --base DIR.",
+			Detail: rules.KeepAt() + " protects demands of the plan on the base branch. Add a checkout of that branch: --base DIR.",
 		})
 	}
 	old, more := base()
@@ -32,7 +32,7 @@ func hold(file string, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) 
 	case old == nil:
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagWarning, Summary: "No plan on the base branch", Subject: whole,
-			Detail: "The plan is new: there are no demands that " + rules.KeepAt() + " could keep.",
+			Detail: "The plan is new, so the base branch has no demands for " + rules.KeepAt() + " to protect.",
 		})
 	default:
 		diags = append(diags, rules.Weakened(old, p)...)

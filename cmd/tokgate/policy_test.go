@@ -45,7 +45,7 @@ func TestPolicies(t *testing.T) {
 		{[]string{"plan", "--policy", lenient, process}, 2, "policy.hcl:2 allows the kinds of servers"},
 		{[]string{"run", "--out", out, "--policy", lenient, process}, 2, "process.hcl line 2"},
 		{[]string{"run", "--out", out, "--policy", keep, "--base", filepath.Dir(base), head}, 2, "ttft p95: p95 < 2s is now p95 < 4s"},
-		{[]string{"validate", "--policy", keep, head}, 2, "Say where that is: --base DIR"},
+		{[]string{"validate", "--policy", keep, head}, 2, "Add a checkout of that branch: --base DIR"},
 		{[]string{"validate", "--policy", keep, "--base", filepath.Dir(base), fresh}, 0, "The plan is new"},
 		{[]string{"validate", "--policy", wrong, head}, 2, "wrong.hcl line 1"},
 		{[]string{"validate", "--policy", filepath.Join(dir, "absent.hcl"), head}, 2, "absent.hcl"},

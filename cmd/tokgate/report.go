@@ -156,8 +156,8 @@ func (a *app) needProtected(run *metric.Run, dir string, allowed bool) error {
 		return nil
 	}
 	if !allowed {
-		return measureError(fmt.Errorf("the recording in %s is from an older version, whose lines have no check: damage would not be found", dir), "--unprotected reads it all the same")
+		return measureError(fmt.Errorf("the recording in %s is from an older version and has no checksums, so damage would not be noticed", dir), "add --unprotected to read it anyway")
 	}
-	fmt.Fprintf(a.Err, "tokgate: the recording in %s is not protected: damage would not be found\n", dir)
+	fmt.Fprintf(a.Err, "tokgate: the recording in %s has no checksums, so damage would not be noticed\n", dir)
 	return nil
 }

@@ -30,11 +30,10 @@ func (a *app) simCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sim",
 		Short: "Serve the built-in OpenAI-compatible server, for trying and teaching",
-		Long: `Serves the built-in server on its own until it is interrupted: chat and
-completions, streaming and not, /v1/models, /health, /tokenize, /version and
-/metrics by the names of vLLM or SGLang, on top of a model of a continuous-batching
-engine. It prints its URL on the first line, and listens on the loopback interface by
-default.`,
+		Long: `Serves the built-in server until it is interrupted. It simulates an engine with
+continuous batching, and answers chat and completions (streaming or not), /v1/models,
+/health, /tokenize, /version, and /metrics with the names of vLLM or SGLang. It
+prints its URL on the first line, and listens on the loopback interface by default.`,
 		Example: `  tokgate sim                              # on a free port
   tokgate sim --listen 127.0.0.1:8000 --profile default
   tokgate sim --fault http-500:share=0.3   # see how a plan reports it
@@ -45,7 +44,7 @@ default.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 takes a free one")
-	f.StringVar(&o.profile, "profile", "default", "`name` of a shipped profile, or a file")
+	f.StringVar(&o.profile, "profile", "default", "`name` of a built-in profile, or a file")
 	f.StringVar(&o.Model, "model", "", "model `id` to serve (default: the profile's)")
 	f.StringVar(&o.Engine, "engine", "vllm", "`name` of the engine whose pages to serve: vllm or sglang")
 	f.StringVar(&o.APIKey, "api-key", "", "require this bearer token")
@@ -53,7 +52,7 @@ default.`,
 	f.StringArrayVar(&o.faults, "fault", nil, "inject a fault: its `name`, then optional settings such as :share=0.3; may be repeated")
 	f.StringVar(&o.script, "faults", "", "inject faults from a JSON `file` with a list of rules")
 	f.StringVar(&o.log, "log", "", "log each completion request to this `file` as a line of JSON: arrival, first token, last token")
-	f.BoolVar(&o.list, "list", false, "list the shipped profiles and the faults")
+	f.BoolVar(&o.list, "list", false, "list the built-in profiles and the faults")
 	// Registering fails only if the flag does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	_ = cmd.RegisterFlagCompletionFunc("fault", completeFaults)
@@ -70,7 +69,7 @@ func (a *app) sim(ctx context.Context, o simOptions) (err error) {
 		return usageError("", "--engine is vllm or sglang")
 	}
 	if o.Profile, err = sim.LoadProfile(o.profile, "."); err != nil {
-		return usageError("`tokgate sim --list` lists the shipped profiles", "%w", err)
+		return usageError("`tokgate sim --list` lists the built-in profiles", "%w", err)
 	}
 	if o.Faults, err = readScript(o.script, o.faults); err != nil {
 		return usageError("`tokgate sim --list` lists the faults", "%w", err)
@@ -112,7 +111,7 @@ func (a *app) serve(ctx context.Context, server *sim.Server, addr string) error 
 	case <-ctx.Done():
 		return server.Close()
 	case <-server.Done():
-		return measureError(errors.New("a scripted fault had the server die"))
+		return measureError(errors.New("a scripted fault ended the server"))
 	}
 }
 

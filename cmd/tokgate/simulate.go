@@ -66,7 +66,7 @@ func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: rng}
 	}
 	if s.Simulator == nil {
-		return diag(&s.Range, "No simulator", "%s has no simulator block, which --simulate would run in its place. Add one beside the target: simulator { profile = \"default\" }. Shipped profiles: %s.",
+		return diag(&s.Range, "No simulator", "--simulate needs a simulator block, but server.%s has none. Add simulator { profile = \"default\" }. Built-in profiles: %s.",
 			s.Address(), strings.Join(sim.Profiles(), ", "))
 	}
 	profile, err := sim.LoadProfile(s.Simulator.Profile, filepath.Dir(p.Path))
@@ -78,7 +78,7 @@ func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 			return diag(&w.Range, "Context longer than the simulator's", "The profile %q of server.%s: %s.", profile.Name, s.Address(), long)
 		}
 		if slices.Contains(w.Servers, s) && w.Longest() > profile.MaxModelLen {
-			return diag(&w.Range, "Context longer than the simulator's", "workload.%s needs %d tokens (%d in, up to %d out), but the profile %q of server.%s takes %d. %s",
+			return diag(&w.Range, "Context longer than the simulator's", "A request of workload.%s has up to %d tokens (%d in, up to %d out), but the profile %q of server.%s allows only %d. %s",
 				w.Address(), w.Longest(), w.Input, w.Output.Max(), profile.Name, s.Address(), profile.MaxModelLen, longer(w.Longest()))
 		}
 	}
@@ -94,7 +94,7 @@ func longer(tokens int) string {
 		}
 	}
 	if len(fit) == 0 {
-		return "No shipped profile takes that many. Write your own profile, with a larger max_model_len."
+		return "No built-in profile allows that many. Write your own profile with a larger max_model_len."
 	}
-	return "These shipped profiles take as many: " + strings.Join(fit, ", ") + "."
+	return "These built-in profiles allow that many: " + strings.Join(fit, ", ") + "."
 }

@@ -112,7 +112,7 @@ func TestCannotSimulate(t *testing.T) {
 	}{
 		"no simulator": {
 			src:   strings.Replace(simulatedPlan, "simulator {\n    seed = 3\n  }", "", 1),
-			words: []string{"No simulator", "test.hcl line 1", `server "gpu"`, "gpu has no simulator block", "Add one beside", "nothing was started"},
+			words: []string{"No simulator", "test.hcl line 1", `server "gpu"`, "gpu has none", "Add simulator {", "nothing was started"},
 		},
 		"no such profile": {
 			src:   strings.Replace(simulatedPlan, "seed = 3", `profile = "defualt"`, 1),

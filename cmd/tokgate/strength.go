@@ -30,12 +30,13 @@ func (a *app) strengthCommand() *cobra.Command {
 		Short: "Plant regressions and count which ones a gate notices",
 		Long: `Plants one regression at a time in the server that a plan gates, and counts how
 often the gate then fails. The plan runs in virtual time on the profile of its
-simulator block, so no server is needed. With a results folder it stretches the
-recorded run and judges it again instead; this is approximate, and works for closed
-loops only. Without --base, base.server.NAME is the plan's own server.
+simulator block, so no server is needed. With a results folder, it stretches the
+times of the recorded run instead, and judges it again. This is approximate, and
+works for closed loops only. Without --base, base.server.NAME is the plan's own
+server.
 
-Exit code 0; 2: the gate does not notice, in 95 of 100 runs, a regression that its
-must_detect names.`,
+Exit code 0; 2: the gate notices a regression of its must_detect in fewer than 95
+of 100 runs.`,
 		Example: `  tokgate strength plans/demo.hcl
   tokgate strength plans/demo.hcl --runs 100
   tokgate strength chat.hcl results/chat`,
@@ -52,7 +53,7 @@ must_detect names.`,
 	}
 	in.flags(cmd.Flags())
 	cmd.Flags().IntVar(&runs, "runs", 20, "`runs` of the plan for each regression")
-	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "stretch a recording of an older version, whose lines have no check")
+	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "also stretch a recording of an older version, which has no checksums")
 	return cmd
 }
 
@@ -128,7 +129,7 @@ func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 		rng := p.Gate.MustDetect[0].Range
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "Gate too weak",
-			Detail:  fmt.Sprintf("The gate must notice %s, and fails in %d of %d runs. Tighten a threshold that it moves, or give the level more requests; `tokgate strength` shows what is noticed.", f.Regression, f.Failed, f.Runs()),
+			Detail:  fmt.Sprintf("The gate must notice %s, but it fails in only %d of %d simulated runs. Tighten a threshold on a metric that this regression changes, or give the level more requests. `tokgate strength` shows what the gate notices.", f.Regression, f.Failed, f.Runs()),
 			Subject: &rng,
 		})
 	}
@@ -139,7 +140,7 @@ func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 		return measureError(err)
 	}
 	a.actions.diagnose(diags)
-	return usageError("", "%s: the gate would not notice what it must, nothing was started", p.Path)
+	return usageError("", "%s: the gate misses a regression of must_detect, so nothing was started", p.Path)
 }
 
 // demandedRuns is the number of simulated runs for each regression that a plan must notice. The

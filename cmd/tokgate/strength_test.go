@@ -51,9 +51,9 @@ func TestLongStrength(t *testing.T) {
 	said.check(t, assert.ExitPass, "What this gate would notice", "decodes 10 times slower")
 	fits(t, "plan", said.out, 80)
 	for _, command := range [][]string{{"plan"}, {"run", "--simulate", "--out", t.TempDir()}} {
-		tokgate(t, append(command, gateOn(t, must, weakSLA))...).check(t, assert.ExitPlan, "Gate too weak", "decode × 1.25", "fails in 0 of 20 runs")
+		tokgate(t, append(command, gateOn(t, must, weakSLA))...).check(t, assert.ExitPlan, "Gate too weak", "decode × 1.25", "fails in only 0 of 20 simulated runs")
 	}
-	tokgate(t, "strength", "--runs", "3", gateOn(t, must, weakSLA)).check(t, assert.ExitPlan, "Gate too weak", "decode × 1.25", "fails in 0 of 3 runs")
+	tokgate(t, "strength", "--runs", "3", gateOn(t, must, weakSLA)).check(t, assert.ExitPlan, "Gate too weak", "decode × 1.25", "fails in only 0 of 3 simulated runs")
 	tokgate(t, "plan", gateOn(t, must, tightSLA)).check(t, assert.ExitPass, "What this gate would notice")
 }
 
@@ -63,7 +63,7 @@ func TestReportsTellStrength(t *testing.T) {
 	for sla, want := range map[string]string{
 		`ttft = "mean < 10s"`: "A server that decodes 10 times slower, or prefills 10 times slower would pass.",
 		"ttft = \"mean < 27ms\"\nspeed = \"mean > 165 tok/s\"": "No regression that was planted passes",
-		`ttft = "mean < 1ms"`: "The server as it is does not pass",
+		`ttft = "mean < 1ms"`: "The unchanged server does not pass",
 	} {
 		out := t.TempDir()
 		path := writePlan(t, strings.NewReplacer("GATE", "", "SLA", sla).Replace(gateOf))

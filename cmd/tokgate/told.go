@@ -47,12 +47,12 @@ func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Opt
 	case p.Gate.MeasureOnly || judged.Partial || run.Stopped != "":
 		return nil
 	case judged.Outcome != assert.Pass:
-		return &report.Strength{Says: "The server as it is does not pass, so nothing was planted.", Planted: []report.Planted{}}
+		return &report.Strength{Says: "The unchanged server does not pass, so no regression was planted.", Planted: []report.Planted{}}
 	case why == "" && requests(run) > mostTold:
 		why = "the run is long"
 	}
 	if why != "" {
-		return &report.Strength{Says: "Nothing was planted: " + why + ". `tokgate strength` says what is noticed.", Planted: []report.Planted{}}
+		return &report.Strength{Says: "No regression was planted: " + why + ". `tokgate strength` shows what the gate notices.", Planted: []report.Planted{}}
 	}
 	result, err := strength.Measure(strength.Told(), 1, stretched(p, run, opts))
 	if err != nil {

@@ -104,7 +104,7 @@ func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 		case o.format != "" || !errors.Is(err, traffic.ErrFormat):
 			return nil, err
 		case strings.EqualFold(filepath.Ext(path), ".csv"):
-			return nil, fmt.Errorf("%w; of a data set, name the column of its prompts by --column", err)
+			return nil, fmt.Errorf("%w; for a data set, name the column with the prompts: --column NAME", err)
 		}
 	}
 	d, err := traffic.Read(path, traffic.Options{Column: o.column})
@@ -130,7 +130,7 @@ func (o trafficOptions) named() (*traffic.Columns, error) {
 	}
 	for _, name := range []string{"time", "input", "output"} {
 		if *names[name] == "" {
-			return nil, fmt.Errorf("--columns needs %s: the name of the column that has it", name)
+			return nil, fmt.Errorf("--columns has no %[1]s: add the name of its column, %[1]s=NAME", name)
 		}
 	}
 	return c, nil
@@ -152,7 +152,7 @@ func ofTrace(t *traffic.Trace, o trafficOptions) (*inventory.Inventory, error) {
 		fact("repeated", "not recorded: prompts will be unique")
 	}
 	if sessions, waiting := r.Sessions(); sessions > 0 {
-		fact("sessions", "%s; %s wait for an answer before", count(sessions, "session"), count(waiting, "request"))
+		fact("sessions", "%s; %s wait for an earlier answer", count(sessions, "session"), count(waiting, "request"))
 	}
 	if types := r.Types(); len(types) > 0 {
 		fact("types", "%s", kindsOf(types))
@@ -174,7 +174,7 @@ func ofTrace(t *traffic.Trace, o trafficOptions) (*inventory.Inventory, error) {
 	rates, step := r.Rates()
 	v.Rates, v.Step = rates, step.Seconds()
 	if q := t.Quantum(); q > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("all times are multiples of %s: sent as they are, requests come in bursts; spread = %q sends them at random within it", plan.PlainDuration(q), plan.PlainDuration(q)))
+		v.Notes = append(v.Notes, fmt.Sprintf("all times are multiples of %s, so a replay sends requests in bursts; spread = %q delays each request by a random time instead", plan.PlainDuration(q), plan.PlainDuration(q)))
 	}
 	return v, nil
 }
@@ -225,7 +225,7 @@ func ofDataset(d *traffic.Dataset) *inventory.Inventory {
 	v.Facts = []inventory.Fact{
 		{Name: "rows", Value: fmt.Sprintf("%d with messages, %d with a prompt", chats, len(d.Rows)-chats)},
 		{Name: "members", Value: fmt.Sprintf("tools in %d, max_tokens in %d, an answer in %d", tools, len(limit.Values), answers)},
-		{Name: "repeated", Value: fmt.Sprintf("%.1f%% of the bytes of a row, on average, are how another one begins", 100*share)},
+		{Name: "repeated", Value: fmt.Sprintf("on average, %.1f%% of the bytes of a row are also the beginning of another row", 100*share)},
 	}
 	v.Lengths = []inventory.Lengths{size}
 	if len(limit.Values) > 0 {

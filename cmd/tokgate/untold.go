@@ -60,7 +60,7 @@ func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 			return "prices says nothing of it"
 		}
 		if why := untoldByGPUs(s); price.Electricity > 0 && why != "" {
-			return "electricity has a price, and the power is not known: " + why
+			return "electricity has a price, but the power is not known: " + why
 		}
 	}
 	return ""
@@ -82,7 +82,7 @@ func untoldByGPUs(s *plan.Server) string {
 	case !starts(s) && s.Endpoint == nil:
 		return "the built-in server has no GPU"
 	case !starts(s):
-		return "tokgate does not start it, and so does not know its GPUs: name them in telemetry { gpus = [0] }, or a DCGM exporter in dcgm_url"
+		return "tokgate does not start this server, so it does not know its GPUs: list them in telemetry { gpus = [0] }, or set dcgm_url"
 	}
 	if g := s.GPUs(); t.GPUs != nil || g != nil && !g.All && g.Count == 0 && len(g.IDs) == 0 {
 		return "it has no GPU"

@@ -32,7 +32,7 @@ func TestUntold(t *testing.T) {
 		{"what the client sees", plan.Server{Engine: "vllm", Endpoint: endpoint, Telemetry: plan.Telemetry{Off: true}}, nil, "ttft", ""},
 		{"power of a process", plan.Server{Process: process}, nil, "power", ""},
 		{"of a process without GPUs", plan.Server{Process: &plan.Process{GPUs: &plan.GPUs{}}}, nil, "power", "it has no GPU"},
-		{"of an endpoint", plan.Server{Endpoint: endpoint}, nil, "power", "name them in telemetry { gpus = [0] }"},
+		{"of an endpoint", plan.Server{Endpoint: endpoint}, nil, "power", "list them in telemetry { gpus = [0] }"},
 		{"of its named GPUs", plan.Server{Endpoint: endpoint, Telemetry: plan.Telemetry{GPUs: []string{"0"}}}, nil, "power", ""},
 		{"by an exporter", plan.Server{Endpoint: endpoint, Telemetry: plan.Telemetry{DCGM: "http://x"}}, nil, "energy_per_token", ""},
 		{"of the simulator", plan.Server{Simulator: &plan.Simulator{}}, nil, "power", "no GPU"},

@@ -26,7 +26,7 @@ threshold, whether each level is loaded for at least a minute, and whether the
 window of a rate is long enough for its percentiles, by the last run or by the
 plan's own limits. All problems are reported at once. Secrets may be unset.
 
-Exit code 0: valid (warnings may be printed); 2: not.`,
+Exit code 0: valid (warnings may be printed); 2: not valid.`,
 		Example: `  tokgate validate plans/demo.hcl
   tokgate validate --json plans | jq '.diagnostics[] | .summary'`,
 		Args:              needPlans,

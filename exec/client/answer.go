@@ -102,7 +102,7 @@ func (a *Answer) Event(at time.Duration, e *Event) {
 		return
 	}
 	if e.Several {
-		s.Failure = &metric.Failure{Kind: metric.FailProtocol, Message: "the server sent several choices, and one was asked for"}
+		s.Failure = &metric.Failure{Kind: metric.FailProtocol, Message: "the server sent several choices, but the request asked for one"}
 		return
 	}
 	if e.Usage != nil && (e.Usage.Input > 0 || e.Usage.Output > 0) {

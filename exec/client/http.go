@@ -92,7 +92,7 @@ func New(c Config) (*HTTP, error) {
 		return nil, fmt.Errorf("the URL %q is not http://HOST or https://HOST", c.BaseURL)
 	}
 	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("the URL of %s may hold no user, query or fragment", u.Host)
+		return nil, fmt.Errorf("the URL of %s must not contain a user, a query or a fragment", u.Host)
 	}
 	h := &HTTP{config: c, host: u.Scheme + "://" + u.Host}
 	u.Path = strings.TrimRight(u.Path, "/")
@@ -179,7 +179,7 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 	}
 	if r.Method != via[0].Method {
 		return &Error{Kind: metric.FailStatus, Status: r.Response.StatusCode, Message: fmt.Sprintf(
-			"the server redirects to %s in a way that would turn a %s into a %s; give that URL in the plan",
+			"the server redirects to %s in a way that would turn a %s into a %s; write that URL in the plan",
 			r.URL.Host, via[0].Method, r.Method)}
 	}
 	if c := callOf(r.Context()); c != nil {
@@ -189,7 +189,7 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 		upgraded := r.URL.Scheme == "https" && via[0].URL.Scheme == "http" && r.URL.Hostname() == via[0].URL.Hostname()
 		if !upgraded && !h.config.AnyRedirect {
 			return &Error{Kind: metric.FailStatus, Status: r.Response.StatusCode, Message: fmt.Sprintf(
-				"the server redirects to %s, which is another one; give that URL in the plan, or allow it with redirects = \"any\"", to)}
+				"the server redirects to %s, which is another server; write that URL in the plan, or allow it with redirects = \"any\"", to)}
 		}
 		h.redirected.Store(&to)
 		r.Header.Del("Authorization")
@@ -259,7 +259,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	d.h.noteGateway(resp.Header)
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		resp.Body.Close()
-		return nil, &Error{Kind: metric.FailStatus, Status: resp.StatusCode, Message: resp.Status + " without a place to go to"}
+		return nil, &Error{Kind: metric.FailStatus, Status: resp.StatusCode, Message: resp.Status + " without a Location header"}
 	}
 	if resp.StatusCode >= 400 {
 		return resp, limit(resp, maxWords)
@@ -310,7 +310,7 @@ func plain(resp *http.Response) (io.Reader, error) {
 	case "gzip", "x-gzip":
 		return gzip.NewReader(resp.Body)
 	default:
-		return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("the answer is encoded as %q, which nobody asked for", encoding)}
+		return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("the answer is encoded as %q, but the request did not ask for that", encoding)}
 	}
 }
 

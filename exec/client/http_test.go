@@ -257,7 +257,7 @@ func TestCompressed(t *testing.T) {
 		_, _ = io.WriteString(w, "??")
 	})
 	s := send(t, h, chatRequest())
-	if d := cmp.Diff(&metric.Failure{Kind: metric.FailProtocol, Message: `the answer is encoded as "br", which nobody asked for`}, s.Failure); d != "" {
+	if d := cmp.Diff(&metric.Failure{Kind: metric.FailProtocol, Message: `the answer is encoded as "br", but the request did not ask for that`}, s.Failure); d != "" {
 		t.Error(d)
 	}
 }
@@ -379,7 +379,7 @@ func TestKeyAndRedirects(t *testing.T) {
 	}
 	s := send(t, serve(t, config, redirects), chatRequest())
 	if s.Failure == nil || s.Failure.Kind != metric.FailStatus || s.Failure.Message != "the server redirects to "+other.URL+
-		`, which is another one; give that URL in the plan, or allow it with redirects = "any"` || seen.get("other") != 0 {
+		`, which is another server; write that URL in the plan, or allow it with redirects = "any"` || seen.get("other") != 0 {
 		t.Errorf("another host: %+v, asked %d times", s.Failure, seen.get("other"))
 	}
 	config.AnyRedirect = true
@@ -395,7 +395,7 @@ func TestKeyAndRedirects(t *testing.T) {
 		http.Redirect(w, r, "https://elsewhere.test/v1/chat/completions", http.StatusFound)
 	})
 	s = send(t, h, chatRequest())
-	want := &metric.Failure{Kind: metric.FailStatus, Message: "the server redirects to elsewhere.test in a way that would turn a POST into a GET; give that URL in the plan"}
+	want := &metric.Failure{Kind: metric.FailStatus, Message: "the server redirects to elsewhere.test in a way that would turn a POST into a GET; write that URL in the plan"}
 	if d := cmp.Diff(want, s.Failure); d != "" || s.Status != 302 {
 		t.Errorf("status %d (-want +got):\n%s", s.Status, d)
 	}

@@ -211,7 +211,7 @@ func TestContainerFails(t *testing.T) {
 		{"no GPUs in containers", "serve", []string{"nocreate"}, nil, []string{"docker create: Error response from daemon: could not select device driver"}},
 		{"no such runtime", "serve", nil, func(s *plan.Server) { s.Container.Runtime = "podman" }, []string{"podman is not on the PATH"}},
 		{"a secret would steer docker", "serve", nil, func(s *plan.Server) { s.Container.Env["DOCKER_HOST"] = "x-sk-verysecret" }, []string{"env DOCKER_HOST holds a secret"}},
-		{"not the model", "serve", nil, func(s *plan.Server) { s.Expect = map[string]string{"image_digest": "sha256:beef"} }, []string{`image_digest = "sha256:beef" was expected and "sha256:d16e57" was found`}},
+		{"not the model", "serve", nil, func(s *plan.Server) { s.Expect = map[string]string{"image_digest": "sha256:beef"} }, []string{`image_digest = "sha256:beef" was expected, but "sha256:d16e57" was found`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDock(t, tt.mode)

@@ -39,7 +39,7 @@ func TestDeclaredContext(t *testing.T) {
 		for _, flag := range e.Flags.Context {
 			s := &plan.Server{Engine: e.Name, Process: &plan.Process{}, Flags: []plan.Flag{{Name: flag, Value: cty.NumberIntVal(4096)}}}
 			err := declared(s, metric.Fingerprint{}, client.Model{Context: 2048})
-			if refuses := len(e.Flags.Slots) == 0; (err != nil) != refuses || refuses && !strings.Contains(err.Error(), "4096 tokens was declared and one of 2048") {
+			if refuses := len(e.Flags.Slots) == 0; (err != nil) != refuses || refuses && !strings.Contains(err.Error(), "4096 tokens was declared, but one of 2048") {
 				t.Errorf("%s, %s: %v", e.Name, flag, err)
 			}
 			for _, told := range []int{0, 4096} { // 0: not told

@@ -27,7 +27,7 @@ func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error
 		case !ok:
 			wrong = append(wrong, fmt.Sprintf("%s = %q cannot be checked: the server does not report it", key, want))
 		case !meets(key, got, want):
-			wrong = append(wrong, fmt.Sprintf("%s = %q was expected and %q was found", key, want, got))
+			wrong = append(wrong, fmt.Sprintf("%s = %q was expected, but %q was found", key, want, got))
 		}
 	}
 	wrong = append(wrong, undeclared(s, found, told)...)
@@ -46,13 +46,13 @@ func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []s
 	// Compare names only if both have the form owner/name. The name of a folder does not say which
 	// model is in it.
 	if want, got := s.Model, found["model"]; told.Root != "" && hubName(want) && hubName(got) && want != got {
-		wrong = append(wrong, fmt.Sprintf("model = %q was declared and %q was found", want, got))
+		wrong = append(wrong, fmt.Sprintf("model = %q was declared, but %q was found", want, got))
 	}
 	// Compare only the context in the list of models with the plan's flag. Leave out engines whose
 	// slots share the context, because these engines round it.
 	known := engine.Of(s.Engine).Flags
 	if want, ok := s.FlagNumber(known.Context...); ok && len(known.Slots) == 0 && told.Context > 0 && told.Context != want {
-		wrong = append(wrong, fmt.Sprintf("a context of %d tokens was declared and one of %d was found", want, told.Context))
+		wrong = append(wrong, fmt.Sprintf("a context of %d tokens was declared, but one of %d was found", want, told.Context))
 	}
 	return wrong
 }

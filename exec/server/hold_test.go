@@ -111,7 +111,7 @@ func TestGPUsOfAProcess(t *testing.T) {
 	}
 	wrong := onGPUs(t, &plan.GPUs{IDs: []string{"0"}})
 	wrong.Expect = map[string]string{"gpu": "1 x RTX PRO 6000"}
-	if _, err := l.Launch(t.Context(), wrong, func(string) {}); err == nil || !strings.Contains(err.Error(), `gpu = "1 x RTX PRO 6000" was expected and "1 x NVIDIA H100 80GB HBM3" was found`) {
+	if _, err := l.Launch(t.Context(), wrong, func(string) {}); err == nil || !strings.Contains(err.Error(), `gpu = "1 x RTX PRO 6000" was expected, but "1 x NVIDIA H100 80GB HBM3" was found`) {
 		t.Errorf("another GPU gave %v", err)
 	}
 }

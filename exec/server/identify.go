@@ -209,7 +209,7 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 		return fmt.Errorf("this is not the server that was there before the load: it now redirects to %q", to)
 	}
 	if first[0] != "" && now[0] == "" {
-		return fmt.Errorf("%w: before the load its metrics page reported when it was started, and now it does not", exec.ErrIdentityUnknown)
+		return fmt.Errorf("%w: before the load its metrics page reported when it was started, but now it does not", exec.ErrIdentityUnknown)
 	}
 	// A server that tokgate did not start may have been restarted unseen.
 	if first == [2]string{} && r.server.Endpoint != nil {

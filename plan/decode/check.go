@@ -63,7 +63,7 @@ func (d *decoder) checkDrafts() {
 			for _, sla := range w.SLAs {
 				for _, t := range sla.Thresholds {
 					if plan.ByDrafts(t.Metric.Name) {
-						d.warnf(t.Range, sumDrafts, `server.%s decodes speculatively (%s). How many drafts are accepted depends on the text, and tokgate generates prompts of random words. %s of your traffic may therefore differ. Send your own prompts: prompt { dataset = "prompts.jsonl" }.`, s.Address(), drafts, t.Metric.Name)
+						d.warnf(t.Range, sumDrafts, `server.%s uses speculative decoding (%s), so its speed depends on the text. tokgate generates prompts of random words, and %s may differ on your traffic. Send your own prompts: prompt { dataset = "prompts.jsonl" }.`, s.Address(), drafts, t.Metric.Name)
 					}
 				}
 			}

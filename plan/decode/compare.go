@@ -103,7 +103,7 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	}
 	c.Answers = out
 	if why := c.Unread(work); why != "" {
-		b.d.warnf(o.rng, sumUnread, "%s. answer_nll is not applicable, and odd_answers uses only the form of the answers.", why)
+		b.d.warnf(o.rng, sumUnread, "%s. answer_nll therefore has no value, and odd_answers checks only the form of the answers.", why)
 	}
 }
 

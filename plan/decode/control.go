@@ -196,7 +196,7 @@ func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 		d.baseWhy = fmt.Sprintf("the base branch has no plan %s", filepath.ToSlash(path))
 		return opts, false
 	case err != nil:
-		d.errorf(rng, sumBase, "The plan on the base branch cannot be read: %s.", readError(opts.Path, err))
+		d.errorf(rng, sumBase, "The plan on the base branch cannot be used: tokgate %s.", readError(opts.Path, err))
 		d.baseWhy = "the plan on the base branch cannot be read"
 		return opts, false
 	}

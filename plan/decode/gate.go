@@ -41,14 +41,14 @@ func readMustDetect(b *body, g *plan.Gate) {
 	rng := b.rangeOf("must_detect")
 	for _, kind := range slices.Sorted(maps.Keys(sizes)) {
 		if !slices.Contains(plan.Slower, kind) {
-			b.d.errorf(rng, sumOneOf, "must_detect has no %q.%s It has %s.", kind, suggest.DidYouMean(kind, plan.Slower), choices(plan.Slower))
+			b.d.errorf(rng, sumOneOf, "must_detect has no key %q.%s Its keys are %s.", kind, suggest.DidYouMean(kind, plan.Slower), choices(plan.Slower))
 			continue
 		}
 		text, plus := strings.CutPrefix(sizes[kind], "+")
 		text, percent := strings.CutSuffix(text, "%")
 		more, err := strconv.ParseFloat(text, 64)
 		if !plus || !percent || err != nil || !(more >= 1 && more <= 900) {
-			b.d.errorf(rng, sumOutOfRange, `must_detect %s = %q: write how much longer this part takes, from "+1%%" to "+900%%".`, kind, sizes[kind])
+			b.d.errorf(rng, sumOutOfRange, `must_detect %s = %q is not valid. Write how much longer this part takes, from "+1%%" to "+900%%".`, kind, sizes[kind])
 			continue
 		}
 		g.MustDetect = append(g.MustDetect, plan.Detect{Kind: kind, Factor: 1 + more/100, Range: rng})

@@ -255,7 +255,7 @@ func (d *decoder) checkMixedAt(w *plan.Workload, mixes []*plan.Workload) {
 		for _, n := range d.at[sla] {
 			switch {
 			case n.name == "capacity" && !searched:
-				d.errorf(n.rng, sumNoCapacity, "Neither workload.%s nor workload.%s has a capacity block. Add one: capacity { up_to = 64 }.", w.Address(), mixes[0].Address())
+				d.errorf(n.rng, sumNoCapacity, "`at` names \"capacity\", but neither workload.%s nor workload.%s has a capacity block. Add capacity { up_to = 64 }.", w.Address(), mixes[0].Address())
 			case n.name != "capacity" && !all.have[n.name]:
 				d.unknownLevel(n.rng, n.name, all)
 			}

@@ -266,7 +266,7 @@ func readRequire(b *body) plan.Require {
 		text := texts[key]
 		switch {
 		case !slices.Contains(requirable, key):
-			b.d.errorf(rng, sumOneOf, "require has no %q.%s It has %s.", key, suggest.DidYouMean(key, requirable), choices(requirable))
+			b.d.errorf(rng, sumOneOf, "require has no key %q.%s Its keys are %s.", key, suggest.DidYouMean(key, requirable), choices(requirable))
 		case text == "any" && key == "throttled":
 			any := math.Inf(1)
 			out.Throttled = &any

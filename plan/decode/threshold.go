@@ -38,7 +38,7 @@ func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *pr
 
 	op, limit := cutOperator(rest)
 	if op == "" {
-		return t, problemf(sumThreshold, `%s = %q: compare with <, <=, > or >=. Write %s.`, def.Name, text, example(def, good))
+		return t, problemf(sumThreshold, `%s = %q: the comparison must be <, <=, > or >=. Write %s.`, def.Name, text, example(def, good))
 	}
 	t.Op = op
 	var p *problem
@@ -115,9 +115,9 @@ func missingStat(def metric.Def, good bool) *problem {
 	choices := "mean, p1 to p99.9, min, max or every"
 	switch {
 	case def.OfAnswers:
-		return problemf(sumMissingStat, `%s needs a statistic: "rate" judges the server from a sample, "observed" counts only the answers of this run. Write %s.`, def.Name, example(def, good))
+		return problemf(sumMissingStat, `%s needs a statistic. "rate" tests what the server would reach on more answers. "observed" counts only the answers of this run. Write %s.`, def.Name, example(def, good))
 	case def.Name == "success":
-		return problemf(sumMissingStat, `success needs a statistic: "rate >= 98%%" judges the server from a sample; "observed >= 98%%" and "every" count only the requests of this run.`)
+		return problemf(sumMissingStat, `success needs a statistic. "rate >= 98%%" tests what the server would reach on more requests. "observed >= 98%%" and "every" count only the requests of this run.`)
 	case def.Scope == metric.PerLevel:
 		return nil
 	case def.Scope == metric.PerReading:
